@@ -15,7 +15,6 @@
 #include "job/run/run_chips.h"
 #include "job/run/run_speeds.h"
 #include "scheduler-extender/decide/assignment.h"
-#include "scheduler-extender/decide/placement.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 
@@ -125,11 +124,6 @@ int run_chips_read(const struct run *run, struct run_chips *ret, struct err *err
         return r;
 }
 
-bool run_chips_match(const struct job_role *role, const struct device_group *group)
-{
-        return placement_fits_role(role, group->runtime, group->vendor, group->model, group->name);
-}
-
 /* A machine's own user is judged by no class and no pool, and other people's chips are those that are not
  * free. */
 static int show_inventory(struct ledger *ledger, const struct inventory *inventory)
@@ -151,13 +145,28 @@ static int show_inventory(struct ledger *ledger, const struct inventory *invento
         return ledger_nodes_set_inventory(ledger, &shown);
 }
 
-static int make_ledger(const struct run_chips *inventories, struct ledger **ret)
+/* A domain that only one of the two names has does not count. */
+static bool is_here(const char *node)
+{
+        char host[256] = "";
+        size_t label;
+
+        (void) gethostname(host, sizeof(host) - 1);
+        label = strcspn(host, ".");
+        return strcmp(node, host) == 0 ||
+               (strncmp(node, host, label) == 0 && (node[label] == '\0' || host[label] == '\0') &&
+                (node[label] == '\0' || node[label] == '.'));
+}
+
+/* @here: of this machine alone */
+static int make_ledger(const struct run_chips *inventories, bool here, struct ledger **ret)
 {
         struct ledger *ledger = ledger_life_new();
         int r = ledger == NULL ? -ENOMEM : 0;
 
         for (size_t i = 0; r == 0 && i < inventories->count; i++)
-                r = show_inventory(ledger, &inventories->items[i]);
+                if (!here || is_here(inventories->items[i].node))
+                        r = show_inventory(ledger, &inventories->items[i]);
         if (r < 0)
                 ledger_life_free(ledger);
         else
@@ -294,24 +303,35 @@ static int no_chip(struct run *run, const struct assignment *assignment, struct 
         return run->job.equal_nodes ? err_wrap(err, r, "spec.equalNodes: on nodes of one configuration") : r;
 }
 
+/* A claim for the run's job, which borrows all of it. */
+struct claim {
+        struct job job;
+        struct rules rules;
+        struct open_groups_claim on;
+};
+
+static void make_claim(const struct run *run, const struct ledger *ledger, struct claim *ret)
+{
+        *ret = (struct claim){ .job = run->job,
+                               .rules = { .placement = PLACEMENT_PACKED },
+                               .on = { .job = { .ledger = (struct ledger *) ledger }, .processes = true } };
+        ret->job.program_count = 0; /* those are for pods */
+        ret->on.job.job = &ret->job;
+        ret->on.rules = &ret->rules;
+}
+
 static int assign(struct run *run, struct ledger *ledger, struct err *err)
 {
         CLEANUP(free_p) struct ledger_program *programs = NULL;
-        struct job job = run->job; /* borrowed */
-        struct rules rules = { .placement = PLACEMENT_PACKED };
-        struct open_groups_claim claim = {
-                .job = { .ledger = ledger, .job = &job },
-                .rules = &rules,
-                .processes = true,
-        };
         struct assignment assignment;
+        struct claim claim;
         int r;
 
-        job.program_count = 0; /* those are for pods */
         run_speeds_place(run, ledger, &programs);
-        claim.job.programs = programs;
-        claim.job.program_count = programs == NULL ? 0 : run->table.count;
-        r = assignment_make(&claim, RUN_RANKS_MAX, &assignment, err);
+        make_claim(run, ledger, &claim);
+        claim.on.job.programs = programs;
+        claim.on.job.program_count = programs == NULL ? 0 : run->table.count;
+        r = assignment_make(&claim.on, RUN_RANKS_MAX, &assignment, err);
         if (r == 0)
                 r = add_ranks(run, &assignment, err);
         else if (r == -EBUSY && assignment.lacking != NULL)
@@ -333,23 +353,81 @@ int run_place(struct run *run, struct err *err)
                 run_event(run, "ServersIgnored", "strategy %s has no servers",
                           job_strategy_names[run->job.strategy]);
         run->cores = process_cores();
-        if (make_ledger(&run->inventories, &ledger) < 0)
+        if (make_ledger(&run->inventories, false, &ledger) < 0)
                 return err_set(err, -ENOMEM, "no memory for the chips");
         r = assign(run, ledger, err);
         ledger_life_free(ledger);
         return r;
 }
 
-bool run_chips_are_here(const char *node)
+/* What a rank holds: its chip, or the one that it is offered; one that has lost its chip holds none. */
+static struct assignment_part part_of(const struct run *run, const struct ledger *ledger, size_t index)
 {
-        char host[256] = "";
-        size_t label;
+        const struct run_rank *rank = &run->ranks[index];
+        bool offered = rank->spare_device.id[0] != '\0';
+        const char *node = offered ? rank->spare_node : rank->node,
+                   *group = offered ? rank->spare_device.group : rank->group;
+        struct assignment_part part = { .server = rank->server,
+                                        .entry =
+                                                rank->server ? 0 : (uint32_t) (rank->role - run->job.workers),
+                                        .chips = 1,
+                                        .ranks = 1,
+                                        .node = ledger_nodes_find(ledger, node, strlen(node)) };
 
-        (void) gethostname(host, sizeof(host) - 1);
-        label = strcspn(host, ".");
-        return strcmp(node, host) == 0 ||
-               (strncmp(node, host, label) == 0 && (node[label] == '\0' || host[label] == '\0') &&
-                (node[label] == '\0' || node[label] == '.'));
+        for (uint32_t i = 0;
+             part.node != NULL && (offered || run->world.places[index].there) && i < part.node->group_count;
+             i++)
+                if (strcmp(symbols_name(&ledger->symbols, part.node->groups[i].name), group) == 0)
+                        part.group = &part.node->groups[i];
+        return part;
+}
+
+static bool is_taken(const struct run *run, const char *node, const char *device)
+{
+        for (size_t i = 0; i < run->rank_count; i++) {
+                const struct run_rank *rank = &run->ranks[i];
+
+                if ((strcmp(rank->node, node) == 0 && strcmp(rank->device, device) == 0) ||
+                    (strcmp(rank->spare_node, node) == 0 && strcmp(rank->spare_device.id, device) == 0))
+                        return true;
+        }
+        return false;
+}
+
+static void take_spare(struct run *run, struct run_rank *rank, const struct inventory *inventory,
+                       const char *group)
+{
+        for (size_t i = 0; i < inventory->device_count && rank->spare_device.id[0] == '\0'; i++) {
+                const struct device *device = &inventory->devices[i];
+
+                if (strcmp(device->group, group) != 0 || !device->usable ||
+                    is_taken(run, inventory->node, device->id))
+                        continue;
+                rank->spare_device = *device;
+                (void) text_copy(rank->spare_node, sizeof(rank->spare_node), inventory->node);
+        }
+}
+
+bool run_chips_spare(struct run *run, const struct run_chips *now, size_t index)
+{
+        CLEANUP(free_p) struct assignment_part *parts = calloc(run->rank_count, sizeof(*parts));
+        struct run_rank *rank = &run->ranks[index];
+        struct ledger *ledger = NULL;
+        struct claim claim;
+
+        rank->spare_device.id[0] = '\0';
+        if (parts == NULL || make_ledger(now, true, &ledger) < 0)
+                return false;
+        for (size_t i = 0; i < run->rank_count; i++)
+                parts[i] = part_of(run, ledger, i);
+        make_claim(run, ledger, &claim);
+        if (assignment_spare(&claim.on, parts, run->rank_count, index,
+                             symbols_find(&ledger->symbols, rank->device_model, strlen(rank->device_model)),
+                             &parts[index]) == 0)
+                take_spare(run, rank, inventory_of(now, parts[index].node),
+                           symbols_name(&ledger->symbols, parts[index].group->name));
+        ledger_life_free(ledger);
+        return rank->spare_device.id[0] != '\0';
 }
 
 /* What a run starts, it starts here: chips of other machines cannot be lent to it. */
@@ -361,7 +439,7 @@ static int check_nodes(const struct run *run, struct err *err)
 
         for (size_t i = 0; i < run->rank_count; i++) {
                 const char *node = run->ranks[i].node;
-                bool said = run_chips_are_here(node);
+                bool said = is_here(node);
 
                 for (size_t k = 0; k < i && !said; k++)
                         said = strcmp(run->ranks[k].node, node) == 0;

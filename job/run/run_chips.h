@@ -7,9 +7,6 @@
 int run_chips_read(const struct run *run, struct run_chips *ret, struct err *err);
 void run_chips_free(struct run_chips *list);
 
-/* run_chips_match() - does every selector of the role that is given match the group? */
-bool run_chips_match(const struct job_role *role, const struct device_group *group);
-
-/* run_chips_are_here() - is the node of that name this machine? A domain that only one of the two names has
- * does not count. */
-bool run_chips_are_here(const char *node);
+/* run_chips_spare() - offers a rank that has lost its chip another one of this machine (its spare_device), by
+ * the rule of the controller's groups: assignment_spare(). Return: is there one? */
+bool run_chips_spare(struct run *run, const struct run_chips *now, size_t rank);

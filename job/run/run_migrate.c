@@ -1,4 +1,4 @@
-/* Looks at inventories, finds spare chips of a rank's own model first, and moves ranks. */
+/* Looks at inventories, offers spare chips, and moves ranks. */
 #include "job/run/run_migrate.h"
 
 #include <stdlib.h>
@@ -33,52 +33,18 @@ static const char *trouble_of(const struct run_rank *rank, const struct run_chip
         return device->message[0] != '\0' ? device->message : device_health_name(device->health);
 }
 
-static bool is_taken(const struct run *run, const char *node, const char *device)
+static void offer_spare(struct run *run, size_t index, const struct run_chips *now)
 {
-        for (size_t i = 0; i < run->rank_count; i++) {
-                const struct run_rank *rank = &run->ranks[i];
-
-                if ((strcmp(rank->node, node) == 0 && strcmp(rank->device, device) == 0) ||
-                    (rank->spare_device.id[0] != '\0' && strcmp(rank->spare_node, node) == 0 &&
-                     strcmp(rank->spare_device.id, device) == 0))
-                        return true;
-        }
-        return false;
-}
-
-/* Offers the rank a spare chip: of its own model if there is one, since that is what the plan was made for.
- */
-static void find_spare(struct run *run, size_t index, const struct run_chips *now)
-{
-        struct run_rank *rank = &run->ranks[index];
-        const struct device *best = NULL;
+        bool found = run_chips_spare(run, now, index);
+        const struct device *spare = &run->ranks[index].spare_device;
         char name[2 * WORLD_NAME_BYTES] = "";
 
-        rank->spare_device.id[0] = '\0';
-        for (size_t i = 0; i < now->count; i++)
-                for (size_t k = 0; k < now->items[i].device_count; k++) {
-                        const struct device *device = &now->items[i].devices[k];
-                        const struct device_group *group =
-                                inventory_find_group(&now->items[i], device->group);
-
-                        if (!device->usable || group == NULL || !run_chips_are_here(now->items[i].node) ||
-                            !run_chips_match(rank->role, group) ||
-                            is_taken(run, now->items[i].node, device->id))
-                                continue;
-                        if (best != NULL && (strcmp(device->model, rank->device_model) != 0 ||
-                                             strcmp(best->model, rank->device_model) == 0))
-                                continue;
-                        best = device;
-                        (void) text_copy(rank->spare_node, sizeof(rank->spare_node), now->items[i].node);
-                }
-        if (best != NULL) {
-                rank->spare_device = *best;
-                (void) text_format(name, sizeof(name), "%s of group %s", best->id, best->group);
-        }
+        if (found)
+                (void) text_format(name, sizeof(name), "%s of group %s", spare->id, spare->group);
         world_observe(&run->world,
                       &(struct world_fact){ .kind = WORLD_STAND_IN,
                                             .index = index,
-                                            .code = best == NULL ? WORLD_NOBODY : (int) index,
+                                            .code = found ? (int) index : WORLD_NOBODY,
                                             .text = name },
                       clock_monotonic_usec());
 }
@@ -107,7 +73,7 @@ void run_migrate_look(struct run *run, bool spares)
                 run_migrate_fact(&run->world, i, trouble_of(&run->ranks[i], &now), clock_monotonic_usec());
         for (size_t i = 0; spares && i < run->rank_count && i < run->world.place_count; i++)
                 if (!run->world.places[i].there)
-                        find_spare(run, i, &now);
+                        offer_spare(run, i, &now);
         run_chips_free(&now);
 }
 
