@@ -132,7 +132,8 @@ int job_plan_move(const struct open_groups_claim *claim, struct job_state *state
                 parts[i] = part_of(claim->job.ledger, &state->groups[i]);
         if (parts != NULL)
                 r = assignment_spare(claim, parts, state->group_count, index,
-                                     symbols_find(symbols, model, strlen(model)), &parts[index]);
+                                     symbols_find(symbols, model, strlen(model)), group->runtime,
+                                     &parts[index]);
         if (r == -EBUSY)
                 return err_set(err, r, "there are no %u spare chips for %s now", group->chips, group->name);
         if (r < 0)

@@ -304,6 +304,10 @@ static void a_group_moves_or_is_left_out(void **state)
         assert_string_equal(places(&plan, text), "a=2 b=2 c=2");
         (void) text_copy(was, sizeof(was), plan.groups[1].name);
         add_node(l, "b", NODE_CLASS_ANY, "regular", "H100", 4, 0);
+        (void) text_copy(plan.groups[1].runtime, JOB_RUNTIME_BYTES,
+                         "cann"); /* no chip that is free runs its program */
+        assert_int_equal(job_plan_move(&claim, &plan, 1, &err), -EBUSY);
+        (void) text_copy(plan.groups[1].runtime, JOB_RUNTIME_BYTES, "cuda");
         assert_int_equal(job_plan_move(&claim, &plan, 1, &err), 0);
         assert_string_equal(places(&plan, text), "a=2 a=2 c=2");
         assert_string_equal(plan.groups[1].name, was); /* it keeps its name and its ranks */

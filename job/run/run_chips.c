@@ -423,7 +423,7 @@ bool run_chips_spare(struct run *run, const struct run_chips *now, size_t index)
         make_claim(run, ledger, &claim);
         if (assignment_spare(&claim.on, parts, run->rank_count, index,
                              symbols_find(&ledger->symbols, rank->device_model, strlen(rank->device_model)),
-                             &parts[index]) == 0)
+                             rank->runtime, &parts[index]) == 0)
                 take_spare(run, rank, inventory_of(now, parts[index].node),
                            symbols_name(&ledger->symbols, parts[index].group->name));
         ledger_life_free(ledger);

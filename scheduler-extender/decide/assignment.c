@@ -371,24 +371,26 @@ static uint32_t held_by_others(const struct assignment_part *parts, size_t count
 }
 
 int assignment_spare(const struct open_groups_claim *claim, const struct assignment_part *parts, size_t count,
-                     size_t index, uint32_t model, struct assignment_part *ret_part)
+                     size_t index, uint32_t model, const char *runtime, struct assignment_part *ret_part)
 {
-        const struct job_role *role =
+        const struct job_role *asked =
                 assignment_role(claim->job.job, parts[index].server, parts[index].entry);
+        struct job_role role = asked == NULL ? (struct job_role){ 0 } : *asked;
         uint32_t chips = parts[index].chips;
         const struct open_group *best = NULL;
         struct assigner a;
         int r;
 
+        (void) text_copy(role.runtime, sizeof(role.runtime), runtime);
         assigner_init(&a, claim, NULL);
         r = open_groups_collect(claim, NULL, &a.groups);
-        for (size_t i = 0; r == 0 && role != NULL && i < a.groups.count; i++) {
+        for (size_t i = 0; r == 0 && asked != NULL && i < a.groups.count; i++) {
                 struct open_group *candidate = &a.groups.items[i];
                 uint32_t held = held_by_others(parts, count, index, candidate->group);
                 bool same = candidate->group->model == model;
 
                 if (candidate->choice.open < held + chips ||
-                    !open_groups_takes(role, &a.ledger->symbols, candidate->group))
+                    !open_groups_takes(&role, &a.ledger->symbols, candidate->group))
                         continue;
                 candidate->choice.open -= held;
                 if (best == NULL || (same && best->group->model != model) ||

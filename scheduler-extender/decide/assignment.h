@@ -53,10 +53,10 @@ void assignment_free(struct assignment *assignment);
 /* assignment_spare() - other chips for one part: of its own model if there are some, since that is what the
  * shares were cut for; among those the tightest place.
  * @parts: the job's; what the others hold is not to be had. @index: of the part; its group may be gone (NULL)
- * @model: symbol of the model that it had
+ * @model: symbol of the model that it had; @runtime: of its program, which the chips must serve
  * Return: 0 and node and group of @ret_part changed; -EBUSY (there is no spare chip); -ENOMEM. */
 int assignment_spare(const struct open_groups_claim *claim, const struct assignment_part *parts, size_t count,
-                     size_t index, uint32_t model, struct assignment_part *ret_part);
+                     size_t index, uint32_t model, const char *runtime, struct assignment_part *ret_part);
 
 /* assignment_role() - of a part: an entry of workers, or the servers. NULL = the job has no such entry. */
 const struct job_role *assignment_role(const struct job *job, bool server, size_t entry);
