@@ -152,6 +152,8 @@ static void on_trouble(void *userdata, const char *sentence)
 
 #define THOUGHT_QUICK_USEC 500 /* so little may be spent on every change */
 
+#define HOLDS_LOOK_USEC UINT64_C(5000000)
+
 /* What the older and the urgent are due: worked out when the ledger has changed, before the requests that
  * come after the change; but where that takes long, never for more than a twentieth of the time. */
 static int after_change(sd_event_source *source, uint64_t due_usec, void *userdata)
@@ -159,11 +161,15 @@ static int after_change(sd_event_source *source, uint64_t due_usec, void *userda
         struct extender *x = userdata;
         struct ledger *ledger = cluster_ledger(x->cluster);
         uint64_t begin = clock_monotonic_usec(), took;
+        int before;
 
         (void) due_usec;
         if (!cluster_is_ready(x->cluster) || x->thought_generation == ledger->generation)
                 return 0;
+        before = x->backfills;
         x->backfills = backfill_update(ledger, cluster_rules(x->cluster), extender_now(x));
+        if (x->backfills < before)
+                x->wake_why = "chips are held no longer";
         if (leader_leads(x->leader))
                 reserve_update(x, extender_now(x));
         x->thought_generation = ledger->generation;
@@ -311,6 +317,8 @@ static void every_second(void *userdata)
         if (expired > 0 || resumed > 0)
                 wake_waiting(x, NULL, expired > 0 ? "a lease ended" : "gangs that paused may go on");
         wake_late(x);
+        if (x->backfills > 0 && clock_monotonic_usec() - x->thought_usec > HOLDS_LOOK_USEC)
+                x->thought_generation = UINT64_MAX; /* holds have an end, too */
         think_soon(x);
 }
 

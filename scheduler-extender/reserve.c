@@ -96,7 +96,7 @@ static void take_back(struct extender *x, struct ledger_pod *pod, const struct r
                 evict(x, victims.pods[i]);
 }
 
-static void reserve_for_emergency(struct ledger *ledger, struct ledger_pod *pod)
+static void reserve_for_emergency(struct ledger *ledger, struct ledger_pod *pod, uint64_t now_usec)
 {
         struct ledger_node *node = pod->evicted_node == NULL ? NULL
                                                              : ledger_nodes_find(ledger, pod->evicted_node,
@@ -104,7 +104,7 @@ static void reserve_for_emergency(struct ledger *ledger, struct ledger_pod *pod)
 
         if (node == NULL)
                 return;
-        pod->waited = true;
+        pod->waited_usec = now_usec;
         (void) backfill_add(ledger, node, pod, UINT64_MAX, 0);
 }
 
@@ -122,7 +122,7 @@ static void serve_emergency(struct extender *x, struct ledger_pod *pod, uint64_t
                         take_back(x, pod, &pod_request.context);
         }
         pod_request_end(x->cluster, &pod_request);
-        reserve_for_emergency(ledger, pod);
+        reserve_for_emergency(ledger, pod, now_usec);
 }
 
 /* An emergency's plan leases chips that borrowers hold: the fewest of them go that make room. */

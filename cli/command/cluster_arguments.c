@@ -48,7 +48,10 @@ int cluster_arguments_open(const struct cluster_arguments *a, struct cluster_arg
         int r;
 
         *ret = (struct cluster_arguments_opened){ 0 };
-        options.rules = (struct rules){ .lend_reserve = a->lend_reserve, .lease_usec = 60000000 };
+        options.rules = (struct rules){ .lend_reserve = a->lend_reserve,
+                                        .lease_usec = RULES_LEASE_SECONDS * UINT64_C(1000000),
+                                        .lease_share_percent = RULES_LEASE_SHARE_PERCENT,
+                                        .hold_usec = RULES_HOLD_SECONDS * UINT64_C(1000000) };
         if (placement_parse(a->placement, &options.rules.placement) < 0 ||
             overflow_parse(a->overflow, &options.rules.overflow, &options.rules.overflow_percent) < 0)
                 return err_set(err, -EINVAL,

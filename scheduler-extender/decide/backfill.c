@@ -7,8 +7,22 @@
 
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/gang.h"
+#include "scheduler-extender/decide/gang_share.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+
+static bool same_namespace(const struct ledger_pod *a, const struct ledger_pod *b)
+{
+        return a->name - a->key == b->name - b->key &&
+               strncmp(a->key, b->key, (size_t) (a->name - a->key)) == 0;
+}
+
+/* When the bound pod ends, as far as the waiting one may rely on it. */
+static uint64_t end_for(const struct ledger_pod *waiting, const struct ledger_pod *bound)
+{
+        return bound->request.deadline_kept || same_namespace(waiting, bound) ? backfill_pod_ends(bound)
+                                                                              : UINT64_MAX;
+}
 
 uint64_t backfill_pod_ends(const struct ledger_pod *pod)
 {
@@ -131,8 +145,8 @@ static void find_start(struct ledger *ledger, const struct rules_context *ctx, s
                 struct ledger_pod *next = NULL;
 
                 for (struct ledger_pod *pod = start->node->pods; pod != NULL; pod = pod->next_on_node)
-                        if (backfill_pod_ends(pod) != UINT64_MAX &&
-                            (next == NULL || backfill_pod_ends(pod) < backfill_pod_ends(next)))
+                        if (end_for(ctx->self, pod) != UINT64_MAX &&
+                            (next == NULL || end_for(ctx->self, pod) < end_for(ctx->self, next)))
                                 next = pod;
                 if (next == NULL)
                         break;
@@ -175,11 +189,61 @@ static bool may_start_later(enum reason reason)
                reason == REASON_NO_WHOLE_GROUP;
 }
 
+/* Chips are held for a pod for a while, then not for as long: who cannot be bound keeps nobody waiting. */
+static bool had_its_time(struct ledger_pod *pod, const struct rules_context *ctx)
+{
+        uint64_t held = ctx->now_usec - pod->waited_usec, limit = ctx->rules->hold_usec;
+
+        if (pod->waited_usec == 0 || limit == 0)
+                return false;
+        if (ctx->now_usec < pod->waited_usec || held >= 2 * limit)
+                pod->waited_usec = ctx->now_usec;
+        return ctx->now_usec - pod->waited_usec >= limit;
+}
+
+static uint32_t chips_asked(const struct ledger_pod *pod)
+{
+        return pod->request.items[0].chips;
+}
+
+/* Pods that have a reservation by now. */
+struct holding {
+        const struct ledger_pod *pods[BACKFILL_MAX];
+        size_t count;
+        uint32_t resource; /* whose usable chips are known */
+        uint64_t usable;
+};
+
+/* Of one namespace: what is held for its other pods, and this one's gang, must stay within its share. */
+static bool within_share(const struct ledger *ledger, const struct rules_context *ctx,
+                         struct holding *holding)
+{
+        uint64_t others = 0, own = chips_asked(ctx->self);
+        uint32_t resource = ctx->request->items[0].resource;
+
+        for (size_t i = 0; i < holding->count && ctx->rules->lease_share_percent > 0; i++) {
+                const struct ledger_pod *pod = holding->pods[i];
+
+                if (!same_namespace(pod, ctx->self) || pod->request.items[0].resource != resource)
+                        continue;
+                if (ctx->job != NULL && pod->job == ctx->job)
+                        own += chips_asked(pod);
+                else
+                        others += chips_asked(pod);
+        }
+        if (others == 0)
+                return true;
+        if (holding->resource != resource)
+                holding->usable = gang_share_usable(ledger, resource);
+        holding->resource = resource;
+        return (others + own) * 100 <= holding->usable * ctx->rules->lease_share_percent;
+}
+
 static int reserve_for(struct ledger *ledger, struct ledger_pod *pod, struct rules_context *ctx)
 {
         struct start best = { .node = NULL };
 
-        if (!pod->waited && pod->request.gang_size <= 1)
+        if (pod->waited_usec == 0 && pod->request.gang_size <= 1)
                 for (uint32_t i = 0; i < ledger->node_count; i++)
                         if (rules_judge(ctx, ledger->nodes[i]) == REASON_NONE)
                                 return 0; /* it can start now: nobody need wait for it */
@@ -200,7 +264,8 @@ static int reserve_for(struct ledger *ledger, struct ledger_pod *pod, struct rul
         }
         if (best.node == NULL)
                 return 0; /* it can never start: nobody need wait for it either */
-        pod->waited = true;
+        if (pod->waited_usec == 0)
+                pod->waited_usec = ctx->now_usec;
         return backfill_add(ledger, best.node, pod, best.usec, best.spare) < 0 ? -ENOMEM : 1;
 }
 
@@ -208,15 +273,15 @@ int backfill_update(struct ledger *ledger, const struct rules *rules, uint64_t n
 {
         CLEANUP(free_p)
         struct ledger_pod **waiting = malloc((ledger->pending_count + 1) * sizeof(struct ledger_pod *));
+        struct holding holding = { .count = 0 };
         uint64_t generation = ledger->generation;
-        int backfills = 0;
-        size_t count;
+        size_t count, tried = 0;
 
         if (waiting == NULL)
                 return -ENOMEM;
         backfill_clear(ledger);
         count = collect_waiting(ledger, waiting);
-        for (size_t i = 0; i < count && i < BACKFILL_MAX; i++) {
+        for (size_t i = 0; i < count && tried < BACKFILL_MAX; i++) {
                 struct request request = waiting[i]->request;
                 struct rules_context ctx = { .ledger = ledger,
                                              .rules = rules,
@@ -229,13 +294,18 @@ int backfill_update(struct ledger *ledger, const struct rules *rules, uint64_t n
                 int r;
 
                 rules_prepare(&ctx);
-                if (request.gang_size > 1 && !waiting[i]->waited && gang_fits(ledger, waiting[i], &ctx))
+                if (had_its_time(waiting[i], &ctx) || !within_share(ledger, &ctx, &holding))
+                        continue;
+                tried++;
+                if ((request.gang_size > 1 && waiting[i]->waited_usec == 0 &&
+                     gang_fits(ledger, waiting[i], &ctx)))
                         continue;
                 r = reserve_for(ledger, waiting[i], &ctx);
                 if (r < 0)
                         return r;
-                backfills += r;
+                if (r > 0)
+                        holding.pods[holding.count++] = waiting[i];
         }
         ledger->generation = generation; /* trying on is no change */
-        return backfills;
+        return (int) holding.count;
 }

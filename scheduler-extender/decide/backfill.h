@@ -4,8 +4,11 @@
  * Younger pods may use the node's free chips only if they end before the older one could start, or leave it
  * enough. Once a pod has a reservation it keeps one until it is bound, so that chips that become free are not
  * snatched away between two tries. The members of a gang that does not fit get one each, side by side.
- * Reservations come from pods of the store alone, oldest first, at most BACKFILL_MAX; they are worked out
- * anew from the ledger each time, so nothing drifts. Pure: time is an argument. Cost: O(BACKFILL_MAX x
+ * Reservations come from pods of the store alone, oldest first, at most BACKFILL_MAX; those of one namespace
+ * stay within rules.lease_share_percent of the resource (a single one may be larger), and one that was kept
+ * for rules.hold_usec without its pod being bound is given up for as long. Whose end is only a label's word
+ * is believed by pods of its own namespace. They are worked out anew from the ledger each time, so nothing
+ * drifts. Pure: time is an argument. Cost: O(BACKFILL_MAX x
  * nodes). */
 #pragma once
 

@@ -36,7 +36,7 @@ static uint64_t leased_by_others(const struct ledger *ledger, const struct ledge
         return chips;
 }
 
-static uint64_t usable(const struct ledger *ledger, uint32_t resource)
+uint64_t gang_share_usable(const struct ledger *ledger, uint32_t resource)
 {
         uint64_t chips = 0;
 
@@ -55,7 +55,7 @@ bool gang_share_allows(const struct ledger *ledger, const struct rules *rules, c
                 uint64_t others = leased_by_others(ledger, job, resource);
 
                 if (others > 0 && (others + leased_by(job, resource)) * 100 >
-                                          usable(ledger, resource) * rules->lease_share_percent)
+                                          gang_share_usable(ledger, resource) * rules->lease_share_percent)
                         return false;
         }
         return true;

@@ -16,6 +16,9 @@
 /* gang_share_allows() - may the job keep the slots that it has now? O(jobs + nodes). */
 bool gang_share_allows(const struct ledger *ledger, const struct rules *rules, const struct ledger_job *job);
 
+/* gang_share_usable() - usable chips of the resource in the cluster. */
+uint64_t gang_share_usable(const struct ledger *ledger, uint32_t resource);
+
 /* gang_share_unused() - a lease of the job's namespace has come to its end unused. */
 void gang_share_unused(struct ledger *ledger, const struct ledger_job *job, uint64_t lease_usec,
                        uint64_t now_usec);

@@ -93,11 +93,19 @@ static bool comes_first(const struct ledger_pod *pod, const struct rules_context
         return ctx->created_usec == 0 || pod->created_usec < ctx->created_usec;
 }
 
+/* A deadline that nobody keeps is the word of the pod's owner: his own pods may rely on it. */
+static bool may_rely_on_end(const struct rules_context *ctx, const struct ledger_pod *pod)
+{
+        return ctx->request->deadline_kept || ctx->namespace_ == NULL ||
+               ledger_pods_is_of(pod, ctx->namespace_);
+}
+
 static bool held_back(const struct rules_context *ctx, const struct ledger_node *node)
 {
         for (const struct ledger_backfill *backfill = node->backfills; backfill != NULL;
              backfill = backfill->next) {
-                if (!comes_first(backfill->pod, ctx) || ends_before(ctx, backfill->start_usec))
+                if (!comes_first(backfill->pod, ctx) ||
+                    (may_rely_on_end(ctx, backfill->pod) && ends_before(ctx, backfill->start_usec)))
                         continue;
                 for (size_t i = 0; i < ctx->request->item_count; i++)
                         if (ctx->request->items[i].resource == backfill->pod->request.items[0].resource &&

@@ -12,6 +12,11 @@
 
 struct weighting; /* scheduler-extender/decide/weighting.h */
 
+/* What the programs take where nobody says otherwise. */
+#define RULES_LEASE_SECONDS       60
+#define RULES_LEASE_SHARE_PERCENT 50
+#define RULES_HOLD_SECONDS        600
+
 struct rules {
         uint64_t stale_after_usec; /* the grace of scheduler-extender/ledger/liveness.h; 0 = never */
         bool lend_reserve;
@@ -19,7 +24,10 @@ struct rules {
         uint32_t overflow_percent; /* 0..100 */
         enum placement placement;  /* where a pod names none; never PLACEMENT_DEFAULT */
         uint64_t lease_usec;
-        uint32_t lease_share_percent; /* of a namespace's gangs; 0 = no limit */
+        uint32_t lease_share_percent; /* of a namespace's gangs, and of its waiting pods' holds; 0 = no limit
+                                       */
+        uint64_t
+                hold_usec; /* for so long chips are held for one that waits, then not for as long; 0 = ever */
 };
 
 /* A pod's request to the scheduler. Borrowed members live as long as the request is used. */
@@ -29,6 +37,7 @@ struct rules_context {
         const struct request *request; /* chips only */
         const struct ledger_job *job;  /* NULL = of no job, or a job that nobody else speaks of yet */
         const struct ledger_pod *self; /* NULL = the store does not know the pod yet */
+        const char *namespace_;        /* of the pod; NULL = nobody's: its word is taken */
         uint64_t created_usec;         /* of the pod; 0 = not known (as young as can be) */
         uint64_t now_usec;             /* CLOCK_REALTIME */
         bool planning;                 /* a gang is being planned: its own slots count as taken */

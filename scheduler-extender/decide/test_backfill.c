@@ -194,12 +194,101 @@ static void a_gang_that_fits_holds_nothing(void **state)
         free(s.pods);
 }
 
+/* Two nodes of eight, full, and pods that wait for eight, one older than the other. */
+static struct ledger *two_full_nodes(void)
+{
+        struct ledger *l = ledger_life_new();
+
+        ledger_mark_chips(l, GPU);
+        add_node(l, "a", NODE_CLASS_ANY, "regular", "H100", 8, 8);
+        add_node(l, "b", NODE_CLASS_ANY, "regular", "H100", 8, 8);
+        bind_pod(l, "x", "a", 4);
+        bind_pod(l, "y", "b", 4);
+        return l;
+}
+
+static void wait_for_eight(struct ledger *l, const char *namespace_, const char *name, uint64_t created_usec)
+{
+        struct ledger_pod_facts facts = pod_of(l, name, 8);
+
+        facts.namespace_ = namespace_;
+        facts.created_usec = created_usec;
+        assert_int_equal(ledger_pods_set(l, &facts), 0);
+}
+
+static void a_hold_ends_and_rests_as_long(void **state)
+{
+        struct ledger *l = two_full_nodes();
+        uint64_t now = 1000000, hold = fixture_rules.hold_usec;
+
+        (void) state;
+        wait_for_eight(l, "default", "waits", 1);
+        assert_int_equal(backfill_update(l, &fixture_rules, now), 1);
+        assert_int_equal(backfill_update(l, &fixture_rules, now + hold - 1), 1);
+        assert_int_equal(backfill_update(l, &fixture_rules, now + hold), 0);
+        assert_int_equal(backfill_update(l, &fixture_rules, now + 2 * hold - 1), 0);
+        assert_int_equal(backfill_update(l, &fixture_rules, now + 2 * hold), 1);
+        assert_int_equal(backfill_update(l, &fixture_rules, now + hold), 1); /* the clock went back */
+        ledger_life_free(l);
+}
+
+static void holds_of_one_namespace_have_a_share(void **state)
+{
+        struct ledger *l = two_full_nodes();
+
+        (void) state;
+        wait_for_eight(l, "greedy", "first", 1);
+        wait_for_eight(l, "greedy", "second", 2);
+        assert_int_equal(backfill_update(l, &fixture_rules, 1000000), 1);
+        wait_for_eight(l, "modest", "third", 3);
+        assert_int_equal(backfill_update(l, &fixture_rules, 1000000), 2);
+        ledger_life_free(l);
+}
+
+static void a_label_is_the_word_of_its_owner_alone(void **state)
+{
+        struct ledger *l = two_full_nodes();
+        struct ledger_pod_facts brief = pod_of(l, "brief", 1), ends = pod_of(l, "x", 4);
+        struct rules_context ctx;
+
+        (void) state;
+        brief.request.deadline_sec = ends.request.deadline_sec = 10;
+        ends.node = "a";
+        ends.started_usec = 100;
+        ledger_pods_drop(l, "default", "x");
+        assert_int_equal(ledger_pods_set(l, &ends), 0);
+        wait_for_eight(l, "elsewhere", "waits", 1);
+        assert_int_equal(backfill_update(l, &fixture_rules, 1000000), 1);
+        assert_null(node_of(l, "b")->backfills); /* equal: nobody is known to end */
+        assert_true(node_of(l, "a")->backfills->start_usec == UINT64_MAX);
+        ledger_pods_drop(l, "default", "x");
+        ends.request.deadline_kept = true;
+        assert_int_equal(ledger_pods_set(l, &ends), 0);
+        assert_int_equal(backfill_update(l, &fixture_rules, 1000000), 1);
+        assert_true(node_of(l, "a")->backfills->start_usec == 10000100);
+
+        brief.request.deadline_sec = 5; /* it would end in time */
+        ctx = context_of(l, &brief.request);
+        ctx.created_usec = 1000;
+        ctx.namespace_ = "default";
+        assert_int_equal(rules_judge(&ctx, node_of(l, "a")), REASON_HELD_FOR_OLDER);
+        brief.request.deadline_kept = true;
+        assert_int_equal(rules_judge(&ctx, node_of(l, "a")), REASON_NONE);
+        brief.request.deadline_kept = false;
+        ctx.namespace_ = "elsewhere";
+        assert_int_equal(rules_judge(&ctx, node_of(l, "a")), REASON_NONE);
+        ledger_life_free(l);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(eight_chip_pods_never_starve),
                 cmocka_unit_test(gangs_never_starve),
                 cmocka_unit_test(a_gang_that_fits_holds_nothing),
+                cmocka_unit_test(a_hold_ends_and_rests_as_long),
+                cmocka_unit_test(holds_of_one_namespace_have_a_share),
+                cmocka_unit_test(a_label_is_the_word_of_its_owner_alone),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

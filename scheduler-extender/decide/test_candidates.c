@@ -81,7 +81,7 @@ static void change_claims(struct ledger *l, uint64_t *seed)
         ledger_jobs_release(l, job);
         if (random_below(seed, 2) == 0) {
                 assert_int_equal(ledger_pods_set(l, &older), 0);
-                ledger_pods_find(l, "default", "older")->waited = true;
+                ledger_pods_find(l, "default", "older")->waited_usec = 1;
                 (void) backfill_add(l, node, ledger_pods_find(l, "default", "older"), UINT64_MAX,
                                     (uint32_t) random_below(seed, 2));
         } else {

@@ -85,6 +85,13 @@ static void take_out(struct ledger *ledger, struct ledger_pod *pod)
         ledger->pod_count--;
 }
 
+bool ledger_pods_is_of(const struct ledger_pod *pod, const char *namespace_)
+{
+        size_t bytes = (size_t) (pod->name - pod->key) - 1;
+
+        return strncmp(pod->key, namespace_, bytes) == 0 && namespace_[bytes] == '\0';
+}
+
 void ledger_pods_free_one(struct ledger_pod *pod)
 {
         if (pod != NULL) {
@@ -193,7 +200,8 @@ static void leave_job(struct ledger *ledger, struct ledger_pod *pod)
 /* Reservations point to their pod: they go with it. */
 static void drop_reservations(struct ledger *ledger, const struct ledger_pod *pod)
 {
-        for (uint32_t i = 0; i < ledger->node_count && pod->waited && ledger->backfill_total > 0; i++)
+        for (uint32_t i = 0; i < ledger->node_count && pod->waited_usec > 0 && ledger->backfill_total > 0;
+             i++)
                 for (struct ledger_backfill **place = &ledger->nodes[i]->backfills; *place != NULL;) {
                         struct ledger_backfill *backfill = *place;
 
@@ -295,7 +303,7 @@ static int bind_pod(struct ledger *ledger, struct ledger_pod *pod, const char *n
                 return -ENOMEM;
         give_up_slot(ledger, pod, node);
         drop_reservations(ledger, pod);
-        pod->waited = false;
+        pod->waited_usec = 0;
         attach(ledger, pod, node);
         return 0;
 }
@@ -425,7 +433,7 @@ int ledger_pods_assume(struct ledger *ledger, struct ledger_pod *pod, struct led
         pod->assumed = true;
         give_up_slot(ledger, pod, node);
         drop_reservations(ledger, pod);
-        pod->waited = false;
+        pod->waited_usec = 0;
         attach(ledger, pod, node);
         if (pod->job != NULL)
                 ledger_jobs_keep_plan(ledger, pod->job);

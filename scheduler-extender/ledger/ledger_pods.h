@@ -31,8 +31,8 @@ struct ledger_pod {
         bool writing;          /* ... and the write is under way */
         bool deleting;         /* has a deletion timestamp: counts until it is gone */
         bool ended;            /* Succeeded or Failed: holds nothing */
-        bool waited;           /* could not start once: keeps a reservation until it is bound
-                                  (scheduler-extender/decide/backfill.h) */
+        uint64_t waited_usec;  /* since when it has a reservation, until it is bound
+                                  (scheduler-extender/decide/backfill.h); 0 = it could start, or never tried */
         uint64_t evicted_usec; /* when borrowers were last evicted for it; 0 = never */
         char *evicted_node;    /* ... and where; owned */
         uint64_t created_usec, started_usec, ended_usec; /* CLOCK_REALTIME; 0 = not known */
@@ -75,6 +75,9 @@ void ledger_pods_drop(struct ledger *ledger, const char *namespace_, const char 
 int ledger_pods_assume(struct ledger *ledger, struct ledger_pod *pod, struct ledger_node *node,
                        const struct ledger_pod_part *parts, size_t part_count);
 void ledger_pods_forget(struct ledger *ledger, struct ledger_pod *pod);
+
+/* ledger_pods_is_of() - is the pod in this namespace? */
+bool ledger_pods_is_of(const struct ledger_pod *pod, const char *namespace_);
 
 /* ledger_pods_borrows() - does it sit on reserved chips without an emergency's right? */
 static inline bool ledger_pods_borrows(const struct ledger_pod *pod)

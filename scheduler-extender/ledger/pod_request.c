@@ -44,6 +44,7 @@ static void fill_context(struct cluster *c, struct pod_request *in, uint64_t now
                 .request = &in->request,
                 .job = in->job,
                 .self = self,
+                .namespace_ = in->facts.namespace_,
                 .created_usec = in->facts.created_usec,
                 .now_usec = now_usec,
         };

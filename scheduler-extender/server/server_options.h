@@ -21,8 +21,8 @@ struct server_options {
         const char *leader_namespace;     /* of the Lease; NULL = the pod's own */
         const char *job_image, *launcher_image, *scheduler_name;
         bool lend_reserve, no_evict, no_leader_elect;
-        unsigned stale_after_sec, lease_seconds, lease_share, cache_limit_sec, eviction_grace_sec,
-                leader_lease_sec;
+        unsigned stale_after_sec, lease_seconds, lease_share, hold_seconds, cache_limit_sec,
+                eviction_grace_sec, leader_lease_sec;
         unsigned keep_pods_sec;
 
         /* not on the command line */
@@ -60,6 +60,8 @@ struct server_options {
           .default_ = "60", .maximum = 31536000, .help = "older inventories are not trusted; 0 = never" }, \
         { .name = "cache-limit", .type = OPTION_UNSIGNED, .offset = at(cache_limit_sec), .value = "SECONDS", \
           .default_ = "300", .maximum = 31536000, .help = "refuse when out of step for longer; 0 = never" }, \
+        { .name = "hold-seconds", .type = OPTION_UNSIGNED, .offset = at(hold_seconds), .value = "N", \
+          .default_ = "600", .maximum = 31536000, .help = "who waits keeps others from chips so long; 0 = ever" }, \
         { .name = "no-evict", .type = OPTION_BOOL, .offset = at(no_evict), \
           .help = "never evict borrowers of the reserve" }, \
         { .name = "eviction-grace", .type = OPTION_UNSIGNED, .offset = at(eviction_grace_sec), \

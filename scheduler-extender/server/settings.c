@@ -98,6 +98,7 @@ static int read_rules(const struct server_options *options, struct rules *ret, s
                 .lend_reserve = options->lend_reserve,
                 .lease_usec = (uint64_t) options->lease_seconds * 1000000,
                 .lease_share_percent = options->lease_share,
+                .hold_usec = (uint64_t) options->hold_seconds * 1000000,
                 .placement = PLACEMENT_PACKED,
         };
         if (options->placement != NULL && placement_parse(options->placement, &ret->placement) < 0)

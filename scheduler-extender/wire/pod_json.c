@@ -132,11 +132,14 @@ static int decode_gates(const struct json_field *at, void *field, struct err *er
 
 static int decode_deadline(const struct json_field *at, void *field, struct err *err)
 {
+        struct request *request = field;
         int64_t deadline = 0;
         int r = json_field_as_int64(at, 0, INT64_MAX, &deadline, err);
 
-        if (deadline > 0)
-                *(uint32_t *) field = deadline < UINT32_MAX ? (uint32_t) deadline : UINT32_MAX;
+        if (deadline > 0) {
+                request->deadline_sec = deadline < UINT32_MAX ? (uint32_t) deadline : UINT32_MAX;
+                request->deadline_kept = true;
+        }
         return r;
 }
 
@@ -165,7 +168,7 @@ static const struct json_table_row label_rows[] = {
 };
 static const struct json_table_row spec_rows[] = {
         { "nodeName",                   JSON_TABLE_BORROWED, AT(node) },
-        { "activeDeadlineSeconds",      JSON_TABLE_CUSTOM,   AT(request.deadline_sec), BY(decode_deadline) },
+        { "activeDeadlineSeconds",      JSON_TABLE_CUSTOM,   AT(request),              BY(decode_deadline) },
         { "schedulingGates",            JSON_TABLE_CUSTOM,   AT(request.gated), BY(decode_gates) },
         { .name = NULL },
 };

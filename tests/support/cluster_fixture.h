@@ -15,7 +15,8 @@
 
 static struct rules fixture_rules = { .placement = PLACEMENT_PACKED,
                                       .lease_usec = 60000000,
-                                      .lease_share_percent = 50 };
+                                      .lease_share_percent = 50,
+                                      .hold_usec = 600000000 };
 
 /* A node with one group of `total` chips of which `healthy` are usable. */
 static inline void add_node(struct ledger *ledger, const char *name, enum node_class class, const char *pool,
