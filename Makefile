@@ -120,6 +120,9 @@ check-dead: all ## public names that no program uses
 	@B=$(B) tools/check-dead
 check-hardening: all ## every program has what the compiler and linker can give it
 	@B=$(B) tools/check-hardening
+failpoints: ## the programs are killed at each of their named places, started again, and nothing is lost (FAILPOINTS=REGEX: some)
+	@$(MAKE) --no-print-directory B=$(B)/failpoints CFLAGS='-O2 -g -DREMUDA_FAILPOINTS' programs
+	@B=$(B)/failpoints tests/run-tests tests/failpoints
 check-packaging: all ## the image and the deb: sizes, libraries, bills of materials, same bytes (fetches curl's source once)
 	@tools/deps packaging
 	@B=$(B) tests/run-tests tests/packaging
@@ -169,5 +172,5 @@ help: ## this list
 .SECONDARY: # keep objects between runs
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
-.PHONY: all programs check unit unit-build check-asan agent check-agent integration check-house check-dead check-docs check-hardening check-packaging e2e demo bench fuzz fuzz-build \
+.PHONY: all programs check unit unit-build check-asan agent check-agent integration check-house check-dead check-docs check-hardening check-packaging failpoints e2e demo bench fuzz fuzz-build \
         format format-check tidy deps install clean help

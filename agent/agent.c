@@ -28,6 +28,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/clock.h"
+#include "io/failpoint.h"
 #include "io/loop.h"
 
 static void on_scan(void *userdata, const char *why);
@@ -221,8 +222,10 @@ static void publish(struct agent *a, struct stages_published *new)
         a->published_json_bytes = strlen(text);
         inventory_free(&a->published);
         a->published = *inventory;
+        FAILPOINT("agent.publish");
         kubelet_publish(a->kubelet, &a->published);
         report_changed(a->report);
+        FAILPOINT("agent.published");
         write_features(a);
 }
 
@@ -268,6 +271,7 @@ static int look(struct agent *a, struct stages_published *ret, struct err *err)
                                 &a->published, &found, err);
         if (r < 0)
                 return r;
+        FAILPOINT("agent.found");
         kernel_log_poll(a->kernel_log);
         a->kernel_faults = false;
         r = stages_judge(&found, &a->judge, &a->configuration.agent, &a->published,

@@ -7,6 +7,7 @@
 
 #include "agent/inventory/inventory_json.h"
 #include "base/text.h"
+#include "io/failpoint.h"
 #include "io/loop.h"
 #include "store/store.h"
 
@@ -57,6 +58,7 @@ static void on_written(void *userdata, int result, const char *sentence)
                 arm(r, RETRY_USEC);
                 return;
         }
+        FAILPOINT("report.written");
         r->status.writes_total++;
         r->status.trouble[0] = '\0';
         if (r->due)
@@ -75,6 +77,7 @@ static void write_now(struct report *r)
         r->due = false;
         r->writing = true;
         r->last_write_usec = loop_now_usec(r->services->loop);
+        FAILPOINT("report.write");
         store_put(r->store, STORE_INVENTORY, NULL, r->node, object, on_written, r);
         json_decref(object);
 }

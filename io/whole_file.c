@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/failpoint.h"
 
 int whole_file_open(struct whole_file *w, const char *what, const char *path, struct err *err)
 {
@@ -59,9 +60,12 @@ int whole_file_write(const char *path, const char *bytes, size_t size_bytes, mod
         fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
         if (fd < 0)
                 return err_set(err, -errno, "'%s': %m", part);
+        FAILPOINT_OF("file.opened", name);
         r = write_all(fd, bytes, size_bytes);
+        FAILPOINT_OF("file.written", name);
         if (r == 0 && (((flags & WHOLE_FILE_SYNCED) != 0 && fsync(fd) < 0) || rename(part, path) < 0))
                 r = -errno;
+        FAILPOINT_OF("file.renamed", name);
         if (r == 0)
                 return 0;
         (void) unlink(part);

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/failpoint.h"
 #include "plugin/cdi.h"
 #include "plugin/device_plugin.pb-c.h"
 #include "plugin/plugin_internal.h"
@@ -301,7 +302,9 @@ void allocate_handle(void *userdata, struct grpc_call *call, const uint8_t *mess
                                 sizeof(sentence));
         if (status == GRPC_OK) {
                 resource->status.allocations_total++;
+                FAILPOINT("plugin.allocate");
                 grpc_call_reply(call, bytes, size);
+                FAILPOINT("plugin.allocated");
         } else {
                 resource->status.refusals_total++;
                 grpc_call_finish(call, status, sentence);

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/failpoint.h"
 #include "plugin/device_plugin.pb-c.h"
 #include "plugin/plugin_internal.h"
 #include "plugin/registration.h"
@@ -175,6 +176,7 @@ void list_and_watch_handle(void *userdata, struct grpc_call *call, const uint8_t
         stream->next = resource->streams;
         resource->streams = stream;
         grpc_call_keep(call, on_idle, on_closed, stream);
+        FAILPOINT("plugin.list");
         offer(stream);
         if (stream->server == resource->server)
                 registration_stream_opened(resource);

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/failpoint.h"
 #include "plugin/device_plugin.pb-c.h"
 #include "plugin/kubelet_watch.h"
 #include "plugin/plugin_internal.h"
@@ -151,6 +152,7 @@ static void call_register(struct resource *resource)
                 return;
         }
         resource->state = REGISTRATION_CALLING;
+        FAILPOINT("plugin.register");
 }
 
 /* The kubelet's end of a path-keyed registration: never the same name while an old stream is open. */

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/clock.h"
+#include "io/failpoint.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
@@ -51,6 +52,7 @@ static void answer_later(struct bind *bind, const char *error)
         fill_reply(&reply, error);
         bind->extender->commits--;
         http_resume(bind->pending, &reply);
+        FAILPOINT("bind.answered");
         extender_end(bind->extender, VERB_BIND, bind->begin_nsec, error[0] != '\0');
         extender_bind_free(&bind->args);
         free(bind);
@@ -121,6 +123,7 @@ static void written(void *userdata, int result, const char *sentence)
         if (pod != NULL && strcmp(pod->uid, bind->args.pod_uid) == 0)
                 pod->writing = false;
         if (result == 0) {
+                FAILPOINT("bind.written");
                 x->metrics.binds++;
                 extender_log(x, LOG_INFO, "bind", "pod=%s/%s node=%s", bind->args.pod_namespace,
                              bind->args.pod_name, bind->args.node);
@@ -226,10 +229,12 @@ static const char *begin_bind(struct bind *bind, const struct http_request *requ
                 if (ledger_pods_assume(ledger, pod, node, parts, part_count) < 0)
                         return "no memory";
         }
+        FAILPOINT("bind.assumed");
         pod->writing = true;
         x->commits++;
         bind->pending = http_suspend(request);
         write_bind(bind, pod);
+        FAILPOINT("bind.sent");
         return NULL;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "io/clock.h"
+#include "io/failpoint.h"
 #include "scheduler-extender/decide/candidates.h"
 #include "scheduler-extender/explain/explain.h"
 #include "scheduler-extender/explain/whatif.h"
@@ -79,8 +80,10 @@ static int filter(struct extender *x, struct extender_args *args, struct http_re
                 x->metrics.leases_made += pod_request.leased;
                 pod_request_end(x->cluster, &pod_request);
         }
-        if (r == 0)
+        if (r == 0) {
+                FAILPOINT("extender.filter");
                 reply->body = extender_reply_filter(args, refusal, &reply->body_bytes);
+        }
         return r;
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/failpoint.h"
 #include "io/loop.h"
 
 #define STOP_USEC UINT64_C(10000000)
@@ -193,12 +194,14 @@ int launches_start(struct launches *launches, const struct launches_request *req
                 memcpy(l->devices, request->devices, request->device_count * sizeof(*l->devices));
         (void) text_copy(l->runtime, sizeof(l->runtime), request->runtime);
         l->started_usec = loop_realtime_usec(launches->loop);
+        FAILPOINT("launches.start");
         r = run(request, &l->pid);
         if (r < 0) {
                 launch_free(l);
                 return err_set(err, r, "'%s' as uid %u: %s", request->path, (unsigned) request->caller->uid,
                                strerrordesc_np(-r));
         }
+        FAILPOINT("launches.started");
         r = sd_event_add_child(launches->loop, &l->source, l->pid, WEXITED, on_end, l);
         if (r < 0) {
                 (void) kill(-l->pid, SIGKILL);

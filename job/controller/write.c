@@ -11,6 +11,7 @@
 #include <syslog.h>
 
 #include "base/text.h"
+#include "io/failpoint.h"
 #include "io/tls/tls_keys.h"
 #include "job/controller/controller_internal.h"
 #include "job/controller/job_keys.h"
@@ -83,6 +84,7 @@ static void on_status(void *userdata, int result, const char *sentence)
                 record->dirty = true;
                 record->retry_usec = controller_monotonic(record->controller) + RETRY_USEC;
         }
+        FAILPOINT("job.status_written");
         if (record != NULL && result == 0)
                 controller_want_plan(record->controller); /* children wait for what is written */
 }
@@ -103,6 +105,7 @@ void write_status(struct record *record)
         object = json_pack("{s:{s:s}, s:o}", "metadata", "uid", record->uid, "status", status);
         record->dirty = false;
         record->writing = true;
+        FAILPOINT("job.status");
         store_put(store_of(record), STORE_TRAINING_JOB, record->namespace_, record->name, object, on_status,
                   write);
         json_decref(object);
@@ -182,6 +185,7 @@ void write_finalizer(struct record *record, bool present)
                 (void) json_object_del(json_object_get(patch, "metadata"), "resourceVersion");
         write->present = present;
         record->finalizing = true;
+        FAILPOINT("job.finalizer");
         store_patch(store_of(record), STORE_TRAINING_JOB, record->namespace_, record->name, patch,
                     on_finalizer, write);
         json_decref(patch);
@@ -269,6 +273,7 @@ bool write_secret(struct record *record)
                 (void) end(write, "secret", -ENOMEM, "the job's keys cannot be made");
                 return false;
         }
+        FAILPOINT("job.secret");
         record->secret_asked = true;
         store_create(store_of(record), STORE_SECRET, record->namespace_, secret, on_secret, write);
         json_decref(secret);
@@ -282,8 +287,10 @@ static void on_pod(void *userdata, int result, const char *sentence)
         struct job_pod *pod = record_find_pod(write->record, write->name);
         struct record *record;
 
-        if (result == 0)
+        if (result == 0) {
+                FAILPOINT("job.pod_written");
                 c->metrics.pods_created++;
+        }
         if (result == -EEXIST)
                 c->metrics.pods_existed++;
         if (result < 0 && result != -EEXIST && pod != NULL && pod->asked)
@@ -316,6 +323,7 @@ void write_pod(struct record *record, const char *name, const char *subtask, jso
         pod->exit_code = -1;
         pod->next = record->pods;
         record->pods = pod;
+        FAILPOINT("job.pod");
         store_create(store_of(record), STORE_POD, record->namespace_, object, on_pod, write);
         json_decref(object);
 }
@@ -341,6 +349,7 @@ void write_manager(struct record *record, struct job_pod *pod, const char *value
         patch = json_pack("{s:{s:s, s:{s:s}}}", "metadata", "uid", pod->uid, "annotations",
                           JOB_ANNOTATION_MANAGER, value);
         pod->publishing = true;
+        FAILPOINT("job.manager");
         store_patch(store_of(record), STORE_POD, record->namespace_, pod->name, patch, on_published, write);
         json_decref(patch);
 }
@@ -350,6 +359,7 @@ static void on_deleted(void *userdata, int result, const char *sentence)
         struct write *write = userdata;
         struct job_pod *pod = record_find_pod(write->record, write->name);
 
+        FAILPOINT("job.deleted");
         if (pod != NULL && result < 0)
                 pod->delete_asked = pod->force_asked = false;
         (void) end(write, "delete", result == -ENOENT ? 0 : result, sentence);
@@ -371,6 +381,7 @@ void write_delete(struct record *record, struct job_pod *pod, unsigned grace_sec
                 return;
         pod->delete_asked = true;
         pod->force_asked = grace_sec == 0;
+        FAILPOINT("job.delete");
         store_delete(store_of(record), STORE_POD, record->namespace_, pod->name, pod->uid, grace_sec,
                      on_deleted, write);
 }

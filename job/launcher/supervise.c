@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/clock.h"
+#include "io/failpoint.h"
 #include "io/private_folder.h"
 #include "io/process.h"
 #include "io/process_tree.h"
@@ -83,6 +84,7 @@ become_program(const struct supervise_what *what, pid_t keeper, int notice)
         struct start_notice failure = { 0 };
 
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        FAILPOINT("program.forked");
         if (getppid() != keeper)
                 _exit(PROCESS_SIGNALLED + SIGKILL);
         (void) setpgid(0, 0);
@@ -91,6 +93,7 @@ become_program(const struct supervise_what *what, pid_t keeper, int notice)
         if (failure.error == 0) {
                 seal_descriptors(what->keep_fds);
                 reset_signals();
+                FAILPOINT("program.exec");
                 (void) execve(what->path, what->argv, what->environment);
                 failure.error = -errno;
         }
@@ -145,6 +148,7 @@ static uint64_t left_usec(const struct keeper *keeper)
 
 static void on_program_end(struct keeper *keeper, int status)
 {
+        FAILPOINT("keeper.reaped");
         keeper->exit_code = process_exit_code(status);
         write_report(keeper, true);
         keeper->program = 0;
@@ -154,6 +158,7 @@ static void on_program_end(struct keeper *keeper, int status)
  */
 static void bid_farewell(struct keeper *keeper)
 {
+        FAILPOINT("keeper.farewell");
         keeper->farewell = true;
         (void) process_tree_signal(SIGTERM, 0);
         (void) process_tree_signal(SIGCONT, 0);
@@ -197,6 +202,7 @@ static void keeper_end(struct keeper *keeper)
 {
         pid_t program = keeper->program;
 
+        FAILPOINT("keeper.end");
         (void) process_tree_kill(KILL_TIMEOUT_USEC, 0);
         if (program != 0) {
                 keeper->exit_code = PROCESS_SIGNALLED + SIGKILL;
@@ -291,9 +297,11 @@ static struct start_notice keeper_start(struct keeper *keeper)
                 return (struct start_notice){ .error = -errno };
         if (keeper->program == 0)
                 become_program(keeper->what, self, notice[1]);
+        FAILPOINT("keeper.started");
         (void) close(notice[1]);
         start = await_exec(notice[0]);
         (void) close(notice[0]);
+        FAILPOINT("keeper.exec");
         if (start.error == 0)
                 write_report(keeper, false);
         return start;
@@ -305,11 +313,13 @@ become_keeper(const struct supervise_what *what, int launcher, int notice, const
         struct keeper keeper = { .what = what, .launcher = launcher, .launcher_pid = getppid() };
         struct start_notice start = { 0 };
 
+        FAILPOINT("keeper.forked");
         (void) setsid();
         (void) prctl(PR_SET_NAME, "remuda-keeper", 0, 0, 0);
         /* should there be no pidfd, or should the keeper have been stopped with all that is below the
          * launcher */
         (void) prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
+        FAILPOINT("keeper.adopted");
         (void) process_tree_adopt();
         start.error = keeper_open(&keeper, all);
         if (start.error == 0)
@@ -319,6 +329,7 @@ become_keeper(const struct supervise_what *what, int launcher, int notice, const
         if (start.error < 0)
                 _exit(PROCESS_SIGNALLED - 1);
         keeper_run(&keeper);
+        FAILPOINT("keeper.folders");
         for (size_t i = 0; i < ARRAY_SIZE(what->folders); i++)
                 if (what->folders[i] != NULL)
                         private_folder_remove(what->folders[i], what->folder_prefix);
@@ -435,6 +446,7 @@ int supervise(const struct supervise_what *what, int *ret_exit_code, struct err 
                 return err_set(err, -errno, "no process: %m");
         if (keeper == 0)
                 become_keeper(what, self, notice[1], &all);
+        FAILPOINT("launcher.forked");
         (void) close(notice[1]);
         start = await_start(notice[0]);
         (void) close(notice[0]);
@@ -446,6 +458,8 @@ int supervise(const struct supervise_what *what, int *ret_exit_code, struct err 
                 (void) waitpid(keeper, NULL, 0);
                 return say_not_started(what, &start, err);
         }
+        FAILPOINT("launcher.started");
         *ret_exit_code = launcher_run(keeper, signals);
+        FAILPOINT("launcher.ended");
         return 0;
 }

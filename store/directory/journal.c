@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "io/failpoint.h"
 
 #define BLOCK_BYTES 65536
 
@@ -184,8 +185,10 @@ int journal_commit(struct journal *j, const char *lines, size_t size_bytes, stru
 
         if (size_bytes > 0) {
                 r = write_all(j->fd, lines, size_bytes);
+                FAILPOINT("journal.written");
                 if (r == 0 && fdatasync(j->fd) < 0)
                         r = -errno;
+                FAILPOINT("journal.synced");
                 if (r == 0)
                         j->read_bytes += (off_t) size_bytes;
                 else if (ftruncate(j->fd, j->read_bytes) < 0)

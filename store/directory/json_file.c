@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/failpoint.h"
 
 char *json_file_read(int directory_fd, const char *name, uint64_t max_bytes, size_t *ret_size_bytes,
                      struct stat *ret_stat, struct err *err)
@@ -80,9 +81,11 @@ int json_file_write(int directory_fd, const char *name, const json_t *json, bool
                 return err_set(err, -ENOMEM, "out of memory for '%s'", name);
         (void) text_format(temporary, sizeof(temporary), ".%.200s.%d", name, (int) getpid());
         r = write_synced(directory_fd, temporary, bytes, strlen(bytes), err);
+        FAILPOINT("store.written");
         if (r == 0 &&
             renameat2(directory_fd, temporary, directory_fd, name, exclusive ? RENAME_NOREPLACE : 0) < 0)
                 r = err_set(err, -errno, "%s '%s': %m", exclusive ? "create" : "replace", name);
+        FAILPOINT("store.renamed");
         if (r < 0)
                 (void) unlinkat(directory_fd, temporary, 0);
         return r;
