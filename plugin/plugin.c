@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/clock.h"
+#include "io/stale_socket.h"
 #include "plugin/allocate.h"
 #include "plugin/cdi.h"
 #include "plugin/kubelet_watch.h"
@@ -537,6 +538,8 @@ int plugin_new(sd_event *loop, const struct plugin_options *options, struct plug
         plugin->log = options->log;
         plugin->on_allocate = options->on_allocate;
         plugin->userdata = options->userdata;
+        stale_socket_sweep(plugin->directory, "remuda-");
+        stale_socket_sweep(plugin->config.plugins_registry, "remuda-");
         r = name_instance(plugin, err);
         if (r >= 0)
                 r = new_client(plugin, err);

@@ -14,6 +14,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/address.h"
+#include "io/failpoint.h"
+#include "io/stale_socket.h"
 
 #define BACKLOG           1024
 #define SPARE_DESCRIPTORS 128 /* for everything that is not a connection: files, timers, children */
@@ -61,14 +63,6 @@ static int listen_tcp(const char *address, bool loopback_only, struct http_liste
         return 0;
 }
 
-/* is_abandoned() - nobody accepts on this socket any more. */
-static bool is_abandoned(const struct sockaddr_un *sa)
-{
-        CLEANUP(close_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-        return fd >= 0 && connect(fd, (const struct sockaddr *) sa, sizeof(*sa)) < 0 && errno == ECONNREFUSED;
-}
-
 static int bind_unix(int fd, const struct sockaddr_un *sa, mode_t mode)
 {
         mode_t old = umask((mode_t) (~mode & 0777)); /* no moment at which others may connect */
@@ -76,6 +70,17 @@ static int bind_unix(int fd, const struct sockaddr_un *sa, mode_t mode)
 
         (void) umask(old);
         return r;
+}
+
+/* What servers that died in replace_unix() left beside. */
+static void sweep_beside(const char *path)
+{
+        const char *slash = strrchr(path, '/');
+        char directory[sizeof(((struct sockaddr_un *) NULL)->sun_path)], prefix[sizeof(directory)];
+
+        if (text_format(directory, sizeof(directory), "%.*s/", (int) (slash - path), path) &&
+            text_format(prefix, sizeof(prefix), "%s.", slash + 1))
+                stale_socket_sweep(directory, prefix);
 }
 
 /* Beside, and renamed: there is a server at the path at every moment. */
@@ -90,6 +95,7 @@ static int replace_unix(int fd, const struct sockaddr_un *sa, mode_t mode)
         r = bind_unix(fd, &beside, mode);
         if (r == 0 && listen(fd, BACKLOG) < 0)
                 r = -errno;
+        FAILPOINT("socket.beside");
         if (r == 0 && rename(beside.sun_path, sa->sun_path) < 0)
                 r = -errno;
         if (r < 0)
@@ -111,16 +117,18 @@ static int listen_unix(const char *path, mode_t mode, bool take_over, struct htt
         if (l->fd < 0)
                 return err_set(err, -errno, "make a socket: %m");
         r = bind_unix(l->fd, &sa, mode);
-        if (r == -EADDRINUSE && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && is_abandoned(&sa)) {
+        if (r == -EADDRINUSE && stale_socket_is(path)) {
                 (void) unlink(path);
                 r = bind_unix(l->fd, &sa, mode);
         } else if (r == -EADDRINUSE && take_over && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode)) {
                 r = replace_unix(l->fd, &sa, mode);
         }
+        FAILPOINT("socket.bound");
         if (r == 0 && listen(l->fd, BACKLOG) < 0)
                 r = -errno;
         if (r < 0)
                 return err_set(err, r, "listen on 'unix:%s': %s", path, strerror(-r));
+        sweep_beside(path);
         if (lstat(path, &st) == 0) {
                 l->unix_device = st.st_dev;
                 l->unix_inode = st.st_ino;
