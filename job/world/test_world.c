@@ -416,6 +416,14 @@ static void the_sentences_name_rank_and_place(void **state)
                   { .hang = 2 },
                   "run 1; mute all; run 3",
                   "rank 0 (cuda on GPU-0) has made no progress since step 3" },
+                { WORLD_CHIPS, /* in the kernel, and ahead: it only waits for the one that hangs */
+                  { .hang = 2 },
+                  "run 1; mute 2; run 1; mute all; stuck 3; run 3",
+                  "rank 2 (cuda on GPU-2) has made no progress since step 3" },
+                { WORLD_CHIPS, /* in the kernel, and no further than the others */
+                  { .hang = 2 },
+                  "run 1; mute all; stuck 3; run 3",
+                  "rank 3 (cuda on GPU-3) has made no progress since step 3" },
                 { WORLD_CHIPS,
                   { 0 },
                   "sick 2",

@@ -166,6 +166,33 @@ static void labels_that_lie_are_refused_by_name(void **state)
         ledger_life_free(ledger);
 }
 
+static void gates_that_are_no_list_gate_nothing(void **state)
+{
+        static const struct {
+                const char *gates;
+                bool gated;
+        } pods[] = { { "[{\"name\":\"a\"}]", true }, { "[]", false },    { "null", false },
+                     { "{\"name\":\"a\"}", false },  { "\"a\"", false }, { "1", false } };
+        struct ledger *ledger = new_ledger();
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(pods); i++) {
+                struct ledger_pod_facts facts;
+                struct err err = { 0 };
+                char text[128];
+                json_t *json;
+
+                (void) snprintf(text, sizeof(text),
+                                "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"schedulingGates\":%s}}",
+                                pods[i].gates);
+                assert_int_equal(decode(text, ledger, &facts, &json, &err), 0);
+                if (facts.request.gated != pods[i].gated)
+                        fail_msg("schedulingGates: %s", pods[i].gates);
+                json_decref(json);
+        }
+        ledger_life_free(ledger);
+}
+
 static void a_gang_may_list_its_members(void **state)
 {
         struct ledger *ledger = new_ledger();
@@ -306,6 +333,7 @@ int main(void)
                 cmocka_unit_test(chips_are_counted_as_kubernetes_does),
                 cmocka_unit_test(an_emergency_needs_a_class_or_a_namespace_that_may),
                 cmocka_unit_test(labels_that_lie_are_refused_by_name),
+                cmocka_unit_test(gates_that_are_no_list_gate_nothing),
                 cmocka_unit_test(a_gang_may_list_its_members),
                 cmocka_unit_test(a_wrong_wish_takes_no_account_away),
                 cmocka_unit_test(chips_are_told_from_what_is_beside_them),

@@ -277,6 +277,34 @@ static void a_job_keeps_its_file_and_gets_a_status(void **state)
         dir_store_free(f);
 }
 
+static void a_copy_that_goes_takes_no_status_along(void **state)
+{
+        static const char yaml[] = "kind: TrainingJob\nmetadata: {name: fashion}\nspec: {epochs: 3}\n";
+        json_t *job = json_pack("{s:s, s:{s:s}, s:{s:s}}", "kind", "TrainingJob", "metadata", "name",
+                                "fashion", "status", "phase", "Running");
+        struct dir_store *f = dir_store_new();
+
+        (void) state;
+        dir_store_write(f, "a.yaml", yaml);
+        dir_store_write(f, "b.yaml", yaml);
+        dir_store_open(f);
+        for (const char *copy = "a.yaml"; copy != NULL; copy = *copy == 'a' ? "b.yaml" : NULL) {
+                store_put(f->store, STORE_TRAINING_JOB, "default", "fashion", job, dir_store_answer, f);
+                dir_store_settle(f);
+                assert_int_equal(f->result, 0);
+                dir_store_remove(f, copy); /* one of the two does not count, whichever that is */
+                dir_store_settle(f);
+                dir_store_close(f);
+                dir_store_open(f); /* what is kept, not what was delivered */
+                assert_string_equal(dir_store_field(f, "TrainingJob default/fashion", "status/phase"),
+                                    "Running");
+                dir_store_write(f, copy, yaml);
+                dir_store_settle(f);
+        }
+        json_decref(job);
+        dir_store_free(f);
+}
+
 static void a_patch_lies_beside_the_file(void **state)
 {
         struct dir_store *f = dir_store_new();
@@ -368,6 +396,7 @@ int main(void)
                 cmocka_unit_test(an_evicted_pod_is_terminating),
                 cmocka_unit_test(our_own_objects_are_put_by_rename),
                 cmocka_unit_test(a_job_keeps_its_file_and_gets_a_status),
+                cmocka_unit_test(a_copy_that_goes_takes_no_status_along),
                 cmocka_unit_test(a_patch_lies_beside_the_file),
                 cmocka_unit_test(pods_are_created_and_deleted),
                 cmocka_unit_test(closing_answers_what_waits),
