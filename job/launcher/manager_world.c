@@ -185,14 +185,17 @@ static int set_environment(const struct manager *manager)
 static pid_t spawn(struct manager *manager)
 {
         struct arguments line = { 0 };
-        int r = private_folder(manager->folder, sizeof(manager->folder), SUPERVISE_FOLDER);
+        int r = set_environment(manager);
         pid_t pid;
 
-        r = r < 0 ? r : set_environment(manager);
+        manager->folder[0] = '\0';
+        r = r < 0 ? r : private_folder(manager->folder, sizeof(manager->folder), SUPERVISE_FOLDER);
         pid = r < 0 ? r : -E2BIG;
         build_line(manager, &line);
         if (r == 0 && !line.failed)
                 pid = rendezvous_spawn(manager->mpirun_path, line.list, NULL, manager->folder);
+        if (pid < 0) /* else who watches over it takes it away */
+                private_folder_remove(manager->folder, SUPERVISE_FOLDER);
         arguments_free(&line);
         return pid;
 }
