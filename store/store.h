@@ -102,7 +102,8 @@ typedef json_t *(*store_changer)(void *userdata, const json_t *object, struct er
 void store_change(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                   store_changer change, store_answer answer, void *userdata);
 
-/* store_patch() - merge-patch metadata or spec of any object (node labels, pod annotations). */
+/* store_patch() - merge-patch metadata of any object (node labels, pod annotations), or spec of one that is
+ * no pod. */
 void store_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                  const json_t *patch, store_answer answer, void *userdata);
 

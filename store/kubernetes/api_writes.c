@@ -230,12 +230,15 @@ static void on_patch(void *userdata, const struct http_call_result *result)
                 operation_answer_as(userdata, result);
 }
 
+/* Of pods annotations are written by way of their status: that right does not reach images. */
 static void try_patch(void *userdata)
 {
         struct operation *o = userdata;
 
-        operation_call(o, "PATCH", "?fieldManager=" OPERATION_FIELD_MANAGER, "application/merge-patch+json",
-                       o->body, on_patch);
+        operation_call(o, "PATCH",
+                       o->kind == STORE_POD ? "/status?fieldManager=" OPERATION_FIELD_MANAGER
+                                            : "?fieldManager=" OPERATION_FIELD_MANAGER,
+                       "application/merge-patch+json", o->body, on_patch);
 }
 
 void api_writes_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
