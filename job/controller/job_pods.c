@@ -196,13 +196,29 @@ static void mount_data(const struct job *job, json_t *volumes, json_t *mounts)
                 mount(volumes, mounts, "checkpoint", checkpoint, false, json_pack("{s:{}}", "emptyDir"));
 }
 
+/* What the profile `restricted` of Pod Security asks of a pod and of each of its containers. Nothing of the
+ * launcher or of a device's file needs more; a job may name its user, and root is refused where it must be.
+ */
+static json_t *confine_pod(const struct job *job)
+{
+        return json_pack("{s:I, s:I, s:I, s:b, s:{s:s}}", "runAsUser", (json_int_t) job->run_as_user,
+                         "runAsGroup", (json_int_t) job->run_as_group, "fsGroup",
+                         (json_int_t) job->run_as_group, "runAsNonRoot", job->run_as_user != 0,
+                         "seccompProfile", "type", "RuntimeDefault");
+}
+
+static json_t *confine_container(void)
+{
+        return json_pack("{s:b, s:{s:[s]}}", "allowPrivilegeEscalation", 0, "capabilities", "drop", "ALL");
+}
+
 /* The launcher comes from our own image into every other one: it is static. */
 static json_t *launcher_container(const struct job_pods_options *options)
 {
-        return json_pack("{s:s, s:s, s:s, s:[s, s, s], s:[{s:s, s:s}]}", "name", "launcher", "image",
+        return json_pack("{s:s, s:s, s:s, s:[s, s, s], s:[{s:s, s:s}], s:o}", "name", "launcher", "image",
                          options->launcher_image, "imagePullPolicy", "IfNotPresent", "command",
                          "/usr/bin/remuda-launch", "--copy-to", LAUNCHER, "volumeMounts", "name", "remuda",
-                         "mountPath", "/remuda");
+                         "mountPath", "/remuda", "securityContext", confine_container());
 }
 
 /* Of the job's Secret a pod sees what it needs, and never the other side's key. */
@@ -215,10 +231,9 @@ static json_t *own_part(const char *secret, bool manager)
                          manager ? "manager.key" : "group.key", "path", "tls.key");
 }
 
-/* @file: the annotation's name in the pod's own folder */
-static json_t *pod_of(json_t *metadata, const struct job_pods_options *options, const char *keys,
-                      bool manager, const char *hostname, const char *annotation, const char *file,
-                      json_t *main_container, json_t *volumes)
+static json_t *pod_of(const struct job *job, json_t *metadata, const struct job_pods_options *options,
+                      const char *keys, bool manager, const char *hostname, json_t *main_container,
+                      json_t *volumes)
 {
         json_t *mounts = json_object_get(main_container, "volumeMounts"), *spec;
         char field[128], secret[JOB_POD_NAME_BYTES];
@@ -226,17 +241,21 @@ static json_t *pod_of(json_t *metadata, const struct job_pods_options *options, 
         job_keys_secret(keys, secret);
         put(json_object_get(metadata, "annotations"), JOB_ANNOTATION_KEYS, json_string(keys));
 
-        (void) text_format(field, sizeof(field), "metadata.annotations['%s']", annotation);
+        (void) text_format(field, sizeof(field), "metadata.annotations['%s']",
+                           manager ? JOB_ANNOTATION_PLAN : JOB_ANNOTATION_MANAGER);
         mount(volumes, mounts, "remuda", "/remuda", true, json_pack("{s:{}}", "emptyDir"));
+        mount(volumes, mounts, "tmp", "/tmp", false, json_pack("{s:{}}", "emptyDir"));
         mount(volumes, mounts, "remuda-pod", POD_FOLDER, true,
-              json_pack("{s:{s:[{s:s, s:{s:s}}]}}", "downwardAPI", "items", "path", file, "fieldRef",
-                        "fieldPath", field));
+              json_pack("{s:{s:[{s:s, s:{s:s}}]}}", "downwardAPI", "items", "path",
+                        manager ? "plan" : "manager", "fieldRef", "fieldPath", field));
         mount(volumes, mounts, "remuda-job", JOB_FOLDER, true, own_part(secret, manager));
-        spec = json_pack("{s:s, s:s, s:b, s:b, s:s, s:i, s:[o], s:[o], s:o}", "restartPolicy", "Never",
+        put(main_container, "securityContext", confine_container());
+        spec = json_pack("{s:s, s:s, s:b, s:b, s:s, s:i, s:[o], s:[o], s:o, s:o}", "restartPolicy", "Never",
                          "schedulerName", options->scheduler_name, "automountServiceAccountToken", 0,
                          "enableServiceLinks", 0, "hostname", hostname, "terminationGracePeriodSeconds",
                          (int) options->grace_sec, "initContainers", launcher_container(options),
-                         "containers", main_container, "volumes", volumes);
+                         "containers", main_container, "volumes", volumes, "securityContext",
+                         confine_pod(job));
         return json_pack("{s:s, s:s, s:o, s:o}", "apiVersion", "v1", "kind", "Pod", "metadata", metadata,
                          "spec", spec);
 }
@@ -342,8 +361,8 @@ json_t *job_pods_group(const struct job *job, const struct job_state *state, con
                               "FallbackToLogsOnError", "command", command, "resources", "limits",
                               group->resource, chips, "env", "name", "REMUDA_VENDOR", "value", group->vendor,
                               "name", "REMUDA_JOB", "value", owner->name, "volumeMounts", mounts);
-        pod = pod_of(group_metadata(job, state, group, owner), options, keys, false, group->name,
-                     JOB_ANNOTATION_MANAGER, "manager", container, volumes);
+        pod = pod_of(job, group_metadata(job, state, group, owner), options, keys, false, group->name,
+                     container, volumes);
         put(json_object_get(pod, "spec"), "affinity", only_on(group->node));
         return pod;
 }
@@ -477,6 +496,5 @@ json_t *job_pods_manager(const struct job *job, const struct job_state *state,
                               "IfNotPresent", "terminationMessagePolicy", "FallbackToLogsOnError", "command",
                               command, "env", "name", "POD_IP", "valueFrom", "fieldRef", "fieldPath",
                               "status.podIP", "volumeMounts", mounts);
-        return pod_of(metadata, options, keys, true, "manager", JOB_ANNOTATION_PLAN, "plan", container,
-                      volumes);
+        return pod_of(job, metadata, options, keys, true, "manager", container, volumes);
 }

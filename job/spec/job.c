@@ -56,6 +56,8 @@ void job_init(struct job *job)
                 .epochs = 1,
                 .checkpoint.every_steps = 100,
                 .tls = { .server_name = "manager", .group_name = "group" },
+                .run_as_user = JOB_USER,
+                .run_as_group = JOB_USER,
                 .servers = { .runtime = "cpu",
                              .chips = 1,
                              .min_chips = 1 }, /* it is there on every machine */

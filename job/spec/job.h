@@ -13,6 +13,7 @@
 #include "job/spec/job_name.h"
 #include "job/spec/job_role.h"
 
+#define JOB_USER             65532 /* of pods, where the job names none: nobody in particular */
 #define JOB_PATH_BYTES       1024
 #define JOB_TEXT_BYTES       1024
 #define JOB_ROLES_MAX        64
@@ -116,6 +117,7 @@ struct job {
                 char secret[JOB_DNS_BYTES], group_secret[JOB_DNS_BYTES];
                 char server_name[JOB_DNS_BYTES], group_name[JOB_DNS_BYTES]; /* that their certificates have */
         } tls;                                                              /* of pods alone */
+        uint64_t run_as_user, run_as_group; /* of pods alone; user 0 is root, which many namespaces refuse */
 };
 
 /* job_init() - every default; no name and no workers yet. job_free() accepts NULL and leaves job_init(). */
