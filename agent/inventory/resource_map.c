@@ -5,7 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/object_name.h"
 #include "base/text.h"
+
+#define DOMAIN_MAX 244 /* "requests." is put before it, and 253 is the end */
+#define LETTERS    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 static bool matches(const char *pattern, const char *text)
 {
@@ -32,30 +36,6 @@ static bool matches(const char *pattern, const char *text)
         return *pattern == '\0';
 }
 
-static bool lower_or_digit(char c)
-{
-        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-static bool letter_or_digit(char c)
-{
-        return lower_or_digit(c) || (c >= 'A' && c <= 'Z');
-}
-
-/* A DNS subdomain: labels of [a-z0-9-] with alphanumeric ends, joined by dots. */
-static bool valid_domain(const char *domain, size_t n)
-{
-        for (size_t i = 0; i < n; i++) {
-                bool edge = i == 0 || i + 1 == n || domain[i - 1] == '.' || domain[i + 1] == '.';
-
-                if (domain[i] == '.' ? i == 0 || i + 1 == n || domain[i - 1] == '.'
-                    : edge           ? !lower_or_digit(domain[i])
-                                     : !lower_or_digit(domain[i]) && domain[i] != '-')
-                        return false;
-        }
-        return n > 0 && n <= 244; /* "requests." is put before it and 253 is the end */
-}
-
 static bool ends_in(const char *domain, size_t n, const char *suffix)
 {
         size_t m = strlen(suffix);
@@ -72,24 +52,22 @@ int resource_map_check_name(const char *name, struct err *err)
                 return err_set(err, -EINVAL, "resource '%s' has no domain: write DOMAIN/NAME", name);
         n = (size_t) (slash - name);
         part = slash + 1;
-        if (!valid_domain(name, n))
+        if (!object_name_dns_valid(name, n) || n > DOMAIN_MAX)
                 return err_set(err, -EINVAL, "the domain of resource '%s' is no lower-case DNS name", name);
         if (ends_in(name, n, "kubernetes.io"))
                 return err_set(err, -EINVAL, "resource '%s': kubernetes.io names belong to Kubernetes", name);
         if (text_starts_with(name, "requests."))
                 return err_set(err, -EINVAL, "resource '%s' must not begin with 'requests.'", name);
-        n = strlen(part);
-        if (n == 0 || n > 63 || !letter_or_digit(part[0]) || !letter_or_digit(part[n - 1]))
+        if (object_name_word_valid(part))
+                return 0;
+        part += strspn(part, LETTERS "-_.");
+        if (*part == '\0')
                 return err_set(
                         err, -EINVAL,
                         "the name of resource '%s' must have 1 to 63 characters and end in letters or digits",
                         name);
-        for (size_t i = 0; i < n; i++)
-                if (!letter_or_digit(part[i]) && strchr("-_.", part[i]) == NULL)
-                        return err_set(err, -EINVAL,
-                                       "resource '%s' holds '%c'; letters, digits, '-', '_' and '.' do", name,
-                                       part[i]);
-        return 0;
+        return err_set(err, -EINVAL, "resource '%s' holds '%c'; letters, digits, '-', '_' and '.' do", name,
+                       *part);
 }
 
 /* The model's or the group's name, made fit to stand behind the slash. */
@@ -101,12 +79,12 @@ static void put_name(char *resource, size_t bytes, const char *domain_of, const 
         size_t n = 0;
 
         for (const char *c = name; *c != '\0' && n + 1 < sizeof(clean); c++) {
-                bool fit = letter_or_digit(*c) || (n > 0 && strchr("-_.", *c) != NULL);
+                bool fit = isalnum((unsigned char) *c) || (n > 0 && strchr("-_.", *c) != NULL);
 
                 if (fit || (n > 0 && clean[n - 1] != '-'))
                         clean[n++] = (char) (fit ? tolower((unsigned char) *c) : '-');
         }
-        while (n > 0 && !letter_or_digit(clean[n - 1]))
+        while (n > 0 && !isalnum((unsigned char) clean[n - 1]))
                 n--;
         clean[n] = '\0';
         (void) text_format(resource, bytes, "%.*s/%s", domain, slash == NULL ? "remuda.dev" : domain_of,

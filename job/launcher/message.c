@@ -39,7 +39,7 @@ static int check_label(const ProtobufCMessage *message, const char *name, struct
 {
         char *const *label = field_of(message, name);
 
-        if (label != NULL && !job_name_valid(*label))
+        if (label != NULL && !object_name_label_valid(*label))
                 return err_set(err, -EBADMSG, "%s: '%.80s' is not 1 to 63 small letters, digits and '-'",
                                name, *label);
         return 0;

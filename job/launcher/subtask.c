@@ -191,7 +191,7 @@ static int check_stages(const Subtask__Group *group, struct err *err)
 
 static int check_group(const Subtask__Group *group, struct err *err)
 {
-        if (!job_name_valid(group->name))
+        if (!object_name_label_valid(group->name))
                 return err_set(err, -EINVAL, "name: 1 to 63 small letters, digits and '-' are needed");
         if (group->runtime[0] == '\0' || strlen(group->runtime) >= JOB_RUNTIME_BYTES)
                 return err_set(err, -EINVAL, "runtime: the name of a runtime is needed, such as cpu");
@@ -253,7 +253,7 @@ int subtask_check(const Subtask__Plan *plan, struct err *err)
 {
         int r = pb_check(bounds, &plan->base, -EINVAL, err);
 
-        if (r == 0 && !job_name_valid(plan->job))
+        if (r == 0 && !object_name_label_valid(plan->job))
                 r = err_set(err, -EINVAL, "job: 1 to 63 small letters, digits and '-' are needed");
         if (r == 0 && strlen(plan->checkpoint) >= 1024)
                 r = err_set(err, -EINVAL, "checkpoint: a folder's path is needed");

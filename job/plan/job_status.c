@@ -372,7 +372,7 @@ static void take_groups(struct job_state *state, size_t listed)
         for (size_t i = 0; i < state->group_count; i++) {
                 const struct job_group *group = &state->groups[i];
 
-                ours = ours && job_name_valid(group->name) && group->chips > 0 && group->ranks > 0;
+                ours = ours && object_name_label_valid(group->name) && group->chips > 0 && group->ranks > 0;
                 if (group->index >= state->next_index)
                         state->next_index = group->index + 1;
         }

@@ -127,7 +127,7 @@ int jobs_read(const struct jobs_options *options, const char *name, struct job_v
         struct job_view_list views = { 0 };
         int r;
 
-        if (name != NULL && !job_name_valid(name))
+        if (name != NULL && !object_name_label_valid(name))
                 return err_set(err, -EINVAL, "'%.80s' is not the name of a job; `remuda jobs` lists them",
                                name);
         r = read_place(options, name, &views, err);

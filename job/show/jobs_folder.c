@@ -35,7 +35,7 @@ int jobs_folder_running(const char *work_dir, const char *name, bool *ret_runnin
         int64_t pid = 0;
 
         *ret_running = false;
-        if (!job_name_valid(name) || !path_of(path, work_dir, name, "lock"))
+        if (!object_name_label_valid(name) || !path_of(path, work_dir, name, "lock"))
                 return -ENOENT;
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0)

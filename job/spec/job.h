@@ -10,10 +10,12 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "job/spec/job_name.h"
+#include "base/object_name.h"
 #include "job/spec/job_role.h"
 
 #define JOB_USER             65532 /* of pods, where the job names none: nobody in particular */
+#define JOB_DNS_BYTES        OBJECT_NAME_DNS_BYTES
+#define JOB_NAME_BYTES       OBJECT_NAME_LABEL_BYTES /* so that it may be the value of a label */
 #define JOB_PATH_BYTES       1024
 #define JOB_TEXT_BYTES       1024
 #define JOB_ROLES_MAX        64

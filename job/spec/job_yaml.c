@@ -19,7 +19,7 @@ static bool is_vendor(const char *text)
 
 static bool is_dns_name(const char *text)
 {
-        return job_name_dns_valid(text, strlen(text));
+        return object_name_dns_valid(text, strlen(text));
 }
 
 /* As a kubelet reads it: letters, digits and "._-/:@" with a letter or digit first. */
@@ -33,11 +33,11 @@ static bool is_image(const char *text)
 /* clang-format off */
 #define SMALL_LETTERS "small letters, digits and '-'"
 static const struct json_table_rule
-        name_rule = { job_name_valid, "is not a name; 1 to 63 " SMALL_LETTERS ", beginning and ending with a letter or digit" },
-        namespace_rule = { job_name_valid, "is not the name of a namespace; 1 to 63 " SMALL_LETTERS },
-        parent_rule = { job_name_valid, "is not the name of a job; 1 to 63 " SMALL_LETTERS },
-        claim_rule = { job_name_valid, "is not the name of a PersistentVolumeClaim; 1 to 63 " SMALL_LETTERS },
-        group_rule = { job_name_valid, "is not the name of a device group; `remuda devices` lists them" },
+        name_rule = { object_name_label_valid, "is not a name; 1 to 63 " SMALL_LETTERS ", beginning and ending with a letter or digit" },
+        namespace_rule = { object_name_label_valid, "is not the name of a namespace; 1 to 63 " SMALL_LETTERS },
+        parent_rule = { object_name_label_valid, "is not the name of a job; 1 to 63 " SMALL_LETTERS },
+        claim_rule = { object_name_label_valid, "is not the name of a PersistentVolumeClaim; 1 to 63 " SMALL_LETTERS },
+        group_rule = { object_name_label_valid, "is not the name of a device group; `remuda devices` lists them" },
         vendor_rule = { is_vendor, "is not the name of a vendor; such as nvidia or cpu" },
         runtime_rule = { job_role_runtime_valid, "is not the name of a runtime; " SMALL_LETTERS ", such as cuda or cpu" },
         program_rule = { job_role_runtime_valid, "not the name of a runtime; at most 15 " SMALL_LETTERS ", such as cuda or cpu" },

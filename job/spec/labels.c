@@ -1,36 +1,19 @@
 /* Names and values of labels and annotations, as Kubernetes judges them. */
 #include "job/spec/labels.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
-#include "job/spec/job.h"
-
-#define WORD_MAX 63
-
-/* Letters, digits, '-', '_' and '.', the latter three neither first nor last. */
-static bool is_word(const char *s)
-{
-        size_t length = strlen(s);
-
-        for (size_t i = 0; i < length; i++) {
-                bool inside = i > 0 && i + 1 < length;
-
-                if (!isalnum((unsigned char) s[i]) && !(inside && strchr("-_.", s[i]) != NULL))
-                        return false;
-        }
-        return length > 0 && length <= WORD_MAX;
-}
+#include "base/object_name.h"
 
 static bool is_name(const char *name)
 {
         const char *slash = strchr(name, '/');
         const char *word = slash == NULL ? name : slash + 1;
 
-        if (slash != NULL && !job_name_dns_valid(name, (size_t) (slash - name)))
+        if (slash != NULL && !object_name_dns_valid(name, (size_t) (slash - name)))
                 return false;
-        return is_word(word);
+        return object_name_word_valid(word);
 }
 
 static int check_one(const char *name, const json_t *value, const char *field, bool annotations,
@@ -46,7 +29,8 @@ static int check_one(const char *name, const json_t *value, const char *field, b
                                field, name);
         if (s == NULL)
                 return err_set(err, -EINVAL, "%s.%.100s: a string is needed; put it in quotes", field, name);
-        if (!annotations && s[0] != '\0' && (strlen(s) != json_string_length(value) || !is_word(s)))
+        if (!annotations && s[0] != '\0' &&
+            (strlen(s) != json_string_length(value) || !object_name_word_valid(s)))
                 return err_set(err, -EINVAL,
                                "%s.%.100s: '%.100s' is not a label's value; at most 63 letters, digits, '-', "
                                "'_' and "

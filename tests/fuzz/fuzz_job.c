@@ -11,7 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct job job;
         int r = job_yaml_parse((const char *) data, size, &job, &err);
 
-        if (r == 0 && (job_check(&job, &err) < 0 || !job_name_valid(job.name) || job.worker_count == 0))
+        if (r == 0 &&
+            (job_check(&job, &err) < 0 || !object_name_label_valid(job.name) || job.worker_count == 0))
                 __builtin_trap();
         if (r < 0 && (err.code != r || err.msg[0] == '\0' || job.worker_count != 0))
                 __builtin_trap();
