@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <syslog.h>
 
+#include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/failpoint.h"
@@ -24,13 +25,6 @@
 #define STREAM_GOOD_USEC       ((uint64_t) 1000000) /* a stream that lived this long was no misunderstanding */
 
 static void attempt(struct resource *resource);
-
-static uint64_t back_off(unsigned failures, uint64_t first, uint64_t most)
-{
-        for (; failures > 1 && first < most; failures--)
-                first *= 2;
-        return first < most ? first : most;
-}
 
 static void forget_call(struct resource *resource)
 {
@@ -83,7 +77,7 @@ static void retry(struct resource *resource, uint64_t first_usec, uint64_t most_
 {
         resource->failures++;
         resource->state = REGISTRATION_BACKOFF;
-        arm(resource, back_off(resource->failures, first_usec, most_usec));
+        arm(resource, backoff_usec(resource->failures, first_usec, most_usec));
 }
 
 void registration_accepted(struct resource *resource)
@@ -201,10 +195,10 @@ void registration_stream_lost(struct resource *resource, uint64_t lived_usec)
          * would push each other out for ever */
         if (lived_usec >= STREAM_GOOD_USEC)
                 resource->failures = 0;
-        registration_begin(
-                resource, resource->failures == 0
-                                  ? 0
-                                  : back_off(resource->failures, REFUSED_RETRY_USEC, REFUSED_RETRY_MAX_USEC));
+        registration_begin(resource, resource->failures == 0
+                                             ? 0
+                                             : backoff_usec(resource->failures, REFUSED_RETRY_USEC,
+                                                            REFUSED_RETRY_MAX_USEC));
         resource->failures++;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/backoff.h"
 #include "base/text.h"
 #include "io/loop.h"
 
@@ -143,7 +144,7 @@ bool operation_may_be_repeated(const struct http_call_result *result)
 /* Once more, a little later. False: it has been tried often or long enough. */
 bool operation_again(struct operation *o, void (*step)(void *userdata))
 {
-        uint64_t wait_usec = OPERATION_RETRY_FIRST_USEC << o->tries;
+        uint64_t wait_usec = backoff_usec(o->tries + 1, OPERATION_RETRY_FIRST_USEC, UINT64_MAX);
         uint32_t jitter = 0;
 
         if (o->tries >= OPERATION_TRIES_MAX || loop_now_usec(o->all->store->loop) + wait_usec > o->end_usec)

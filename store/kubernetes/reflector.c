@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/json/json_field.h"
@@ -163,11 +164,8 @@ static void wait_usec(struct reflector *r, uint64_t usec)
 
 static void back_off(struct reflector *r)
 {
-        uint64_t usec = BACKOFF_FIRST_USEC << (r->failures < 6 ? r->failures : 6);
+        uint64_t usec = backoff_usec(++r->failures, BACKOFF_FIRST_USEC, BACKOFF_MAX_USEC);
 
-        r->failures++;
-        if (usec > BACKOFF_MAX_USEC)
-                usec = BACKOFF_MAX_USEC;
         wait_usec(r, usec / 2 + random_below((uint32_t) usec / 2 + 1));
 }
 
