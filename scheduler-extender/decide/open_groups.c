@@ -73,7 +73,7 @@ static uint32_t open_chips(const struct open_groups_claim *claim, const struct l
                                          .now_usec = claim->now_usec,
                                          .unfiltered = true };
         uint32_t lent = claim->take_back ? open_groups_lent(node, group) : 0, open;
-        struct ledger_group accounts[GROUPS_MAX];
+        RULES_SCRATCH(accounts);
         enum reason reason;
 
         overflow_prepare(&context, &context.overflow);

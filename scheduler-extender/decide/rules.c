@@ -50,7 +50,7 @@ static void add_room(const struct request *request, const struct ledger_group *g
 void rules_room(const struct rules_context *ctx, const struct ledger_node *node, size_t item,
                 struct rules_room *room)
 {
-        struct ledger_group scratch[GROUPS_MAX];
+        RULES_SCRATCH(scratch);
 
         add_room(ctx->request, rules_groups(ctx, node, scratch), node->group_count, item, room);
 }
@@ -164,7 +164,7 @@ static enum reason other_unresolvable(const struct rules_context *ctx, const str
 
 static enum reason judge_fresh(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        struct ledger_group scratch[GROUPS_MAX];
+        RULES_SCRATCH(scratch);
         const struct ledger_group *groups = rules_groups(ctx, node, scratch);
         enum reason never = REASON_NONE, later = REASON_NONE, share = REASON_NONE;
         struct rules_room room;

@@ -75,6 +75,9 @@ enum reason rules_judge_known(const struct rules_context *ctx, const struct ledg
 void rules_room(const struct rules_context *ctx, const struct ledger_node *node, size_t i,
                 struct rules_room *room);
 
+/* RULES_SCRATCH() - room for the groups of one node, not cleared: that would cost more than a verdict. */
+#define RULES_SCRATCH(name) struct ledger_group name[GROUPS_MAX] __attribute__((uninitialized))
+
 /* rules_groups() - the node's groups with their accounts as the request's pod sees them: node->groups
  * itself, or `scratch` (GROUPS_MAX entries) filled in. */
 struct ledger_group *rules_groups(const struct rules_context *ctx, const struct ledger_node *node,

@@ -75,7 +75,7 @@ static bool breaks_whole_group(const struct request *request, size_t item, const
  * fragmentation; then the smallest server; then the fewest chips left. */
 static void packed_keys(const struct rules_context *ctx, const struct ledger_node *node, int64_t *key)
 {
-        struct ledger_group scratch[GROUPS_MAX];
+        RULES_SCRATCH(scratch);
         const struct ledger_group *groups = rules_groups(ctx, node, scratch);
 
         for (size_t i = 0; i < ctx->request->item_count; i++) {
@@ -124,7 +124,7 @@ static double group_speed(const struct rules_context *ctx, const struct ledger_g
 /* 3. fastest: the fastest group with room; a pod that straddles groups is as slow as the slowest it needs. */
 static void fastest_keys(const struct rules_context *ctx, const struct ledger_node *node, int64_t *key)
 {
-        struct ledger_group scratch[GROUPS_MAX];
+        RULES_SCRATCH(scratch);
         const struct ledger_group *groups = rules_groups(ctx, node, scratch);
         double best = -1, slowest = -1;
 
@@ -169,7 +169,7 @@ static void placement_keys(const struct rules_context *ctx, const struct ledger_
 /* 4. The modelled step time with this member; 0 where nothing is known. */
 static int64_t step_key(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        struct ledger_group scratch[GROUPS_MAX];
+        RULES_SCRATCH(scratch);
         const struct ledger_group *groups;
         const struct weighting_row *row;
 
@@ -278,7 +278,7 @@ int score_rank(const struct score_tuple *tuples, size_t count, uint8_t *scores)
 size_t score_parts(const struct rules_context *ctx, const struct ledger_node *node,
                    struct ledger_pod_part *parts)
 {
-        struct ledger_group scratch[GROUPS_MAX];
+        RULES_SCRATCH(scratch);
         const struct ledger_group *groups = rules_groups(ctx, node, scratch), *best;
 
         if (groups != scratch)
