@@ -48,6 +48,7 @@ $(foreach room,$(rooms),$(eval $(call archive,$(room)): $(call object,$(call sou
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $^
+	$(if $(filter-out $(support),$@),$(ARCHIVE_AFTER))
 
 programs: $(addprefix $(B)/bin/,remuda-agent remuda-extender remuda-controller remuda-launch remuda) $(B)/programs.yaml
 
@@ -150,6 +151,15 @@ $(B)/bench/%: $(B)/obj/tests/bench/%.o $(archives)
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $< $(call whole,$(archives)) $(LIBS)
 
+soak: all ## agent, extender and controller under churn for SOAK_SECONDS (3600): memory level, descriptors constant
+	@B=$(B) tests/soak/run
+torture: ## every unit test, once for each place at which memory, a file or a connection is refused (TORTURE_EVERY=K: every K-th)
+	@$(MAKE) --no-print-directory B=$(B)/torture CFLAGS='$(ASAN)' packages= $(B)/torture/obj/tests/torture/torture.o
+	@$(MAKE) --no-print-directory B=$(B)/torture CFLAGS='$(ASAN)' packages= ARCHIVE_AFTER='objcopy --redefine-syms=tests/torture/names $$@' \
+	        LDFLAGS=$(B)/torture/obj/tests/torture/torture.o torture-build
+	@B=$(B)/torture tests/run-torture $(B)/torture/tests
+torture-build: $(unit)
+
 # The rest
 C_FILES = $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 CLANG_FORMAT ?= $(shell command -v clang-format-14 || command -v clang-format)
@@ -172,5 +182,5 @@ help: ## this list
 .SECONDARY: # keep objects between runs
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
-.PHONY: all programs check unit unit-build check-asan agent check-agent integration check-house check-dead check-docs check-hardening check-packaging failpoints e2e demo bench fuzz fuzz-build \
+.PHONY: all programs check unit unit-build check-asan agent check-agent integration check-house check-dead check-docs check-hardening check-packaging failpoints e2e demo bench fuzz fuzz-build soak torture torture-build \
         format format-check tidy deps install clean help
