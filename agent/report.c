@@ -61,6 +61,7 @@ static void on_written(void *userdata, int result, const char *sentence)
         FAILPOINT("report.written");
         r->status.writes_total++;
         r->status.trouble[0] = '\0';
+        (void) store_touch(r->store, r->node); /* a file that is gone is found by the next touch */
         if (r->due)
                 arm(r, WRITE_PERIOD_USEC);
 }

@@ -107,7 +107,10 @@ void store_change(struct store *store, enum store_kind kind, const char *namespa
 void store_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                  const json_t *patch, store_answer answer, void *userdata);
 
-/* store_touch() - dir: refresh the modification time of this node's inventory file; kubernetes: nothing. */
+/* store_touch() - a sign of life of this node's agent, asked for every ten seconds or so. dir: refreshes the
+ * modification time of its inventory file; kubernetes: once a minute renews its Lease STORE_AGENT_LEASE NODE
+ * in kube-node-lease, which lasts three; what is wrong with that is told to `trouble` when it changes. */
+#define STORE_AGENT_LEASE "remuda-agent."
 int store_touch(struct store *store, const char *node);
 
 /* store_create(), store_delete() - pods of a job, TrainingJobs, events. `path` names the collection for

@@ -92,7 +92,7 @@ static void append_path(struct text *path, const struct operation *o, const char
 {
         const char *collection = store_kind_info(o->kind)->collection, *plural = strrchr(collection, '/');
 
-        if (o->namespace_ != NULL)
+        if (o->namespace_ != NULL && strstr(collection, "/namespaces/") == NULL)
                 text_printf(path, "%.*s/namespaces/%s%s", (int) (plural - collection), collection,
                             o->namespace_, plural);
         else

@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "base/timestamp.h"
 #include "io/loop.h"
 #include "store/kubernetes/api_writes.h"
+
+#define BEAT_USEC (60 * UINT64_C(1000000)) /* a kubelet renews its Lease six times as often */
 
 static void close_(struct store *store)
 {
@@ -53,10 +57,35 @@ static uint64_t inventory_mtime_usec(const struct store *store, const char *node
         return 0; /* the kubelet's Lease tells age here */
 }
 
+static void on_beat(void *userdata, int result, const char *sentence)
+{
+        struct store_kubernetes *k = userdata;
+
+        if (result == -ECANCELED)
+                return;
+        if (result < 0 && result != k->beat_result)
+                store_trouble(&k->store, STORE_LEASE, "the agent's Lease is not renewed: %s", sentence);
+        k->beat_result = result;
+}
+
+/* Who watches compares the time for change alone: a clock that is wrong does no harm. */
 static int touch(struct store *store, const char *node)
 {
-        (void) store;
-        (void) node;
+        struct store_kubernetes *k = (struct store_kubernetes *) store;
+        uint64_t now = loop_now_usec(store->loop), real = loop_realtime_usec(store->loop);
+        char name[600], time[TIMESTAMP_BYTES];
+        json_t *object;
+
+        if (k->beat_usec != 0 && now - k->beat_usec < BEAT_USEC)
+                return 0;
+        if (!text_format(name, sizeof(name), STORE_AGENT_LEASE "%s", node))
+                return -ENAMETOOLONG;
+        k->beat_usec = now;
+        (void) timestamp_format(real % 1000000 != 0 ? real : real + 1, time); /* a MicroTime has six digits */
+        object = json_pack("{s:{s:s, s:i, s:s}}", "spec", "holderIdentity", node, "leaseDurationSeconds",
+                           (int) (3 * BEAT_USEC / 1000000), "renewTime", time);
+        api_writes_put(store, STORE_LEASE, "kube-node-lease", name, object, on_beat, k);
+        json_decref(object);
         return 0;
 }
 

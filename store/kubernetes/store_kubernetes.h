@@ -14,4 +14,6 @@ struct store_kubernetes {
         struct reflector reflectors[STORE_KIND_COUNT];
         struct operation_list operations; /* writes under way */
         struct events events;
+        uint64_t beat_usec; /* when the agent's Lease was renewed last; 0 = never */
+        int beat_result;    /* of the last answer */
 };
