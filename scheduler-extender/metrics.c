@@ -50,16 +50,31 @@ static uint64_t lent_chips(const struct ledger *ledger)
         return chips;
 }
 
+/* Inventories that are not believed, by what speaks against them. */
+static void put_doubts(const struct ledger *ledger, struct text *page)
+{
+        uint64_t counts[LEDGER_DOUBTS] = { 0 };
+
+        for (uint32_t i = 0; i < ledger->node_count; i++)
+                counts[ledger->nodes[i]->trust.doubt]++;
+        metrics_family(page, "remuda_extender_inventories_doubted", METRIC_GAUGE,
+                       "Inventories that are not believed, by what speaks against them");
+        for (size_t d = LEDGER_BELIEVED + 1; d < LEDGER_DOUBTS; d++)
+                metrics_sample_uint64(page, "remuda_extender_inventories_doubted",
+                                      METRIC_LABELS({ "against", ledger_trust_words[d] }), counts[d]);
+}
+
 static void put_ledger(const struct extender *x, struct text *page)
 {
         const struct ledger *ledger = cluster_ledger(x->cluster);
-        uint64_t total = 0, usable = 0, held = 0, leased = 0;
+        uint64_t total = 0, healthy = 0, usable = 0, held = 0, leased = 0;
 
         for (uint32_t i = 0; i < ledger->node_count; i++)
                 for (uint32_t g = 0; g < ledger->nodes[i]->group_count; g++) {
                         const struct ledger_group *group = &ledger->nodes[i]->groups[g];
 
                         total += group->total;
+                        healthy += group->healthy;
                         usable += group->usable;
                         held += group->held;
                         leased += group->leased;
@@ -70,6 +85,7 @@ static void put_ledger(const struct extender *x, struct text *page)
         metrics_gauge(page, "remuda_extender_pods", "Pods in the ledger", ledger->pod_count);
         metrics_family(page, "remuda_extender_chips", METRIC_GAUGE, "Chips in the ledger, by state");
         metrics_sample_uint64(page, "remuda_extender_chips", METRIC_LABELS({ "state", "total" }), total);
+        metrics_sample_uint64(page, "remuda_extender_chips", METRIC_LABELS({ "state", "healthy" }), healthy);
         metrics_sample_uint64(page, "remuda_extender_chips", METRIC_LABELS({ "state", "usable" }), usable);
         metrics_sample_uint64(page, "remuda_extender_chips", METRIC_LABELS({ "state", "held" }), held);
         metrics_sample_uint64(page, "remuda_extender_chips", METRIC_LABELS({ "state", "leased" }), leased);
@@ -82,6 +98,7 @@ static void put_ledger(const struct extender *x, struct text *page)
                       (double) ledger->gang_pauses.map.count);
         metrics_gauge(page, "remuda_extender_leader", "1 while this replica may commit",
                       leader_leads(x->leader));
+        put_doubts(ledger, page);
         metrics_gauge(page, "remuda_extender_nodes_silent",
                       "Nodes not heard of for longer than --stale-after", ledger->liveness.silent);
         metrics_gauge(page, "remuda_extender_audit_age_seconds", "How long ago the whole store was read last",

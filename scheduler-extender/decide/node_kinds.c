@@ -44,8 +44,8 @@ static bool same_group(const struct ledger_group *a, const struct ledger_group *
 static bool same_kind(const struct ledger_node *a, const struct ledger_node *b)
 {
         if (ledger_node_known(a) != ledger_node_known(b) || a->node_class != b->node_class ||
-            a->reserved != b->reserved || a->group_count != b->group_count ||
-            a->program_count != b->program_count)
+            a->reserved != b->reserved || a->trust.doubt != b->trust.doubt ||
+            a->group_count != b->group_count || a->program_count != b->program_count)
                 return false;
         for (uint32_t i = 0; i < a->group_count; i++)
                 if (!same_group(&a->groups[i], &b->groups[i]))
@@ -59,8 +59,8 @@ static bool same_kind(const struct ledger_node *a, const struct ledger_node *b)
 
 static uint64_t kind_hash(const struct ledger_node *node)
 {
-        uint64_t hash =
-                (uint64_t) node->node_class << 2 | (uint64_t) node->reserved << 1 | ledger_node_known(node);
+        uint64_t hash = (uint64_t) node->trust.doubt << 8 | (uint64_t) node->node_class << 2 |
+                        (uint64_t) node->reserved << 1 | ledger_node_known(node);
 
         for (uint32_t i = 0; i < node->group_count; i++) {
                 const struct ledger_group *g = &node->groups[i];
@@ -83,6 +83,7 @@ static struct ledger_node *make_shape(const struct ledger_node *node)
         shape->has_object = node->has_object;
         shape->node_class = node->node_class;
         shape->reserved = node->reserved;
+        shape->trust.doubt = node->trust.doubt;
         shape->index = ROSTER_NONE;
         shape->groups = calloc(node->group_count + 1u, sizeof(*shape->groups));
         shape->programs = calloc(node->program_count + 1u, sizeof(*shape->programs));

@@ -18,7 +18,7 @@ static const struct reason_text reasons[] = {
                 "no inventory and no Node object of this name is known",
                 "start the agent on the node, or wait until the cluster has told of it"),
         [REASON_INVENTORY_STALE] = ROW("InventoryStale", false,
-                "the node has not reported for longer than the limit",
+                "the node has not reported for longer than the limit, or not since it came back",
                 "see why the agent or the kubelet of the node is silent, or raise --stale-after"),
         [REASON_SINGLE_CHIP_NODE] = ROW("SingleChipNode", true,
                 "the node is for jobs of one chip",

@@ -209,14 +209,17 @@ enum reason rules_judge(const struct rules_context *ctx, const struct ledger_nod
                 return REASON_NONE; /* it asks for no chips: not ours to judge */
         if (node == NULL || !ledger_node_known(node))
                 return REASON_NODE_UNKNOWN;
-        if (liveness_silent(&ctx->ledger->liveness, ledger_seen_usec(ctx->ledger, node)))
+        if (liveness_silent(&ctx->ledger->liveness, ledger_seen_usec(ctx->ledger, node)) ||
+            node->trust.doubt != LEDGER_BELIEVED)
                 return REASON_INVENTORY_STALE;
         return with_match(ctx, node, judge_fresh(ctx, node));
 }
 
 enum reason rules_judge_known(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        return ledger_node_known(node) ? judge_fresh(ctx, node) : REASON_NODE_UNKNOWN;
+        if (!ledger_node_known(node))
+                return REASON_NODE_UNKNOWN;
+        return node->trust.doubt != LEDGER_BELIEVED ? REASON_INVENTORY_STALE : judge_fresh(ctx, node);
 }
 
 static const struct ledger_node *reference_node(const struct rules_context *ctx)

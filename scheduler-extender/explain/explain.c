@@ -62,6 +62,28 @@ static void models_message(const struct rules_context *ctx, const struct ledger_
         (void) text_format(text, bytes, "the node has %s", list == NULL || list[0] == '\0' ? "none" : list);
 }
 
+/* Why the inventory is not believed, and what would mend it. */
+static void doubt_message(const struct rules_context *ctx, const struct ledger_node *node, char *text,
+                          size_t bytes)
+{
+        uint64_t silent_usec = ctx->ledger->liveness.looked_usec - node->trust.agent_seen_usec;
+
+        if (node->trust.doubt == LEDGER_OTHER_BOOT)
+                (void) text_copy(text, bytes,
+                                 "the inventory is of another boot of the node: see why its agent "
+                                 "has told nothing since");
+        else if (node->trust.doubt == LEDGER_OTHER_NODE)
+                (void) text_copy(text, bytes,
+                                 "the Node object was made anew, and the agent has not been heard "
+                                 "of since: see whether it runs there");
+        else
+                (void) text_format(text, bytes,
+                                   "the agent was last heard of %llu s ago; its Lease lasts %llu s: "
+                                   "see whether it runs there",
+                                   (unsigned long long) (silent_usec / 1000000),
+                                   (unsigned long long) (node->trust.agent_limit_usec / 1000000));
+}
+
 static void stale_message(const struct rules_context *ctx, const struct ledger_node *node, char *text,
                           size_t bytes)
 {
@@ -69,6 +91,8 @@ static void stale_message(const struct rules_context *ctx, const struct ledger_n
 
         if (seen == LIVENESS_REMOVED)
                 (void) text_copy(text, bytes, "the Node object of this name is gone");
+        else if (!liveness_silent(&ctx->ledger->liveness, seen))
+                doubt_message(ctx, node, text, bytes);
         else
                 (void) text_format(
                         text, bytes, "last heard of %llu s ago; the limit is %llu s",

@@ -16,6 +16,7 @@
 #include "job/spec/job_yaml.h"
 #include "planner/speeds/speed_table.h"
 #include "scheduler-extender/ledger/audit.h"
+#include "scheduler-extender/ledger/cluster_ages.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
@@ -53,38 +54,6 @@ static const char *split_key(const char *key, char *namespace_, size_t bytes)
         return slash + 1;
 }
 
-/* Where there are Node objects, a node without one was taken out of the cluster, whatever is left of it. */
-static bool is_removed(const struct cluster *c, const struct ledger_node *node)
-{
-        return c->store != NULL && !c->is_directory && (c->synced & (1u << STORE_NODE)) != 0 &&
-               !node->has_object;
-}
-
-/* A node that is seen again takes pods that waited for it. */
-static void set_seen(struct cluster *c, const char *name, uint64_t seen_usec)
-{
-        struct ledger_node *node = ledger_nodes_find(c->ledger, name, strlen(name));
-        bool was_silent;
-
-        if (node == NULL)
-                return;
-        was_silent = liveness_silent(&c->ledger->liveness, ledger_seen_usec(c->ledger, node));
-        if (is_removed(c, node))
-                seen_usec = LIVENESS_REMOVED;
-        ledger_set_seen(c->ledger, node, seen_usec);
-        if (was_silent && !liveness_silent(&c->ledger->liveness, seen_usec) &&
-            c->options.node_changed != NULL)
-                c->options.node_changed(c->options.userdata, name, true);
-}
-
-/* The time of a directory's inventory file is a sign of life of who touches it, and no clock. */
-static void look_at_file(struct cluster *c, const char *name)
-{
-        uint64_t sign = c->options.judge_age ? store_inventory_mtime_usec(c->store, name) : 0;
-
-        set_seen(c, name, sign == 0 ? 0 : liveness_hear(&c->signs, name, sign, loop_now_usec(c->loop)));
-}
-
 static int take_node(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
         CLEANUP(text_free) struct text traits = { 0 };
@@ -94,7 +63,7 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
 
         if (object == NULL) {
                 ledger_nodes_drop(c->ledger, key);
-                set_seen(c, key, 0);
+                cluster_ages_update(c, key);
                 if (c->options.node_labels != NULL)
                         c->options.node_labels(c->options.userdata, key, NULL);
                 return 0;
@@ -102,10 +71,11 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
         r = pod_json_node_decode(object, &c->ledger->symbols, &facts, err);
         pod_node_match_traits(object, &traits);
         facts.traits = traits.failed ? NULL : traits.data;
+        facts.now_usec = c->store == NULL ? 0 : loop_now_usec(c->loop);
         if (r == 0)
                 r = ledger_nodes_set(c->ledger, &facts);
-        if (r == 0 && !c->is_directory && c->store != NULL)
-                set_seen(c, facts.name, liveness_heard(&c->signs, facts.name));
+        if (r == 0)
+                cluster_ages_update(c, facts.name);
         labels = json_object_get(json_object_get(object, "metadata"), "labels");
         if (labels == NULL)
                 labels = json_object_get(object,
@@ -192,10 +162,7 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
         if (r == 0 && c->options.node_changed != NULL)
                 c->options.node_changed(c->options.userdata, inventory.node,
                                         usable_chips(c, inventory.node) > before);
-        if (c->store != NULL && c->is_directory)
-                look_at_file(c, inventory.node);
-        else if (c->store != NULL)
-                set_seen(c, inventory.node, liveness_heard(&c->signs, inventory.node));
+        cluster_ages_update(c, inventory.node);
         inventory_free(&inventory);
         return r;
 }
@@ -208,27 +175,6 @@ static int recheck_inventory(struct cluster *c, const char *key, const json_t *o
         now = audit_node(c->ledger, key);
         compare(c, STORE_INVENTORY, key, &before, &now);
         return r;
-}
-
-static int take_lease(struct cluster *c, const char *key, const json_t *object, struct err *err)
-{
-        struct json_field root = json_field_root(object), spec = json_field_get(&root, "spec");
-        char namespace_[256];
-        const char *name = split_key(key, namespace_, sizeof(namespace_)), *text;
-        uint64_t heard;
-
-        if (object == NULL) {
-                liveness_forget(&c->signs, name);
-                set_seen(c, name, 0);
-                return 0;
-        }
-        if (json_field_string(&spec, "renewTime", &text, err) != 0)
-                return 0;
-        heard = liveness_hear(&c->signs, name, hash_text(text, 0), loop_now_usec(c->loop));
-        if (heard == 0)
-                return err_set(err, -ENOMEM, "no memory");
-        set_seen(c, name, heard);
-        return 0;
 }
 
 static int take_training_job(struct cluster *c, const char *key, const json_t *object, struct err *err)
@@ -303,9 +249,12 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
 {
         static int (*const takers[STORE_KIND_COUNT])(struct cluster *, const char *, const json_t *,
                                                      struct err *) = {
-                [STORE_NODE] = take_node,           [STORE_POD] = take_pod,
-                [STORE_INVENTORY] = take_inventory, [STORE_TRAINING_JOB] = take_training_job,
-                [STORE_LEASE] = take_lease,         [STORE_SPEED_TABLE] = take_speed_table,
+                [STORE_NODE] = take_node,
+                [STORE_POD] = take_pod,
+                [STORE_INVENTORY] = take_inventory,
+                [STORE_TRAINING_JOB] = take_training_job,
+                [STORE_LEASE] = cluster_ages_take_lease,
+                [STORE_SPEED_TABLE] = take_speed_table,
         };
         struct cluster *c = userdata;
         bool recheck = c->store != NULL && store_is_rechecking(c->store);
@@ -335,8 +284,8 @@ static void synced(void *userdata, enum store_kind kind)
         struct cluster *c = userdata;
 
         c->synced |= 1u << kind;
-        for (uint32_t i = 0; kind == STORE_NODE && !c->is_directory && i < c->ledger->node_count; i++)
-                set_seen(c, c->ledger->nodes[i]->name, liveness_heard(&c->signs, c->ledger->nodes[i]->name));
+        for (uint32_t i = 0; kind == STORE_NODE && i < c->ledger->node_count; i++)
+                cluster_ages_update(c, c->ledger->nodes[i]->name);
         if (c->options.kind_synced != NULL)
                 c->options.kind_synced(c->options.userdata, kind);
         if (c->options.changed != NULL)
@@ -445,7 +394,7 @@ void cluster_close(struct cluster *cluster)
         if (cluster->store != NULL)
                 store_close(cluster->store);
         ledger_life_free(cluster->ledger);
-        liveness_free_signs(&cluster->signs);
+        cluster_ages_free(cluster);
         name_numbers_free(&cluster->speed_troubles);
         for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
                 name_numbers_free(&cluster->unreadable[kind]);
@@ -564,19 +513,4 @@ bool cluster_allows_emergency(const struct cluster *cluster, const char *namespa
 bool cluster_is_ready(const struct cluster *cluster)
 {
         return (cluster->synced & needed_kinds) == needed_kinds;
-}
-
-void cluster_look_at_ages(struct cluster *cluster)
-{
-        struct ledger *ledger = cluster->ledger;
-        unsigned signs = cluster->is_directory ? 1u << STORE_INVENTORY : 1u << STORE_LEASE;
-        uint64_t now = loop_now_usec(cluster->loop);
-
-        if (!cluster->options.judge_age)
-                return;
-        for (uint32_t i = 0; cluster->is_directory && i < ledger->node_count; i++)
-                if (ledger->nodes[i]->has_inventory)
-                        look_at_file(cluster, ledger->nodes[i]->name);
-        liveness_look(&ledger->liveness, &ledger->roster, store_age_usec(cluster->store, signs, now) == 0,
-                      cluster->options.rules.stale_after_usec, now);
 }

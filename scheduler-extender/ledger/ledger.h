@@ -14,6 +14,7 @@
 #include "scheduler-extender/decide/node_kinds.h"
 #include "scheduler-extender/decide/node_match.h"
 #include "scheduler-extender/decide/request.h"
+#include "scheduler-extender/ledger/ledger_trust.h"
 #include "scheduler-extender/ledger/liveness.h"
 #include "scheduler-extender/ledger/name_numbers.h"
 #include "scheduler-extender/ledger/roster.h"
@@ -29,10 +30,11 @@ struct ledger_sick; /* ledger/ledger_sick.h */
 struct ledger_group {
         uint32_t name, vendor, runtime, model, resource; /* symbols; model 0 = not known */
         uint32_t total;
-        uint32_t usable; /* the inventory's `healthy` */
-        uint32_t held;   /* by pods */
-        uint32_t leased; /* by gangs that are not bound yet */
-        double tflops;   /* per chip, bf16; 0 = not known */
+        uint32_t healthy; /* as the inventory says */
+        uint32_t usable;  /* of them: scheduler-extender/ledger/ledger_trust.h */
+        uint32_t held;    /* by pods */
+        uint32_t leased;  /* by gangs that are not bound yet */
+        double tflops;    /* per chip, bf16; 0 = not known */
         double tflops_fp16, tflops_fp32, measured_gflops;
         uint64_t memory_bytes; /* per chip; 0 = not known */
 };
@@ -62,16 +64,15 @@ struct ledger_node {
         struct ledger_backfill *backfills;
         struct ledger_pod *pods; /* bound here and not ended, in canonical order (created, then key) */
 
-        uint32_t pool;                    /* symbol */
-        struct request_item *allocatable; /* of the Node object, for when there is no inventory */
-        uint32_t allocatable_count;
-        uint32_t switch_domain; /* symbol of the operator's label; 0 = none */
+        uint32_t pool, switch_domain;     /* symbols; the second of the operator's label, 0 = none */
+        struct request_item *allocatable; /* of the Node object */
+        struct ledger_trust trust;
         struct ledger_hardware hardware;
         struct node_match_traits traits; /* labels and taints of the Node object */
         struct ledger_program *programs;
         struct ledger_sick *sick;
         struct inventory_loss *losses; /* of the inventory: who holds devices that may not be used */
-        uint32_t program_count, sick_count, loss_count;
+        uint32_t allocatable_count, program_count, sick_count, loss_count;
 
         uint32_t index; /* in ledger.nodes and the roster; changes when nodes go */
         uint32_t name_bytes;

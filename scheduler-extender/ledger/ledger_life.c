@@ -45,6 +45,7 @@ static int copy_node(const struct ledger_node *from, uint64_t seen_usec, struct 
         node->has_object = from->has_object;
         node->reserved = from->reserved;
         node->out_of_service = from->out_of_service;
+        node->trust = from->trust;
         node->node_class = from->node_class;
         node->pool = from->pool;
         node->switch_domain = from->switch_domain;

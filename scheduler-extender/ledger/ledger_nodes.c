@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "scheduler-extender/ledger/ledger_account.h"
 #include "scheduler-extender/ledger/ledger_sick.h"
 
@@ -95,6 +96,18 @@ static uint32_t shares_of(uint64_t chips, unsigned shares)
         return count < INT32_MAX ? (uint32_t) count : INT32_MAX;
 }
 
+static uint64_t hash_of(const char *text)
+{
+        return text == NULL || text[0] == '\0' ? 0 : hash_text(text, 1);
+}
+
+void ledger_nodes_judge(struct ledger *ledger, struct ledger_node *node)
+{
+        (void) ledger_trust_judge(node, ledger->liveness.working_since_usec, ledger->liveness.looked_usec);
+        ledger_trust_apply(node);
+        ledger_account_refresh(ledger, node);
+}
+
 /* Of a shared group every id is a share of a chip: so many are asked for and held, each so slow and small. */
 static void group_from_inventory(struct ledger *ledger, const struct device_group *from,
                                  struct ledger_group *to)
@@ -109,7 +122,7 @@ static void group_from_inventory(struct ledger *ledger, const struct device_grou
                 .model = symbols_add(symbols, from->model),
                 .resource = symbols_add(symbols, from->resource),
                 .total = shares_of(from->total, shares),
-                .usable = shares_of(from->healthy < from->total ? from->healthy : from->total, shares),
+                .healthy = shares_of(from->healthy < from->total ? from->healthy : from->total, shares),
                 .tflops = from->tflops_bf16 / shares,
                 .tflops_fp16 = from->tflops_fp16 / shares,
                 .tflops_fp32 = from->tflops_fp32 / shares,
@@ -182,7 +195,8 @@ int ledger_nodes_set_inventory(struct ledger *ledger, const struct inventory *in
         node->pool = symbols_add(&ledger->symbols, inventory->pool);
         node->reserved = strcmp(inventory->pool, "reserved") == 0;
         node->has_inventory = true;
-        ledger_account_refresh(ledger, node);
+        node->trust.inventory_boot_hash = hash_of(inventory->boot_id);
+        ledger_nodes_judge(ledger, node);
         return 0;
 }
 
@@ -198,11 +212,11 @@ static int use_allocatable(struct ledger *ledger, struct ledger_node *node)
                 groups[i] = (struct ledger_group){ .name = node->allocatable[i].resource,
                                                    .resource = node->allocatable[i].resource,
                                                    .total = node->allocatable[i].chips,
-                                                   .usable = node->allocatable[i].chips };
+                                                   .healthy = node->allocatable[i].chips };
         free(node->groups);
         node->groups = groups;
         node->group_count = node->allocatable_count;
-        ledger_account_refresh(ledger, node);
+        ledger_nodes_judge(ledger, node);
         return 0;
 }
 
@@ -247,11 +261,14 @@ int ledger_nodes_set(struct ledger *ledger, const struct ledger_node_facts *fact
         node->allocatable_count = (uint32_t) facts->allocatable_count;
         node->has_object = true;
         node->out_of_service = facts->out_of_service;
+        node->trust.node_boot_hash = hash_of(facts->boot_id);
+        ledger_trust_set_uid(&node->trust, hash_of(facts->uid), facts->now_usec);
         node->switch_domain =
                 facts->switch_domain == NULL ? 0 : symbols_add(&ledger->symbols, facts->switch_domain);
-        ledger_touch(ledger, node);
-        ledger->generation++;
-        return node->has_inventory ? 0 : use_allocatable(ledger, node);
+        if (!node->has_inventory)
+                return use_allocatable(ledger, node);
+        ledger_nodes_judge(ledger, node);
+        return 0;
 }
 
 void ledger_nodes_drop(struct ledger *ledger, const char *name)
@@ -265,7 +282,6 @@ void ledger_nodes_drop(struct ledger *ledger, const char *name)
         forget_allocatable(node);
         if (!node->has_inventory)
                 (void) use_allocatable(ledger, node);
-        ledger_touch(ledger, node);
-        ledger->generation++;
+        ledger_nodes_judge(ledger, node);
         ledger_nodes_forget_if_empty(ledger, node);
 }

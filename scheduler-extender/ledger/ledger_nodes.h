@@ -12,6 +12,8 @@ struct ledger_node_facts {
         size_t allocatable_count;
         const char *switch_domain; /* label remuda.dev/switch-domain; NULL = none */
         bool out_of_service;       /* the taint of that name */
+        const char *uid, *boot_id; /* NULL = not told */
+        uint64_t now_usec;         /* CLOCK_MONOTONIC; 0 = nobody listens */
         const char *traits;        /* lines of scheduler-extender/decide/node_match.h; NULL = none */
 };
 
@@ -24,6 +26,10 @@ int ledger_nodes_set_inventory(struct ledger *ledger, const struct inventory *in
 void ledger_nodes_drop_inventory(struct ledger *ledger, const char *name);
 int ledger_nodes_set(struct ledger *ledger, const struct ledger_node_facts *facts);
 void ledger_nodes_drop(struct ledger *ledger, const char *name);
+
+/* ledger_nodes_judge() - what is believed of the node's inventory, as of the last look at ages; its accounts.
+ */
+void ledger_nodes_judge(struct ledger *ledger, struct ledger_node *node);
 
 /* ledger_nodes_make() - the node of that name, made if need be; NULL when out of memory.
  * ledger_nodes_forget_if_empty() - after something of it went. ledger_nodes_free_one() - in no table any

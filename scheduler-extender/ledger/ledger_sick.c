@@ -53,26 +53,26 @@ int ledger_sick_take(const struct inventory *inventory, struct ledger *ledger, s
         return r < 0 ? r : take_sick(inventory, ledger, node);
 }
 
-/* More chips of a group than are usable there: one of them is not, whoever else is on the node. */
-static bool exceeds_usable(const struct ledger_pod *pod)
+/* More chips of a group than are healthy there: one of them is not, whoever else is on the node. */
+static bool exceeds_healthy(const struct ledger_pod *pod)
 {
         const struct ledger_node *node = pod->node;
 
         for (size_t p = 0; node->has_inventory && p < pod->part_count; p++)
                 for (uint32_t g = 0; g < node->group_count; g++)
                         if (node->groups[g].name == pod->parts[p].group &&
-                            node->groups[g].usable < pod->parts[p].chips)
+                            node->groups[g].healthy < pod->parts[p].chips)
                                 return true;
         for (size_t i = 0; node->has_inventory && i < pod->request.item_count; i++) {
-                uint64_t usable = 0;
+                uint64_t healthy = 0;
                 bool known = false;
 
                 for (uint32_t g = 0; g < node->group_count; g++)
                         if (node->groups[g].resource == pod->request.items[i].resource) {
-                                usable += node->groups[g].usable;
+                                healthy += node->groups[g].healthy;
                                 known = true;
                         }
-                if (known && usable < pod->request.items[i].chips)
+                if (known && healthy < pod->request.items[i].chips)
                         return true;
         }
         return false;
@@ -82,7 +82,7 @@ bool ledger_sick_of_pod(const struct ledger_pod *pod, char device[DEVICE_ID_BYTE
 {
         if (device != NULL)
                 device[0] = '\0';
-        if (pod->node == NULL || pod->ended)
+        if (pod->node == NULL || pod->ended || pod->node->trust.doubt != LEDGER_BELIEVED)
                 return false;
         for (uint32_t i = 0; i < pod->node->loss_count; i++)
                 if (strcmp(pod->node->losses[i].pod, pod->key) == 0) {
@@ -90,5 +90,5 @@ bool ledger_sick_of_pod(const struct ledger_pod *pod, char device[DEVICE_ID_BYTE
                                 memcpy(device, pod->node->losses[i].device_id, DEVICE_ID_BYTES);
                         return true;
                 }
-        return exceeds_usable(pod);
+        return exceeds_healthy(pod);
 }

@@ -2,40 +2,41 @@
 #include "scheduler-extender/ledger/liveness.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define STOOD_STILL_USEC 10000000u /* between two looks: what came meanwhile is not read yet */
 
-struct sign {
-        struct name_map_entry entry;
-        uint64_t sign, changed_usec;
-        char name[];
-};
-
-uint64_t liveness_hear(struct liveness_signs *signs, const char *name, uint64_t sign, uint64_t now_usec)
+struct liveness_sign *liveness_hear(struct liveness_signs *signs, const char *name, uint64_t sign,
+                                    uint64_t now_usec)
 {
-        struct sign *known = (struct sign *) name_map_find(&signs->map, name);
+        struct liveness_sign *known = (struct liveness_sign *) name_map_find(&signs->map, name);
 
         if (known == NULL) {
                 known = calloc(1, sizeof(*known) + strlen(name) + 1);
                 if (known == NULL)
-                        return 0;
+                        return NULL;
                 memcpy(known->name, name, strlen(name) + 1);
                 known->entry.key = known->name;
                 if (name_map_insert(&signs->map, &known->entry) < 0) {
                         free(known);
-                        return 0;
+                        return NULL;
                 }
         } else if (known->sign == sign) {
-                return known->changed_usec;
+                return known;
         }
         known->sign = sign;
         known->changed_usec = now_usec;
-        return now_usec;
+        return known;
+}
+
+const struct liveness_sign *liveness_find(const struct liveness_signs *signs, const char *name)
+{
+        return (const struct liveness_sign *) name_map_find(&signs->map, name);
 }
 
 uint64_t liveness_heard(const struct liveness_signs *signs, const char *name)
 {
-        const struct sign *known = (const struct sign *) name_map_find(&signs->map, name);
+        const struct liveness_sign *known = liveness_find(signs, name);
 
         return known == NULL ? 0 : known->changed_usec;
 }

@@ -27,9 +27,19 @@ struct liveness_signs {
         struct name_map map;
 };
 
-/* liveness_hear() - the sign of `name` is this one now. Return: when it was seen to change; 0 = no memory. */
-uint64_t liveness_hear(struct liveness_signs *signs, const char *name, uint64_t sign, uint64_t now_usec);
-uint64_t liveness_heard(const struct liveness_signs *signs, const char *name); /* 0 = never */
+struct liveness_sign {
+        struct name_map_entry entry;
+        uint64_t sign, changed_usec; /* as it was seen last; when it was seen to change */
+        uint64_t limit_usec;         /* how long the sign itself says that it lasts; 0 = it does not */
+        char name[];
+};
+
+/* liveness_hear() - the sign of `name` is this one now. Return: NULL = no memory.
+ * liveness_heard() - when it was seen to change; 0 = never. */
+struct liveness_sign *liveness_hear(struct liveness_signs *signs, const char *name, uint64_t sign,
+                                    uint64_t now_usec);
+const struct liveness_sign *liveness_find(const struct liveness_signs *signs, const char *name); /* or NULL */
+uint64_t liveness_heard(const struct liveness_signs *signs, const char *name);
 void liveness_forget(struct liveness_signs *signs, const char *name);
 void liveness_free_signs(struct liveness_signs *signs);
 

@@ -61,7 +61,8 @@ static void watcher_looks(struct world *w)
 
                 (void) snprintf(name, sizeof(name), "n%u", i);
                 if (w->written[i] != 0)
-                        w->roster.seats[i].seen_usec = liveness_hear(&w->signs, name, w->written[i], w->now);
+                        w->roster.seats[i].seen_usec =
+                                liveness_hear(&w->signs, name, w->written[i], w->now)->changed_usec;
         }
         liveness_look(&w->liveness, &w->roster, w->server_reads, GRACE, w->now);
         w->lost = w->silent = 0;

@@ -471,7 +471,7 @@ static bool is_out_of_service(const struct json_field *root)
 int pod_json_node_decode(const json_t *node, struct symbols *symbols, struct ledger_node_facts *ret,
                          struct err *err)
 {
-        struct json_field root = json_field_root(node), metadata, status, allocatable, labels;
+        struct json_field root = json_field_root(node), metadata, status, allocatable, labels, info;
         const char *name;
         json_t *value;
         int r = json_field_is_object(&root, err);
@@ -483,6 +483,9 @@ int pod_json_node_decode(const json_t *node, struct symbols *symbols, struct led
             json_field_object(&status, "allocatable", &allocatable, err) < 0 ||
             json_field_require(&metadata, "name", err) < 0 ||
             json_field_string(&metadata, "name", &ret->name, err) < 0 ||
+            json_field_string(&metadata, "uid", &ret->uid, err) < 0 ||
+            json_field_object(&status, "nodeInfo", &info, err) < 0 ||
+            json_field_string(&info, "bootID", &ret->boot_id, err) < 0 ||
             json_field_string(&labels, NODE_LABEL_SWITCH_DOMAIN, &ret->switch_domain, err) < 0)
                 return -EBADMSG;
         ret->out_of_service = is_out_of_service(&root);

@@ -1,0 +1,149 @@
+/* What is believed of an inventory: a table of nodes, each a sentence. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "scheduler-extender/ledger/ledger_life.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/ledger/ledger_sick.h"
+
+#define SECOND UINT64_C(1000000)
+#define NONE   (-1) /* the Node object does not name the resource */
+
+struct row {
+        const char *sentence;
+        unsigned healthy[2], shares; /* of two groups of the resource; replicas of each device */
+        int allocatable;
+        const char *inventory_boot, *node_boot;
+        uint64_t remade, agent_seen, agent_limit, listening; /* seconds; it is second 1000 now */
+        enum ledger_trust_doubt doubt;
+        unsigned usable[2];
+};
+
+#define TOLD(first, second) .healthy = { first, second }
+#define USED(first, second) .usable = { first, second }
+
+/* clang-format off */
+static const struct row rows[] = {
+        { "what both say counts", TOLD(4, 4), .allocatable = 8, USED(4, 4) },
+        { "the kubelet offers nothing: nothing is usable", TOLD(4, 4), .allocatable = 0, USED(0, 0) },
+        { "it offers less: the last groups are short", TOLD(4, 4), .allocatable = 5, USED(4, 1) },
+        { "it offers more than the agent calls healthy: the agent's word", TOLD(4, 1), .allocatable = 8, USED(4, 1) },
+        { "nobody's device plugin offers it: as told", TOLD(4, 4), .allocatable = NONE, USED(4, 4) },
+        { "shared devices are offered share by share", TOLD(2, 0), .shares = 4, .allocatable = 6, USED(6, 0) },
+        { "the boot is the kubelet's", TOLD(4, 4), .allocatable = 8, "b1", "b1", USED(4, 4) },
+        { "an inventory of another boot", TOLD(4, 4), .allocatable = 8, "b1", "b2", .doubt = LEDGER_OTHER_BOOT },
+        { "also where nobody offers the resource: the node came back without chips", TOLD(4, 4), .allocatable = NONE, "b1", "b2", .doubt = LEDGER_OTHER_BOOT },
+        { "a boot that is not told is no other one", TOLD(4, 4), .allocatable = 8, NULL, "b2", USED(4, 4) },
+        { "an agent that speaks", TOLD(4, 4), .allocatable = 8, .agent_seen = 900, .agent_limit = 180, .listening = 1, USED(4, 4) },
+        { "an agent that is silent", TOLD(4, 4), .allocatable = 8, .agent_seen = 800, .agent_limit = 180, .listening = 1, .doubt = LEDGER_AGENT_SILENT },
+        { "but nobody listened before", TOLD(4, 4), .allocatable = 8, .agent_seen = 1, .agent_limit = 180, .listening = 900, USED(4, 4) },
+        { "an agent without a Lease has no age", TOLD(4, 4), .allocatable = 8, .agent_seen = 1, .listening = 1, USED(4, 4) },
+        { "a Node made anew, of which no agent has spoken", TOLD(4, 4), .allocatable = 8, .remade = 950, .agent_seen = 940, .agent_limit = 180, .listening = 1, .doubt = LEDGER_OTHER_NODE },
+        { "and one whose agent has", TOLD(4, 4), .allocatable = 8, .remade = 950, .agent_seen = 951, .agent_limit = 180, .listening = 1, USED(4, 4) },
+};
+/* clang-format on */
+
+static void add_node(struct ledger *l, const struct row *row)
+{
+        struct inventory inventory;
+        struct ledger_node_facts facts = { .name = "n", .uid = "u1", .boot_id = row->node_boot };
+
+        inventory_init(&inventory);
+        (void) strcpy(inventory.node, "n");
+        (void) strcpy(inventory.boot_id, row->inventory_boot == NULL ? "" : row->inventory_boot);
+        for (unsigned g = 0; g < 2; g++) {
+                struct device_group *group = inventory_add_group(&inventory);
+
+                (void) strcpy(group->name, g == 0 ? "g0" : "g1");
+                (void) strcpy(group->resource, "nvidia.com/gpu");
+                group->total = 4;
+                group->healthy = row->healthy[g];
+                group->shares = row->shares;
+        }
+        assert_int_equal(ledger_nodes_set_inventory(l, &inventory), 0);
+        inventory_free(&inventory);
+        if (row->allocatable != NONE)
+                facts.allocatable[facts.allocatable_count++] =
+                        (struct request_item){ .resource = symbols_add(&l->symbols, "nvidia.com/gpu"),
+                                               .chips = (uint32_t) row->allocatable };
+        assert_int_equal(ledger_nodes_set(l, &facts), 0);
+}
+
+static void each_node_is_believed_as_it_should(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                const struct row *row = &rows[i];
+                struct ledger *l = ledger_life_new();
+                struct ledger_node *node;
+
+                l->liveness.looked_usec = 1000 * SECOND;
+                l->liveness.working_since_usec = row->listening * SECOND;
+                add_node(l, row);
+                node = ledger_nodes_find(l, "n", 1);
+                node->trust.remade_usec = row->remade * SECOND;
+                node->trust.agent_seen_usec = row->agent_seen * SECOND;
+                node->trust.agent_limit_usec = row->agent_limit * SECOND;
+                ledger_nodes_judge(l, node);
+                if (node->trust.doubt != row->doubt || node->groups[0].usable != row->usable[0] ||
+                    node->groups[1].usable != row->usable[1])
+                        fail_msg("%s: doubt %u, usable %u and %u", row->sentence, node->trust.doubt,
+                                 node->groups[0].usable, node->groups[1].usable);
+                ledger_life_free(l);
+        }
+}
+
+static void a_pod_is_not_sick_of_a_doubt(void **state)
+{
+        static const struct row row = { "", TOLD(4, 4), .allocatable = 0 };
+        struct ledger *l = ledger_life_new();
+        struct ledger_pod_facts facts = { .namespace_ = "default", .name = "p", .uid = "p", .node = "n" };
+        struct ledger_node *node;
+
+        (void) state;
+        add_node(l, &row);
+        facts.request.items[0] = (struct request_item){ symbols_add(&l->symbols, "nvidia.com/gpu"), 8 };
+        facts.request.item_count = 1;
+        assert_int_equal(ledger_pods_set(l, &facts), 0);
+        node = ledger_nodes_find(l, "n", 1);
+        assert_int_equal(node->groups[0].usable + node->groups[1].usable, 0);
+        assert_int_equal(node->groups[0].held + node->groups[1].held, 8);
+        assert_false(
+                ledger_sick_of_pod(ledger_pods_find(l, "default", "p"), NULL)); /* a kubelet that restarts */
+        node->groups[0].healthy = 3;
+        assert_true(ledger_sick_of_pod(ledger_pods_find(l, "default", "p"), NULL));
+        node->trust.doubt = LEDGER_OTHER_BOOT;
+        assert_false(ledger_sick_of_pod(ledger_pods_find(l, "default", "p"), NULL));
+        ledger_life_free(l);
+}
+
+static void a_node_is_remade_when_its_uid_changes(void **state)
+{
+        struct ledger_trust trust = { 0 };
+
+        (void) state;
+        ledger_trust_set_uid(&trust, 7, 10);
+        ledger_trust_set_uid(&trust, 7, 20);
+        ledger_trust_set_uid(&trust, 0, 30);
+        assert_int_equal(trust.remade_usec, 0);
+        ledger_trust_set_uid(&trust, 8, 40);
+        assert_int_equal(trust.remade_usec, 40);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(each_node_is_believed_as_it_should),
+                cmocka_unit_test(a_pod_is_not_sick_of_a_doubt),
+                cmocka_unit_test(a_node_is_remade_when_its_uid_changes),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
