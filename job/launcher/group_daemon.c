@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/private_folder.h"
-#include "job/launcher/rendezvous.h"
+#include "job/launcher/guard.h"
 #include "job/launcher/supervise.h"
 
 /* mpirun quotes for a shell; there is none here. " orted" and "\"env\"" become orted and env. */
@@ -75,7 +75,13 @@ int group_daemon_start(struct group_daemon *daemon, char **argv, size_t argc, pi
                 return err_set(err, r, "no folder of its own below TMPDIR or /tmp: %s", strerror(-r));
         set_environment(daemon);
         (void) text_format(log, sizeof(log), "%s/orted.log", daemon->work);
-        *ret = rendezvous_spawn(path, words, log, daemon->folder);
+        *ret = guard_start(&(struct guard_what){ .path = path,
+                                                 .argv = words,
+                                                 .log = log,
+                                                 .folders = { daemon->folder },
+                                                 .prefix = SUPERVISE_FOLDER,
+                                                 .farewell_usec = 2000000,
+                                                 .held = { -1, -1 } });
         r = *ret < 0 ? (int) *ret : 0;
         if (r == 0)
                 return 0;

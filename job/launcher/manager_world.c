@@ -10,6 +10,7 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "io/private_folder.h"
+#include "job/launcher/guard.h"
 #include "job/launcher/manager_members.h"
 #include "job/launcher/manager_state.h"
 #include "job/launcher/subtask_ranks.h"
@@ -193,7 +194,12 @@ static pid_t spawn(struct manager *manager)
         pid = r < 0 ? r : -E2BIG;
         build_line(manager, &line);
         if (r == 0 && !line.failed)
-                pid = rendezvous_spawn(manager->mpirun_path, line.list, NULL, manager->folder);
+                pid = guard_start(&(struct guard_what){ .path = manager->mpirun_path,
+                                                        .argv = line.list,
+                                                        .folders = { manager->folder },
+                                                        .prefix = SUPERVISE_FOLDER,
+                                                        .farewell_usec = 2000000,
+                                                        .held = { -1, -1 } });
         if (pid < 0) /* else who watches over it takes it away */
                 private_folder_remove(manager->folder, SUPERVISE_FOLDER);
         arguments_free(&line);

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "job/launcher/supervise.h"
 
 int rendezvous_token(const char *path, char token[MESSAGE_TOKEN_BYTES], struct err *err)
 {
@@ -74,37 +73,4 @@ void rendezvous_loop_close(struct rendezvous_loop *loop)
         (void) sd_event_unref(loop->event);
         if (loop->signal_fd >= 0)
                 (void) close(loop->signal_fd);
-}
-
-pid_t rendezvous_spawn(const char *path, char *const *argv, const char *log, const char *folder)
-{
-        struct supervise_what what = {
-                .path = path,
-                .argv = argv,
-                .stdout_path = log,
-                .stderr_path = log,
-                .sha256 = "",
-                .folders = { folder },
-                .folder_prefix = SUPERVISE_FOLDER,
-                .keep_fds = { -1, -1 },
-                .grace_usec = 4000000,
-                .farewell_usec = 2000000,
-                .die_with_parent = true,
-        };
-        pid_t pid = fork();
-        int exit_code = 0;
-
-        if (pid < 0)
-                return -errno;
-        if (pid > 0)
-                return pid;
-        /* the parent's connections are not ours to hold open */
-        for (int fd = 3; fd < 256; fd++)
-                (void) close(fd);
-        (void) setenv("TMPDIR", folder, 1);
-        (void) setenv("PMIX_MCA_gds", "hash", 1); /* no shared memory of PMIx itself */
-        what.environment = environ;
-        if (supervise(&what, &exit_code, NULL) < 0)
-                exit_code = 127;
-        _exit(exit_code);
 }

@@ -48,8 +48,3 @@ struct rendezvous_loop {
 };
 int rendezvous_loop_open(struct rendezvous_loop *loop, struct err *err);
 void rendezvous_loop_close(struct rendezvous_loop *loop);
-
-/* rendezvous_spawn() - a child process that supervises a part of Open MPI (job/launcher/supervise.h), with
- * this one's environment, and ends with it.
- * @folder: private folder for TMPDIR, removed with it. Return: its pid, or a negative errno. */
-pid_t rendezvous_spawn(const char *path, char *const *argv, const char *log, const char *folder);

@@ -17,8 +17,10 @@
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "io/clock.h"
+#include "io/private_folder.h"
 #include "io/process_tree.h"
 #include "job/run/run_guard.h"
+#include "job/show/jobs.h"
 
 bool run_folder_path(const struct run *run, char path[RUN_PATH_BYTES], const char *name)
 {
@@ -102,17 +104,17 @@ static int lock(struct run *run, struct err *err)
 static void remove_stale_worlds(const struct run *run)
 {
         CLEANUP(fclose_p) FILE *f = NULL;
-        char path[RUN_PATH_BYTES], line[RUN_GUARD_PATH_BYTES + 2];
+        char path[RUN_PATH_BYTES], line[GUARD_PATH_BYTES + 2];
 
         (void) run_folder_path(run, path, "world");
         f = fopen(path, "re");
         while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
-                char mark[sizeof(line) + sizeof(RUN_GUARD_MARK)];
+                char mark[sizeof(line) + sizeof(GUARD_MARK)];
 
                 line[strcspn(line, "\n")] = '\0';
-                if (line[0] == '/' && text_format(mark, sizeof(mark), RUN_GUARD_MARK "=%s", line))
+                if (line[0] == '/' && text_format(mark, sizeof(mark), GUARD_MARK "=%s", line))
                         (void) process_tree_kill_marked(mark);
-                run_guard_remove_folder(line);
+                private_folder_remove(line, RUN_GUARD_PREFIX);
         }
         (void) unlink(path);
 }
@@ -220,20 +222,6 @@ void run_folder_close(struct run *run)
         run->checkpoint_lock = -1;
 }
 
-/* Return: 1 = it runs, 0 = it does not, -ENOENT = there is none. */
-static int parent_runs(const struct run *run, const char *parent)
-{
-        CLEANUP(close_p) int fd = -1;
-        char path[RUN_PATH_BYTES];
-
-        if (!text_format(path, sizeof(path), "%s/%s/lock", run->work, parent))
-                return -ENOENT;
-        fd = open(path, O_RDWR | O_CLOEXEC);
-        if (fd < 0)
-                return -ENOENT;
-        return flock(fd, LOCK_EX | LOCK_NB) < 0 ? 1 : 0;
-}
-
 static int await_parent(struct run *run, const char *parent, size_t index, int *ret_exit_code,
                         struct err *err)
 {
@@ -242,16 +230,16 @@ static int await_parent(struct run *run, const char *parent, size_t index, int *
         sigset_t signals;
         const char *phase;
         json_t *summary;
-        int r = parent_runs(run, parent);
+        bool runs;
+        int r = jobs_folder_running(run->work, parent, &runs);
 
         (void) sigprocmask(SIG_BLOCK, NULL, &signals); /* those that are blocked, but for children's */
         (void) sigdelset(&signals, SIGCHLD);
-
-        if (r == 1)
+        if (runs)
                 run_event(run, "WaitingForParent", "job %s is still running", parent);
-        while (r == 1 && !run->interrupted) {
+        while (runs && !run->interrupted) {
                 run->interrupted = sigtimedwait(&signals, NULL, &pause) > 0;
-                r = parent_runs(run, parent);
+                r = jobs_folder_running(run->work, parent, &runs);
         }
         if (run->interrupted)
                 return 1;

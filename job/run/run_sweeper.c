@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "io/private_folder.h"
 #include "io/process_tree.h"
 
 #define ROUND_NSEC   20000000L
@@ -27,16 +28,16 @@ static bool is_gone(const char *folder)
 static void sweep(const struct run_guard *world)
 {
         const struct timespec pause = { .tv_nsec = ROUND_NSEC };
-        char mark[RUN_GUARD_PATH_BYTES + 32];
+        char mark[GUARD_PATH_BYTES + 32];
         unsigned quiet = 0;
 
-        if (!text_format(mark, sizeof(mark), RUN_GUARD_MARK "=%s", world->session))
+        if (!text_format(mark, sizeof(mark), GUARD_MARK "=%s", world->session))
                 return;
         for (unsigned i = 0; i < ROUNDS && quiet < QUIET_ROUNDS; i++) {
                 int killed = process_tree_kill_marked(mark);
 
-                run_guard_remove_folder(world->session);
-                run_guard_remove_folder(world->segments);
+                private_folder_remove(world->session, RUN_GUARD_PREFIX);
+                private_folder_remove(world->segments, RUN_GUARD_PREFIX);
                 quiet = killed <= 0 && is_gone(world->session) && is_gone(world->segments) ? quiet + 1 : 0;
                 (void) nanosleep(&pause, NULL);
         }

@@ -3,7 +3,7 @@
  *      remuda run --- guard --- mpirun ...
  *                 \-- sweeper
  *
- * Every process of a world carries a variable, RUN_GUARD_MARK=<session folder>, that no other has. When
+ * Every process of a world carries a variable, GUARD_MARK=<session folder>, that no other has. When
  * `remuda run` is gone without a goodbye, the sweeper kills whatever carries it, wherever it hangs in the
  * tree, removes the world's folders, and ends. It is not below the guard and is spared when `remuda run`
  * kills what a guard has left, so that no order of two deaths leaves nobody. */

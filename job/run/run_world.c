@@ -238,9 +238,17 @@ int run_world_start(struct run *run, size_t first, const char *tag, const struct
         add_mpirun(run, run->rank_count - first, ret, &line);
         add_contexts(run, first, rank_file, args, &line);
         (void) run_folder_path(run, log, "mpirun.log");
-        r = line.failed || args->failed
-                    ? err_set(err, -ENOMEM, "no memory for the command line")
-                    : run_guard_start(ret, line.list, log, run->sweeper.pid > 0 ? run->sweeper.fd : -1, err);
+        if (!line.failed && !args->failed)
+                ret->pid = guard_start(&(struct guard_what){
+                        .path = run->mpirun,
+                        .argv = line.list,
+                        .log = log,
+                        .folders = { ret->session, ret->segments[0] == '\0' ? NULL : ret->segments },
+                        .prefix = RUN_GUARD_PREFIX,
+                        .held = { run->lock, run->checkpoint_lock } }); /* until nothing of the job runs */
+        r = ret->pid == 0  ? err_set(err, -ENOMEM, "no memory for the command line")
+            : ret->pid < 0 ? err_set(err, ret->pid, "no process: %s", strerror(-ret->pid))
+                           : 0;
         arguments_free(&line);
         if (r < 0)
                 run_guard_clean(ret);
