@@ -12,6 +12,7 @@
 #include "io/clock.h"
 #include "io/process.h"
 #include "job/launcher/rank_watch.h"
+#include "job/world/totals.h"
 
 void engine_observe(struct engine *engine, struct world_fact fact)
 {
@@ -29,8 +30,13 @@ int engine_lay_out(struct engine *engine, size_t rank_count, struct err *err)
 
 void engine_take(struct engine *engine, const Rendezvous__RankSeen *said)
 {
-        if (said->rank < engine->world->rank_count)
-                rank_watch_tell(engine->world, said, &engine->lines[said->rank], clock_monotonic_usec());
+        if (said->rank >= engine->world->rank_count)
+                return;
+        rank_watch_tell(engine->world, said, &engine->lines[said->rank], clock_monotonic_usec());
+        if (said->has_accuracy) {
+                engine->accuracy = said->accuracy;
+                engine->world->seen[said->rank].loss = said->loss;
+        }
 }
 
 void engine_kill(const struct engine *engine)
@@ -152,6 +158,66 @@ static void on_signal(void *userdata, int signal_number)
                                                             .code = process_exit_code(status) });
         }
         engine_look(engine);
+}
+
+static const char *state_name(const struct engine *engine)
+{
+        static const char *const phases[] = { [WORLD_GATHERING] = "Waiting",
+                                              [WORLD_STARTING] = "Starting",
+                                              [WORLD_RUNNING] = "Running",
+                                              [WORLD_STOPPING] = "Restarting" };
+        static const char *const ends[] = { [VERDICT_SUCCEEDED] = "Succeeded",
+                                            [VERDICT_FAILED] = "Failed",
+                                            [VERDICT_CANCELLED] = "Cancelled" };
+
+        return engine->ending ? ends[engine->last.end] : phases[engine->world->phase];
+}
+
+static json_t *ranks_json(const struct world *world)
+{
+        json_t *ranks = json_array();
+
+        for (size_t i = 0; i < world->rank_count; i++) {
+                const struct world_rank *rank = &world->ranks[i];
+                const struct progress_rank *seen = &world->seen[i];
+
+                (void) json_array_append_new(
+                        ranks,
+                        json_pack("{s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:o}", "rank", (json_int_t) i,
+                                  "group", world->places[rank->place].name, "batch", (json_int_t) rank->batch,
+                                  "step", (json_int_t) seen->step, "samples", (json_int_t) seen->samples,
+                                  "samples_per_s", seen->samples_per_s, "busy_seconds", seen->busy_seconds,
+                                  "restarts", (json_int_t) (world->worlds > 0 ? world->worlds - 1 : 0),
+                                  "exit_code", rank->ended ? json_integer(rank->exit_code) : json_null()));
+        }
+        return ranks;
+}
+
+json_t *engine_state(const struct engine *engine, const char *job, uint64_t number, uint64_t epoch_samples)
+{
+        const struct world *world = engine->world;
+        const struct totals all = totals_of(world);
+        uint64_t now = clock_monotonic_usec();
+        double seconds = (double) (now - world->progress.began_usec) / 1e6;
+        json_t *state =
+                json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:i, s:o}",
+                          "job", job, "state", state_name(engine), "reason", engine->last.reason, "message",
+                          engine->last.message, "world", (json_int_t) number, "restarts",
+                          (json_int_t) world->restarts, "reshards", (json_int_t) world->reshards,
+                          "world_size", (json_int_t) world->rank_count, "epoch", (json_int_t) all.epoch,
+                          "step", (json_int_t) all.step, "samples", (json_int_t) all.samples, "samples_per_s",
+                          world->worlds > 0 && seconds > 0 ? (double) all.samples / seconds : 0.0, "loss",
+                          all.loss, "seconds", (double) (now - engine->began_usec) / 1e6, "exit_code",
+                          engine->last.exit_code, "ranks", ranks_json(world));
+
+        if (engine->accuracy > 0)
+                (void) json_object_set_new(state, "accuracy", json_real(engine->accuracy));
+        if (all.epoch_samples > 0 || epoch_samples > 0)
+                (void) json_object_set_new(
+                        state, "epoch_samples",
+                        json_integer(
+                                (json_int_t) (all.epoch_samples > 0 ? all.epoch_samples : epoch_samples)));
+        return state;
 }
 
 int engine_open(struct engine *engine, struct err *err)

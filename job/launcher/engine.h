@@ -8,6 +8,7 @@
  * to leave. What a hand finds impossible it tells with engine_fail(). */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "job/launcher/rendezvous.h"
@@ -41,9 +42,10 @@ struct engine {
         sd_event_source *tick;
         uint32_t *lines; /* of each rank, that were taken in */
         pid_t mpirun;    /* its supervisor; 0 = it does not run */
+        double accuracy; /* of the last evaluation; 0 = not known */
         bool judging, ending;
-        struct verdict last; /* once it is ending */
-        uint64_t leave_usec; /* CLOCK_MONOTONIC: not before */
+        struct verdict last;             /* once it is ending */
+        uint64_t began_usec, leave_usec; /* CLOCK_MONOTONIC: of the loop; not before */
 };
 
 /* engine_open() - the loop; signals are blocked from here on. Released with engine_close(), also after an
@@ -70,3 +72,8 @@ int engine_lay_out(struct engine *engine, size_t rank_count, struct err *err);
 void engine_take(struct engine *engine, const Rendezvous__RankSeen *said);
 
 void engine_kill(const struct engine *engine); /* mpirun; its keeper then kills what it started */
+
+/* engine_state() - how the job is, JSON (docs/reference/rendezvous.md), without groups, programs and events.
+ * @number: of the world at hand; @epoch_samples: as planned, 0 = not known. A new reference; NULL = no
+ * memory. */
+json_t *engine_state(const struct engine *engine, const char *job, uint64_t number, uint64_t epoch_samples);

@@ -25,6 +25,7 @@
 #include "io/private_folder.h"
 #include "io/process.h"
 #include "io/process_tree.h"
+#include "io/whole_file.h"
 #include "job/launcher/group_daemon.h"
 #include "job/launcher/group_devices.h"
 #include "job/launcher/group_ranks.h"
@@ -137,24 +138,18 @@ static int on_look(sd_event_source *source, uint64_t usec, void *userdata)
 /* The group's name is in the file's: several groups of one host may share a folder. */
 static int write_file(const struct group *group, const char *name, const char *content, struct err *err)
 {
-        char path[2 * GROUP_BYTES], next[2 * GROUP_BYTES + 16];
-        CLEANUP(close_p) int fd = -1;
+        char path[2 * GROUP_BYTES];
 
         (void) text_format(path, sizeof(path), "%s/%s-%s.json", group->work, name, group->options->group);
-        (void) text_format(next, sizeof(next), "%s.next", path);
-        fd = open(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-        if (fd < 0 || write(fd, content, strlen(content)) != (ssize_t) strlen(content) ||
-            rename(next, path) < 0)
-                return err_set(err, -EIO, "'%.200s' cannot be written: %m", path);
-        return 0;
+        return content == NULL ? err_set(err, -ENOMEM, "no memory for '%.200s'", path)
+                               : whole_file_write(path, content, strlen(content), 0644, 0, err);
 }
 
-static int write_plan(const struct group *group, const json_t *plan, struct err *err)
+static int write_json(const struct group *group, const char *name, const json_t *value, struct err *err)
 {
-        CLEANUP(free_p) char *text = json_dumps(plan, JSON_COMPACT);
+        CLEANUP(free_p) char *text = json_dumps(value, JSON_COMPACT);
 
-        return text == NULL ? err_set(err, -ENOMEM, "no memory for the plan")
-                            : write_file(group, "subtask", text, err);
+        return write_file(group, name, text, err);
 }
 
 static int begin_world(struct group *group, const Subtask__Plan *plan, struct err *err)
@@ -168,10 +163,10 @@ static int begin_world(struct group *group, const Subtask__Plan *plan, struct er
         if (r == 0 && cut.chips > group->options->chips)
                 r = err_set(err, -EINVAL, "subtask: %llu ranks for %u chips", (unsigned long long) cut.chips,
                             group->options->chips);
-        if (r == 0 && json_dump_file(cut.file, group->rank_file, JSON_INDENT(1)) < 0)
-                r = err_set(err, -EIO, "'%.200s' cannot be written", group->rank_file);
         if (r == 0)
-                r = write_plan(group, cut.plan, err);
+                r = write_json(group, "ranks", cut.file, err);
+        if (r == 0)
+                r = write_json(group, "subtask", cut.plan, err);
         if (r == 0 && cut.table != NULL)
                 r = write_file(group, "ranktable", cut.table, err);
         if (r == 0)

@@ -107,31 +107,21 @@ static void copy_log(struct group_ranks *ranks, size_t index, size_t which)
 /* The reference trainer's last line: {"accuracy", "loss", ...}. */
 static void read_result(const struct group_ranks *ranks, size_t index)
 {
-        char path[PATH_BYTES], bytes[LAST_BYTES + 1], *line;
-        CLEANUP(close_p) int fd = -1;
-        const json_t *accuracy;
-        ssize_t size;
-        off_t end;
+        char path[PATH_BYTES], line[LAST_BYTES];
+        const json_t *accuracy, *loss;
         json_t *value;
 
         path_of(ranks, index, "out", path);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-        size = end <= 0 ? 0 : pread(fd, bytes, LAST_BYTES, end > LAST_BYTES ? end - LAST_BYTES : 0);
-        while (size > 0 && bytes[size - 1] == '\n')
-                size--;
-        if (size <= 0)
-                return;
-        bytes[size] = '\0';
-        line = strrchr(bytes, '\n');
-        value = json_loads(line == NULL ? bytes : line + 1, 0, NULL);
+        rank_watch_last_line(path, line, sizeof(line));
+        value = json_loads(line, 0, NULL);
         accuracy = json_object_get(value, "accuracy");
+        loss = json_object_get(value, "loss");
         if (json_is_number(accuracy)) {
                 ranks->said[index].accuracy = json_number_value(accuracy);
                 ranks->said[index].has_accuracy = true;
         }
-        if (json_is_number(json_object_get(value, "loss")))
-                ranks->said[index].loss = json_number_value(json_object_get(value, "loss"));
+        if (json_is_number(loss))
+                ranks->said[index].loss = json_number_value(loss);
         json_decref(value);
 }
 
@@ -173,8 +163,11 @@ static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
         said->step = (int64_t) rank->seen.step;
         said->samples = (int64_t) rank->seen.samples;
         said->epoch_samples = (int64_t) rank->seen.epoch_samples;
-        if (!ended)
+        if (!ended) {
                 said->loss = rank->seen.loss;
+                said->accuracy = rank->seen.accuracy;
+                said->has_accuracy = rank->seen.accuracy > 0;
+        }
         said->samples_per_s = rank->seen.samples_per_s;
         said->busy_seconds = rank->seen.busy_seconds;
         if (said->ended && !ended && said->rank == 0)

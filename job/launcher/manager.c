@@ -264,7 +264,6 @@ int manager_run(const struct rendezvous_options *options)
 {
         struct manager manager = { .options = options,
                                    .engine = { .hands = &hands, .loop.signal_fd = -1 },
-                                   .began_usec = clock_monotonic_usec(),
                                    .events = json_array() };
         struct err err = { 0 };
         int r;

@@ -53,11 +53,7 @@ struct manager {
         struct pb_arena plan_arena; /* the plan's, and what is learnt of speeds */
         struct manager_member *members;
         struct world world;
-        uint64_t rank_restarts; /* of each rank of the world at hand */
         uint64_t last_order;
-        uint64_t began_usec;
-        double accuracy;
-        bool has_accuracy;
         char last_refusal[160];
         json_t *events;
 };

@@ -334,16 +334,10 @@ static void on_answer(void *userdata, struct grpc_call *call, const uint8_t *byt
 static void take_rank(struct manager *manager, const struct manager_member *member,
                       const Rendezvous__RankSeen *said)
 {
-        struct world *world = &manager->world;
+        const struct world *world = &manager->world;
 
-        if (said->rank >= world->rank_count || world->ranks[said->rank].place != index_of(member))
-                return;
-        engine_take(&manager->engine, said);
-        if (said->has_accuracy) {
-                manager->accuracy = said->accuracy;
-                manager->has_accuracy = true;
-                world->seen[said->rank].loss = said->loss;
-        }
+        if (said->rank < world->rank_count && world->ranks[said->rank].place == index_of(member))
+                engine_take(&manager->engine, said);
 }
 
 static void on_seen(void *userdata, struct grpc_call *call, const uint8_t *bytes, size_t size_bytes)

@@ -12,24 +12,12 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/clock.h"
+#include "io/whole_file.h"
 #include "job/plan/event_json.h"
 
 #define RESULT_MAX_BYTES 4096 /* of a container's termination message */
 
 #define EVENTS_MAX 200 /* the latest; older ones are dropped */
-
-static const char *state_name(const struct manager *manager)
-{
-        static const char *const phases[] = { [WORLD_GATHERING] = "Waiting",
-                                              [WORLD_STARTING] = "Starting",
-                                              [WORLD_RUNNING] = "Running",
-                                              [WORLD_STOPPING] = "Restarting" };
-        static const char *const ends[] = { [VERDICT_SUCCEEDED] = "Succeeded",
-                                            [VERDICT_FAILED] = "Failed",
-                                            [VERDICT_CANCELLED] = "Cancelled" };
-
-        return manager->engine.ending ? ends[manager->engine.last.end] : phases[manager->world.phase];
-}
 
 void manager_state_say(const char *fmt, ...)
 {
@@ -86,27 +74,6 @@ static json_t *groups_json(const struct manager *manager)
         return groups;
 }
 
-static json_t *ranks_json(const struct manager *manager)
-{
-        const struct world *world = &manager->world;
-        json_t *ranks = json_array();
-
-        for (size_t i = 0; i < world->rank_count; i++) {
-                const struct world_rank *rank = &world->ranks[i];
-                const struct progress_rank *seen = &world->seen[i];
-
-                (void) json_array_append_new(
-                        ranks,
-                        json_pack("{s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:o}", "rank", (json_int_t) i,
-                                  "group", world->places[rank->place].name, "batch", (json_int_t) rank->batch,
-                                  "step", (json_int_t) seen->step, "samples", (json_int_t) seen->samples,
-                                  "samples_per_s", seen->samples_per_s, "busy_seconds", seen->busy_seconds,
-                                  "restarts", (json_int_t) manager->rank_restarts, "exit_code",
-                                  rank->ended ? json_integer(rank->exit_code) : json_null()));
-        }
-        return ranks;
-}
-
 /* By group: the SpeedTable is kept by program. */
 static json_t *programs_json(const struct manager *manager)
 {
@@ -121,39 +88,11 @@ static json_t *programs_json(const struct manager *manager)
 
 static json_t *state_json(const struct manager *manager)
 {
-        const struct world *world = &manager->world;
-        uint64_t samples = 0, step = 0, epoch = 0, batch = 0, epoch_samples = manager->plan->samples,
-                 now = clock_monotonic_usec();
-        double loss = 0, seconds = (double) (now - world->progress.began_usec) / 1e6;
-        json_t *state;
+        json_t *state = engine_state(&manager->engine, manager->plan->job, manager->plan->world,
+                                     manager->plan->samples);
 
-        for (size_t i = 0; i < world->rank_count; i++) {
-                const struct progress_rank *seen = &world->seen[i];
-
-                samples += seen->samples;
-                step = seen->step > step ? seen->step : step;
-                epoch = seen->epoch > epoch ? seen->epoch : epoch;
-                if (seen->epoch_samples > 0)
-                        epoch_samples = seen->epoch_samples;
-                loss += seen->loss * (double) world->ranks[i].batch;
-                batch += world->ranks[i].batch;
-        }
-        state = json_pack(
-                "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:i}", "job",
-                manager->plan->job, "state", state_name(manager), "reason", manager->engine.last.reason,
-                "message", manager->engine.last.message, "world", (json_int_t) manager->plan->world,
-                "restarts", (json_int_t) world->restarts, "reshards", (json_int_t) world->reshards,
-                "world_size", (json_int_t) manager->plan->world_size, "epoch", (json_int_t) epoch, "step",
-                (json_int_t) step, "samples", (json_int_t) samples, "samples_per_s",
-                world->worlds > 0 && seconds > 0 ? (double) samples / seconds : 0.0, "loss",
-                batch > 0 ? loss / (double) batch : 0.0, "seconds",
-                (double) (now - manager->began_usec) / 1e6, "exit_code", manager->engine.last.exit_code);
-        if (manager->has_accuracy)
-                (void) json_object_set_new(state, "accuracy", json_real(manager->accuracy));
-        if (epoch_samples > 0)
-                (void) json_object_set_new(state, "epoch_samples", json_integer((json_int_t) epoch_samples));
+        (void) json_object_set_new(state, "world_size", json_integer((json_int_t) manager->plan->world_size));
         (void) json_object_set_new(state, "groups", groups_json(manager));
-        (void) json_object_set_new(state, "ranks", ranks_json(manager));
         (void) json_object_set_new(state, "programs", programs_json(manager));
         (void) json_object_set(state, "events", manager->events);
         return state;
@@ -181,18 +120,13 @@ void manager_state_write(void *userdata)
 {
         const struct manager *manager = userdata;
         CLEANUP(free_p) char *text = NULL;
-        char next[PATH_MAX];
-        FILE *f;
+        struct err err = { 0 };
 
-        if (manager->options->status == NULL ||
-            !text_format(next, sizeof(next), "%s.next", manager->options->status))
+        if (manager->options->status == NULL)
                 return;
         text = manager_state_text(manager, (size_t) 64 << 20);
-        f = text == NULL ? NULL : fopen(next, "we");
-        if (f != NULL && fputs(text, f) >= 0 && fputc('\n', f) == '\n' && fclose(f) == 0)
-                (void) rename(next, manager->options->status);
-        else if (f == NULL)
-                manager_state_say("--status: '%s': %s", next, strerror(errno));
+        if (text != NULL && whole_file_write(manager->options->status, text, strlen(text), 0644, 0, &err) < 0)
+                manager_state_say("--status: %s", err.msg);
 }
 
 /* In place: a container's termination message is a mounted file that nothing may be renamed to. */

@@ -41,7 +41,6 @@ static int lay_out_ranks(struct manager *manager, struct err *err)
         size_t next = 0;
         int r = engine_lay_out(&manager->engine, manager->plan->world_size, err);
 
-        manager->rank_restarts = manager->world.worlds;
         for (size_t i = 0; r == 0 && i < manager->plan->n_groups; i++)
                 if (manager->plan->groups[i]->used)
                         r = lay_out_group(manager, i, &next, err);

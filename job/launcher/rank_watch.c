@@ -112,6 +112,21 @@ bool rank_watch_report(const char *path, struct rank_watch_report *ret)
         return found;
 }
 
+void rank_watch_last_line(const char *path, char *line, size_t size)
+{
+        CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+        off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END), room = (off_t) size - 1;
+        ssize_t got = end <= 0 ? 0 : pread(fd, line, (size_t) room, end > room ? end - room : 0);
+        const char *begin;
+
+        while (got > 0 && (line[got - 1] == '\n' || line[got - 1] == ' '))
+                got--;
+        line[got > 0 ? got : 0] = '\0';
+        begin = strrchr(line, '\n');
+        if (begin != NULL)
+                memmove(line, begin + 1, strlen(begin));
+}
+
 char rank_watch_process(pid_t pid)
 {
         CLEANUP(fclose_p) FILE *f = NULL;

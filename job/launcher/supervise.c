@@ -26,6 +26,7 @@
 #include "io/private_folder.h"
 #include "io/process.h"
 #include "io/process_tree.h"
+#include "io/whole_file.h"
 
 #define KILL_TIMEOUT_USEC 5000000U
 
@@ -105,11 +106,8 @@ become_program(const struct supervise_what *what, pid_t keeper, int notice)
 static void write_report(const struct keeper *keeper, bool ended)
 {
         struct text report = { .max_bytes = 4096 };
-        char next[4096];
-        int fd;
 
-        if (keeper->what->report_path == NULL ||
-            !text_format(next, sizeof(next), "%s.next", keeper->what->report_path))
+        if (keeper->what->report_path == NULL)
                 return;
         text_printf(&report, "{\"pid\":%d,\"launcher\":%d,\"started_usec\":%llu,\"sha256\":\"%s\"",
                     (int) keeper->program, (int) getppid(), (unsigned long long) keeper->started_usec,
@@ -118,12 +116,9 @@ static void write_report(const struct keeper *keeper, bool ended)
                 text_printf(&report, ",\"ended_usec\":%llu,\"exit_code\":%d",
                             (unsigned long long) clock_realtime_usec(), keeper->exit_code);
         text_append(&report, "}\n");
-        fd = open(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-        if (fd >= 0 && !report.failed &&
-            write(fd, report.data, report.size_bytes) == (ssize_t) report.size_bytes)
-                (void) rename(next, keeper->what->report_path);
-        if (fd >= 0)
-                (void) close(fd);
+        if (!report.failed)
+                (void) whole_file_write(keeper->what->report_path, report.data, report.size_bytes, 0644, 0,
+                                        NULL);
         text_free(&report);
 }
 

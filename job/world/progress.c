@@ -37,6 +37,8 @@ void progress_say(struct progress_rank *rank, const struct progress_line *line, 
                 rank->epoch_samples = (uint64_t) line->epoch_samples;
         if (line->has_loss)
                 rank->loss = line->loss;
+        if (line->accuracy > 0)
+                rank->accuracy = line->accuracy;
         if (line->busy_seconds > 0)
                 rank->busy_seconds = line->busy_seconds;
         if (line->samples_per_s > 0) {

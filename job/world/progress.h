@@ -49,6 +49,7 @@ struct progress_rank {
         uint64_t reported_usec; /* of its last line */
         uint64_t moved_usec;    /* of its last step */
         double loss, samples_per_s;
+        double accuracy;              /* of its last evaluation; 0 = it does not say */
         double busy_seconds;          /* of computing, by its own word, also of one that counts no samples */
         double busy_ms, step_busy_ms; /* busy in all, by its samples; in the last step */
         double usual_busy_ms;         /* of a step, smoothed; 0 = not known */

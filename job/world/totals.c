@@ -1,0 +1,22 @@
+/* One pass over the ranks. */
+#include "job/world/totals.h"
+
+struct totals totals_of(const struct world *world)
+{
+        struct totals all = { 0 };
+        uint64_t batch = 0;
+
+        for (size_t i = 0; i < world->rank_count; i++) {
+                const struct progress_rank *seen = &world->seen[i];
+
+                all.samples += seen->samples;
+                all.step = seen->step > all.step ? seen->step : all.step;
+                all.epoch = seen->epoch > all.epoch ? seen->epoch : all.epoch;
+                if (seen->epoch_samples > 0)
+                        all.epoch_samples = seen->epoch_samples;
+                all.loss += seen->loss * (double) world->ranks[i].batch;
+                batch += world->ranks[i].batch;
+        }
+        all.loss = batch > 0 ? all.loss / (double) batch : 0;
+        return all;
+}

@@ -1,0 +1,12 @@
+/* Totals: what the ranks of a world say, taken together. Pure. */
+#pragma once
+
+#include "job/world/world.h"
+
+struct totals {
+        uint64_t samples, step, epoch;
+        uint64_t epoch_samples; /* of all ranks; 0 = nobody says */
+        double loss;            /* by their batches */
+};
+
+struct totals totals_of(const struct world *world);
