@@ -19,6 +19,7 @@
 #include "io/clock.h"
 #include "io/private_folder.h"
 #include "io/process_tree.h"
+#include "io/whole_file.h"
 #include "job/run/run_guard.h"
 #include "job/show/jobs.h"
 
@@ -34,14 +35,10 @@ bool run_folder_rank_path(const struct run *run, char path[RUN_PATH_BYTES], size
 
 int run_folder_write_json(const char *path, const json_t *value, struct err *err)
 {
-        char next[RUN_PATH_BYTES + 8];
+        CLEANUP(free_p) char *text = json_dumps(value, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
 
-        (void) text_format(next, sizeof(next), "%s.next", path);
-        if (json_dump_file(value, next, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) < 0)
-                return err_set(err, -EIO, "'%.200s' cannot be written: %m", next);
-        if (rename(next, path) < 0)
-                return err_set(err, -errno, "'%.200s' cannot be written: %m", path);
-        return 0;
+        return text == NULL ? err_set(err, -ENOMEM, "no memory for '%.200s'", path)
+                            : whole_file_write(path, text, strlen(text), 0644, 0, err);
 }
 
 static int make_folder(const char *path, struct err *err)
@@ -190,7 +187,7 @@ void run_folder_set_aside(struct run *run)
 
 int run_folder_open(struct run *run, int *ret_exit_code, struct err *err)
 {
-        static const char *const earlier[] = { "summary.json", "plan.json", "events.jsonl" };
+        static const char *const earlier[] = { "summary.json", "plan.json", "state.json", "events.jsonl" };
         char path[RUN_PATH_BYTES];
         int r = make_work(run, err);
 

@@ -23,6 +23,7 @@
 
 #define TICK_USEC        100000
 #define LOOK_USEC        1000000     /* at chips and checkpoints */
+#define STATE_RANK_USEC  1000        /* the state of many ranks is written more seldom */
 #define KEEP_SPEEDS_USEC 30000000ULL /* how often what is seen refines the SpeedTable */
 
 struct train {
@@ -36,7 +37,7 @@ struct train {
         bool replan; /* the next world needs other shares */
         bool resume;
         bool *left; /* ranks that the next world does without */
-        uint64_t began_usec, look_usec;
+        uint64_t began_usec, look_usec, state_usec;
 };
 
 static void remove_output(const struct run *run)
@@ -282,6 +283,28 @@ static void ended(void *userdata, int exit_code)
         run_split_read_segments(train->run);
 }
 
+static void write_state(const struct train *train)
+{
+        const struct run *run = train->run;
+        char path[RUN_PATH_BYTES];
+        json_t *state = engine_state(&train->engine, run->job.name, run->world.worlds, run->data_samples);
+
+        if (state != NULL && run_folder_path(run, path, "state.json"))
+                (void) run_folder_write_json(path, state, NULL);
+        json_decref(state);
+}
+
+/* For `remuda jobs`. */
+static void tell(void *userdata)
+{
+        struct train *train = userdata;
+
+        if (clock_monotonic_usec() - train->state_usec < STATE_RANK_USEC * train->run->rank_count)
+                return;
+        train->state_usec = clock_monotonic_usec();
+        write_state(train);
+}
+
 static void on_event(void *userdata, const char *reason, const char *message)
 {
         const struct train *train = userdata;
@@ -301,6 +324,7 @@ static void end(void *userdata, const struct verdict *v)
 
 static const struct engine_hands hands = { .tick_usec = TICK_USEC,
                                            .look = look,
+                                           .tell = tell,
                                            .event = on_event,
                                            .assign = assign,
                                            .start = start,
@@ -366,6 +390,8 @@ int run_train(struct run *run, struct err *err)
         r = open_train(&train, err);
         if (r == 0)
                 r = engine_run(&train.engine);
+        if (r == 0)
+                write_state(&train);
         (void) sd_event_source_disable_unref(train.changed);
         close_p(&train.changes);
         engine_close(&train.engine);

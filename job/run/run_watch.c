@@ -9,34 +9,20 @@
 
 #include "base/cleanup.h"
 #include "io/clock.h"
+#include "job/launcher/rank_watch.h"
 #include "job/run/run_folder.h"
+#include "job/world/totals.h"
 
 #define FULL_BYTES (64U << 10) /* less room than that is none */
 
 /* The last words of a rank, for the message. */
 static void last_words(const struct run *run, size_t index, char words[160])
 {
-        char path[RUN_PATH_BYTES], bytes[1024];
-        CLEANUP(close_p) int fd = -1;
-        const char *line;
-        ssize_t size;
-        off_t end;
+        char path[RUN_PATH_BYTES], line[1024];
 
-        words[0] = '\0';
         (void) run_folder_rank_path(run, path, index, "err");
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
-        if (end <= 0)
-                return;
-        size = pread(fd, bytes, sizeof(bytes) - 1,
-                     end > (off_t) sizeof(bytes) - 1 ? end - (off_t) sizeof(bytes) + 1 : 0);
-        while (size > 0 && (bytes[size - 1] == '\n' || bytes[size - 1] == ' '))
-                size--;
-        if (size <= 0)
-                return;
-        bytes[size] = '\0';
-        line = strrchr(bytes, '\n');
-        (void) text_copy(words, 160, line == NULL ? bytes : line + 1);
+        rank_watch_last_line(path, line, sizeof(line));
+        (void) text_copy(words, 160, line);
 }
 
 /* Where nothing can be written, no log can say so. */
@@ -72,27 +58,20 @@ void run_watch_words(struct run *run, size_t failed)
 
 static void show(const struct run *run, struct run_watch *watch, bool terminal, uint64_t now)
 {
-        uint64_t samples = 0, total = run->data_samples * run->job.epochs, step = 0, epoch = 0;
-        double seconds = (double) (now - run->world.progress.began_usec) / 1e6, speed, loss = 0;
+        const struct totals all = totals_of(&run->world);
+        uint64_t total = run->data_samples * run->job.epochs,
+                 epoch = all.epoch < run->job.epochs ? all.epoch + 1 : all.epoch; /* from 1 for people */
+        double seconds = (double) (now - run->world.progress.began_usec) / 1e6,
+               speed = seconds > 0 ? (double) all.samples / seconds : 0;
         struct text line = { .max_bytes = 256 };
 
-        for (size_t i = run->server_count; i < run->rank_count; i++) {
-                const struct progress_rank *seen = &run->world.seen[i];
-
-                samples += seen->samples;
-                step = seen->step > step ? seen->step : step;
-                epoch = seen->epoch > epoch ? seen->epoch : epoch;
-                loss += seen->loss * run->ranks[i].weight;
-        }
-        if (samples == 0)
+        if (all.samples == 0)
                 return;
-        speed = seconds > 0 ? (double) samples / seconds : 0;
         text_printf(&line, "%s: epoch %llu of %llu, step %llu, %.0f samples/s, loss %.4f", run->job.name,
-                    (unsigned long long) (epoch < run->job.epochs ? epoch + 1
-                                                                  : epoch), /* counted from 1 for people */
-                    (unsigned long long) run->job.epochs, (unsigned long long) step, speed, loss);
-        if (total > samples && speed > 0)
-                text_printf(&line, ", %.0f s left", (double) (total - samples) / speed);
+                    (unsigned long long) epoch, (unsigned long long) run->job.epochs,
+                    (unsigned long long) all.step, speed, all.loss);
+        if (total > all.samples && speed > 0)
+                text_printf(&line, ", %.0f s left", (double) (total - all.samples) / speed);
         (void) fprintf(stderr, terminal ? "\r%s\033[K" : "%s\n", line.data == NULL ? "" : line.data);
         watch->shown = terminal;
         text_free(&line);

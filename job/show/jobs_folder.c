@@ -1,4 +1,4 @@
-/* Jobs of `remuda run`: DIR/NAME holds the plan, the ranks' progress, what they print, and at the end the
+/* Jobs of `remuda run`: DIR/NAME holds the plan, how the job is, what its ranks print, and at the end the
  * summary. The lock tells whether it runs. */
 #include <dirent.h>
 #include <errno.h>
@@ -16,11 +16,12 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "io/clock.h"
-#include "job/launcher/rank_watch.h"
+#include "io/read_file.h"
+#include "job/plan/job_report.h"
 #include "job/show/jobs.h"
 #include "job/spec/job.h"
 
-#define TAIL_BYTES 8192
+#define STATE_MAX_BYTES ((size_t) 64 << 20)
 
 /* Return: false if it does not fit, and so cannot be there. */
 static bool path_of(char path[PATH_MAX], const char *work_dir, const char *name, const char *file)
@@ -55,70 +56,27 @@ static json_t *load(const char *work_dir, const char *name, const char *file)
                                                    : NULL;
 }
 
-/* What the ranks say of their progress, taken together. */
-struct seen {
-        bool any;
-        double samples, seconds, epoch, step, loss_sum, loss_weight, accuracy;
-};
-
-static void see_line(const struct progress_line *line, double batch, struct seen *all, struct seen *rank)
+/* How it is, as the manager of a cluster's job says it. Return: does it run? */
+static bool read_state(const char *work_dir, const char *name, struct job_view *view)
 {
-        all->any = rank->any = true;
-        rank->samples = fmax(rank->samples, (double) line->samples);
-        all->seconds = fmax(all->seconds, line->seconds); /* of a number and NAN it is the number */
-        all->step = fmax(all->step, (double) line->step);
-        all->epoch = fmax(all->epoch, (double) line->epoch);
-        if (isfinite(line->accuracy))
-                all->accuracy = line->accuracy;
-        else if (line->has_loss) {
-                rank->loss_sum = line->loss * batch;
-                rank->loss_weight = batch;
-        }
-}
+        CLEANUP(free_p) char *text = NULL;
+        struct job_report report;
+        char path[PATH_MAX];
+        double left;
 
-/* The last lines of one rank. */
-static void see_rank(const char *work_dir, const char *name, size_t index, double batch, struct seen *all)
-{
-        CLEANUP(close_p) int fd = -1;
-        char path[PATH_MAX], file[64], bytes[TAIL_BYTES + 1], *rest = NULL;
-        struct seen rank = { 0 };
-        off_t size, from;
-        ssize_t got;
-
-        (void) text_format(file, sizeof(file), "rank-%zu.progress", index);
-        if (!path_of(path, work_dir, name, file))
-                return;
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-        from = size > TAIL_BYTES ? size - TAIL_BYTES : 0;
-        got = size > 0 ? pread(fd, bytes, TAIL_BYTES, from) : 0;
-        if (got <= 0)
-                return;
-        bytes[got] = '\0';
-        for (char *line = strtok_r(bytes, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-                struct progress_line read;
-
-                if (rank_watch_line(line, strlen(line), &read)) /* the first may be cut */
-                        see_line(&read, batch, all, &rank);
-        }
-        all->samples += rank.samples;
-        all->loss_sum += rank.loss_sum;
-        all->loss_weight += rank.loss_weight;
-}
-
-static void set_progress(struct job_view *view, const struct seen *seen)
-{
-        double left = view->samples_total - seen->samples;
-
-        if (!seen->any)
-                return;
-        view->epoch = seen->epoch;
-        view->step = seen->step;
-        view->samples = seen->samples;
-        view->samples_per_s = seen->seconds > 0 ? seen->samples / seen->seconds : NAN;
-        view->seconds_left = left > 0 && view->samples_per_s > 0 ? left / view->samples_per_s : NAN;
-        view->loss = seen->loss_weight > 0 ? seen->loss_sum / seen->loss_weight : NAN;
-        view->accuracy = seen->accuracy > 0 ? seen->accuracy : NAN;
+        if (!path_of(path, work_dir, name, "state.json") ||
+            read_file(path, STATE_MAX_BYTES, &text, NULL, NULL) < 0 || job_report_parse(text, &report) < 0)
+                return false;
+        left = view->samples_total - (double) report.samples;
+        view->epoch = (double) report.epoch;
+        view->step = (double) report.step;
+        view->samples = (double) report.samples;
+        view->samples_per_s = report.samples_per_s > 0 ? report.samples_per_s : NAN;
+        view->seconds_left = left > 0 && report.samples_per_s > 0 ? left / report.samples_per_s : NAN;
+        view->loss = report.samples > 0 ? report.loss : NAN;
+        view->accuracy = report.accuracy;
+        job_report_free(&report);
+        return view->samples > 0 || view->step > 0;
 }
 
 static void read_events(const char *work_dir, const char *name, struct job_view *view)
@@ -188,7 +146,7 @@ static void read_job(const char *work_dir, const char *name, bool running, struc
         char folder[PATH_MAX], path[PATH_MAX];
         json_t *plan = load(work_dir, name, "plan.json"),
                *summary = running ? NULL : load(work_dir, name, "summary.json");
-        struct seen seen = { 0 };
+        bool seen;
 
         if (!path_of(path, work_dir, name, "") || realpath(path, folder) == NULL)
                 (void) text_copy(folder, sizeof(folder), path);
@@ -196,15 +154,12 @@ static void read_job(const char *work_dir, const char *name, bool running, struc
         job_view_set(&view->source, "work-dir");
         job_view_set(&view->folder, folder);
         job_view_read_plan(plan, view);
-        for (size_t i = 0; i < view->rank_count; i++) {
-                if (running)
-                        set_pid(work_dir, name, i, &view->ranks[i]);
-                see_rank(work_dir, name, i, view->ranks[i].batch, &seen);
-        }
+        for (size_t i = 0; running && i < view->rank_count; i++)
+                set_pid(work_dir, name, i, &view->ranks[i]);
+        seen = read_state(work_dir, name, view);
         read_events(work_dir, name, view);
-        set_phase(view, running, seen.any, plan != NULL);
+        set_phase(view, running, seen, plan != NULL);
         set_time(view, work_dir, name);
-        set_progress(view, &seen);
         view->restarts = 0;
         if (summary != NULL)
                 job_view_read_summary(summary, view);
