@@ -144,8 +144,7 @@ static int share(struct launch *launch, struct err *err)
         size_t workers = run->rank_count - run->server_count;
         CLEANUP(free_p) struct shard_worker *models = calloc(workers + 1, sizeof(*models));
         CLEANUP(free_p) struct shard *shards = calloc(workers + 1, sizeof(*shards));
-        uint64_t batch = run->job.global_batch, before = 0, epoch = launch->options->epoch;
-        double left = 1;
+        uint64_t batch = run->job.global_batch;
         int r;
 
         if (models == NULL || shards == NULL)
@@ -161,15 +160,9 @@ static int share(struct launch *launch, struct err *err)
                 models[i].speed = launch->peak == RUN_PEAK_COUNT ? 1 : rank->peak_gflops[launch->peak];
         }
         r = shards_cut(models, workers, batch, job_shares_follow_speeds(&run->job), shards, NULL, err);
-        for (size_t i = 0; r == 0 && i < workers; i++) {
-                struct run_rank *rank = &run->ranks[run->server_count + i];
-
-                rank->batch = shards[i].batch;
-                rank->weight = launch_weight(before, rank->batch, batch, &left);
-                rank->begin = shards_begin(epoch, before, batch);
-                before += rank->batch;
-                rank->end = shards_begin(epoch, before, batch);
-        }
+        run->data_samples = launch->options->epoch;
+        if (r == 0)
+                run_plan_place(run, shards);
         return r;
 }
 

@@ -123,6 +123,10 @@ int run_measure(struct run *run, struct err *err); /* run_measure.c */
 int run_plan(struct run *run, struct err *err);    /* run_plan.c */
 int run_train(struct run *run, struct err *err);   /* run_train.c */
 
+/* run_plan_place() - the workers' batches, weights and samples of an epoch, by the shares of the batch. */
+struct shard;
+void run_plan_place(struct run *run, const struct shard *shards);
+
 /* run_event() - note what happened, with a printf-like sentence; also on standard error. */
 void run_event(struct run *run, const char *reason, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));

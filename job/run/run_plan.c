@@ -61,8 +61,9 @@ static int share(struct run *run, struct shard *shards, struct err *err)
         return r;
 }
 
-static void place(struct run *run, const struct shard *shards, size_t workers)
+void run_plan_place(struct run *run, const struct shard *shards)
 {
+        size_t workers = run->rank_count - run->server_count;
         uint64_t before = 0, batch = run->job.global_batch;
         double left = 1;
 
@@ -120,7 +121,7 @@ int run_plan(struct run *run, struct err *err)
                 r = share(run, shards, err);
         if (r < 0)
                 return err_wrap(err, r, "shares");
-        place(run, shards, run->rank_count - run->server_count);
+        run_plan_place(run, shards);
         run->planned = true;
         note_plan(run);
         plan = plan_json(run);

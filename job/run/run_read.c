@@ -1,6 +1,5 @@
 /* Reads what a run is made of: the job, the program table, the programs themselves, the size of the data. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,48 +8,34 @@
 #include "agent/launch/program_file.h"
 #include "base/cleanup.h"
 #include "base/yaml/yaml_parse.h"
+#include "io/read_file.h"
 #include "job/run/run.h"
 #include "job/spec/job_yaml.h"
 
-static int read_file(const char *path, struct text *content, struct err *err)
-{
-        CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        char buffer[16384];
-        ssize_t size = 1;
-
-        if (fd < 0)
-                return err_set(err, -errno, "job file '%.200s': %m", path);
-        while (size > 0 && content->size_bytes <= JOB_FILE_MAX_BYTES) {
-                size = read(fd, buffer, sizeof(buffer));
-                if (size < 0)
-                        return err_set(err, -errno, "job file '%.200s': %m", path);
-                text_append_bytes(content, buffer, (size_t) size);
-        }
-        return content->failed ? err_set(err, -ENOMEM, "no memory") : 0;
-}
-
 int run_read_documents(const char *job_path, json_t **ret, struct err *err)
 {
-        struct text content = { 0 };
-        int r = read_file(job_path, &content, err);
+        CLEANUP(free_p) char *content = NULL;
+        size_t size = 0;
+        int r = read_file(job_path, JOB_FILE_MAX_BYTES, &content, &size, err);
 
-        if (r == 0 && content.size_bytes > JOB_FILE_MAX_BYTES)
-                r = err_set(err, -E2BIG, "job file '%.200s': larger than %zu bytes; jobs are short texts",
-                            job_path, JOB_FILE_MAX_BYTES);
-        if (r == 0) {
-                r = yaml_parse_all(content.data == NULL ? "" : content.data, content.size_bytes, ret, err);
-                if (r < 0)
-                        err_wrap(err, r, "job file '%.200s'", job_path);
-        }
-        for (size_t i = 0; r == 0 && i < json_array_size(*ret);) /* nothing stands between two `---` */
-                if (json_array_size(*ret) > 1 && (json_is_null(json_array_get(*ret, i)) ||
-                                                  (json_is_object(json_array_get(*ret, i)) &&
-                                                   json_object_size(json_array_get(*ret, i)) == 0)))
+        if (r == -E2BIG)
+                return err_set(err, r, "job file '%.200s': larger than %zu bytes; jobs are short texts",
+                               job_path, JOB_FILE_MAX_BYTES);
+        if (r < 0)
+                return err_set(err, r, "job file '%.200s': %s", job_path, strerror(-r));
+        r = yaml_parse_all(content, size, ret, err);
+        if (r < 0)
+                return err_wrap(err, r, "job file '%.200s'", job_path);
+        for (size_t i = 0; i < json_array_size(*ret);) { /* nothing stands between two `---` */
+                const json_t *document = json_array_get(*ret, i);
+
+                if (json_array_size(*ret) > 1 &&
+                    (json_is_null(document) || (json_is_object(document) && json_object_size(document) == 0)))
                         (void) json_array_remove(*ret, i);
                 else
                         i++;
-        text_free(&content);
-        return r;
+        }
+        return 0;
 }
 
 static int read_job(struct run *run, const char *path, const json_t *document, struct err *err)
