@@ -141,6 +141,7 @@ struct controller_options controller_options_of(const struct server_options *opt
                           .programs = options->programs != NULL ? &settings->programs : NULL,
                           .grace_sec = options->eviction_grace_sec > 0 ? options->eviction_grace_sec : 1 },
                 .keep_pods_sec = options->keep_pods_sec,
+                .pods_wait_sec = options->pods_wait_sec,
                 .takes_back = !options->no_evict,
         };
 }
@@ -195,7 +196,7 @@ void controller_free(struct controller *c)
 
 void controller_metrics(const struct controller *c, struct text *page)
 {
-        uint64_t phases[JOB_PHASE_COUNT] = { 0 };
+        uint64_t phases[JOB_PHASE_COUNT] = { 0 }, refused = 0;
 
         if (c == NULL)
                 return;
@@ -203,8 +204,12 @@ void controller_metrics(const struct controller *c, struct text *page)
              e = name_map_next(&c->records, e)) {
                 const struct record *record = (const struct record *) e;
 
-                if (record->uid[0] != '\0' && !record->gone)
-                        phases[record->state.phase]++;
+                if (record->uid[0] == '\0' || record->gone)
+                        continue;
+                phases[record->state.phase]++;
+                refused += !job_phase_ended(record->state.phase) &&
+                           record->state.conditions[JOB_CONDITION_PODS_CREATED].known &&
+                           !record->state.conditions[JOB_CONDITION_PODS_CREATED].holds;
         }
         metrics_family(page, "remuda_jobs", METRIC_GAUGE, "TrainingJobs, by phase");
         for (size_t i = 0; i < JOB_PHASE_COUNT; i++)
@@ -213,6 +218,8 @@ void controller_metrics(const struct controller *c, struct text *page)
         metrics_gauge(page, "remuda_jobs_node_loss_held",
                       "1 while most nodes are silent, so that no job is taken from any of them",
                       controller_ledger(c)->liveness.held);
+        metrics_gauge(page, "remuda_jobs_refused", "TrainingJobs whose pods the store refuses to make",
+                      (double) refused);
         metrics_gauge(page, "remuda_jobs_leading", "1 while this process carries jobs out", c->leading);
         metrics_family(page, "remuda_jobs_ended_total", METRIC_COUNTER, "Jobs that ended, by phase");
         for (size_t i = JOB_SUCCEEDED; i < JOB_PHASE_COUNT; i++)
@@ -224,6 +231,8 @@ void controller_metrics(const struct controller *c, struct text *page)
                         c->metrics.restarts);
         metrics_counter(page, "remuda_job_moves_total", "Groups moved to other chips", c->metrics.moves);
         metrics_counter(page, "remuda_job_pods_created_total", "Pods made", c->metrics.pods_created);
+        metrics_counter(page, "remuda_job_pods_refused_total",
+                        "Pods and Secrets that the store refused to make", c->metrics.pods_refused);
         metrics_counter(page, "remuda_job_pods_found_total", "Pods that were made and there already",
                         c->metrics.pods_existed);
         metrics_family(page, "remuda_job_pods_seconds", METRIC_HISTOGRAM,

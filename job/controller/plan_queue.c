@@ -311,9 +311,12 @@ static void serve_ready(struct record **records, const size_t *order, size_t rea
 
         for (size_t i = 0; i < ready && making < MAKING_MAX; i++) {
                 struct record *record = records[order[i]];
-                const struct record *blocker = blocker_of(&blocked, record);
+                const struct record *blocker;
                 char sentence[200];
 
+                if (controller_monotonic(record->controller) < record->plan_after_usec)
+                        continue; /* its pods were refused: it blocks nobody meanwhile */
+                blocker = blocker_of(&blocked, record);
                 if (blocker != NULL) {
                         (void) text_format(sentence, sizeof(sentence),
                                            "waits behind job '%s', which comes first", blocker->name);

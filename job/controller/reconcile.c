@@ -12,10 +12,10 @@
 #include "job/controller/watch.h"
 #include "job/controller/write.h"
 
-#define UNSEEN_USEC 5000000u /* a pod that was made should be seen within */
-#define FAREWELL_USEC                                                                                        \
-        20000000u /* in which the groups of an ended job end by themselves, so that logs stay                \
-                   */
+#define UNSEEN_USEC        5000000u             /* a pod that was made should be seen within */
+#define REFUSED_PAUSE_USEC UINT64_C(3600000000) /* pauses double up to this */
+/* In which the groups of an ended job end by themselves, so that logs stay. */
+#define FAREWELL_USEC 20000000u
 
 static bool is_expected(const struct record *record, const struct job_pod *pod)
 {
@@ -147,6 +147,15 @@ static void make_pods(struct record *record)
         }
         all = placed && make_manager(record) && all;
         tell_groups(record);
+        if (all && record->state.conditions[JOB_CONDITION_PODS_CREATED].known &&
+            !record->state.conditions[JOB_CONDITION_PODS_CREATED].holds) {
+                record->refused_usec = record->refusals = 0;
+                job_state_set_condition(&record->state, JOB_CONDITION_PODS_CREATED, true, controller_now(c),
+                                        "Created", "every pod of the plan is made");
+                job_state_set(&record->state, record->state.phase, controller_now(c), "Created",
+                              "every pod of the plan is made");
+                record->dirty = true;
+        }
         if (all && !record->pods_counted) {
                 record->pods_counted = true;
                 controller_want_plan(c);
@@ -187,6 +196,31 @@ static void remove_all(struct record *record)
         }
         if (record->pods == NULL && !record->gone)
                 write_finalizer(record, false);
+}
+
+/* Chips are not kept for ever for a job whose pods are refused: it waits, longer each time, and is planned
+ * anew. Return: was it given up? */
+static bool give_up_refused(struct record *record)
+{
+        struct controller *c = record->controller;
+        uint64_t now = controller_monotonic(c), limit = (uint64_t) c->options.pods_wait_sec * 1000000;
+        uint64_t pause = limit << (record->refusals < 6 ? record->refusals : 6);
+        char sentence[JOB_MESSAGE_BYTES];
+
+        if (pause > REFUSED_PAUSE_USEC && limit < REFUSED_PAUSE_USEC)
+                pause = REFUSED_PAUSE_USEC;
+        if (limit == 0 || record->refused_usec == 0 || now - record->refused_usec < limit)
+                return false;
+        (void) text_format(sentence, sizeof(sentence),
+                           "no pods after %u s, its chips are given back for %llu s: %.380s",
+                           c->options.pods_wait_sec, (unsigned long long) (pause / 1000000),
+                           record->state.conditions[JOB_CONDITION_PODS_CREATED].message);
+        write_event(record, true, "LeaseEnded", "%s", sentence);
+        record->refused_usec = 0;
+        record->refusals++;
+        record->plan_after_usec = now + pause;
+        record_give_up(record, "PodNotCreated", sentence);
+        return true;
 }
 
 static void end_early(struct record *record, enum job_phase phase, const char *reason, const char *sentence)
@@ -231,7 +265,8 @@ void reconcile(struct record *record)
         if (!record->has_finalizer)
                 return;
         if (record->state.group_count > 0) {
-                watch_job(record);
+                if (!give_up_refused(record))
+                        watch_job(record);
                 record_lease(record); /* what lost its place has no lease there */
                 progress_ask(record);
         } else {

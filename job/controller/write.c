@@ -17,7 +17,8 @@
 #include "job/controller/job_keys.h"
 #include "job/plan/job_status.h"
 
-#define RETRY_USEC 1000000u
+#define RETRY_USEC     1000000u
+#define RETRY_MAX_USEC 30000000u
 
 /* Finalizers that are set at one time. Of hundreds of jobs that come at once the first ones get their pods
  * before the last ones get their finalizer. */
@@ -191,6 +192,43 @@ void write_finalizer(struct record *record, bool present)
         json_decref(patch);
 }
 
+/* What an administrator forgot is said with the line that mends it. */
+static const char *remedy_for(const char *sentence)
+{
+        return strstr(sentence, "cannot create resource") != NULL
+                       ? "; admit the namespace to jobs: kubectl create rolebinding remuda-controller -n "
+                         "NAMESPACE "
+                         "--clusterrole=remuda-job-namespace --serviceaccount=remuda-system:remuda-controller"
+                       : "";
+}
+
+/* Tried again after a second, and ever more rarely, up to half a minute, as long as it is refused. */
+void write_refused(struct record *record, const char *sentence)
+{
+        struct controller *c = record->controller;
+        struct job_state *state = &record->state;
+        uint64_t now = controller_monotonic(c), pause;
+        char said[JOB_MESSAGE_BYTES];
+
+        c->metrics.pods_refused++;
+        if (state->group_count == 0)
+                return; /* it was given up meanwhile */
+        if (record->refused_usec == 0)
+                record->refused_usec = now;
+        pause = (now - record->refused_usec) / 2;
+        record->retry_usec = now + (pause < RETRY_USEC       ? RETRY_USEC
+                                    : pause > RETRY_MAX_USEC ? RETRY_MAX_USEC
+                                                             : pause);
+        (void) text_format(said, sizeof(said), "%.300s%s", sentence, remedy_for(sentence));
+        if (strcmp(state->message, said) == 0 && strcmp(state->reason, "PodNotCreated") == 0)
+                return;
+        job_state_set_condition(state, JOB_CONDITION_PODS_CREATED, false, controller_now(c), "PodNotCreated",
+                                said);
+        job_state_set(state, state->phase, controller_now(c), "PodNotCreated", "%s", said);
+        record->dirty = true;
+        write_event(record, true, "PodNotCreated", "%s", said);
+}
+
 static void on_secret(void *userdata, int result, const char *sentence)
 {
         struct record *record = end(userdata, "secret", result, sentence);
@@ -200,7 +238,7 @@ static void on_secret(void *userdata, int result, const char *sentence)
         record->secret_asked = false;
         record->secret_made = result == 0;
         if (!record->secret_made)
-                record->retry_usec = controller_monotonic(record->controller) + RETRY_USEC;
+                write_refused(record, sentence);
 }
 
 bool write_token(char token[49])
@@ -300,8 +338,7 @@ static void on_pod(void *userdata, int result, const char *sentence)
         record = end(write, "pod", result, sentence);
         if (record == NULL || result == 0 || result == -EEXIST)
                 return;
-        record->retry_usec = controller_monotonic(c) + RETRY_USEC;
-        write_event(record, true, "PodNotCreated", "a pod could not be made: %s", sentence);
+        write_refused(record, sentence);
 }
 
 void write_pod(struct record *record, const char *name, const char *subtask, json_t *object)

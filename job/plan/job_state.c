@@ -13,6 +13,7 @@
 const char *const job_state_condition_names[JOB_CONDITION_COUNT] = {
         [JOB_CONDITION_ACCEPTED]  = "Accepted",
         [JOB_CONDITION_PLANNED]   = "Planned",
+        [JOB_CONDITION_PODS_CREATED] = "PodsCreated",
         [JOB_CONDITION_RUNNING]   = "Running",
         [JOB_CONDITION_SUCCEEDED] = "Succeeded",
         [JOB_CONDITION_FAILED]    = "Failed",

@@ -23,7 +23,7 @@ struct server_options {
         bool lend_reserve, no_evict, no_leader_elect;
         unsigned stale_after_sec, lease_seconds, lease_share, hold_seconds, cache_limit_sec,
                 eviction_grace_sec, leader_lease_sec;
-        unsigned keep_pods_sec;
+        unsigned keep_pods_sec, pods_wait_sec;
 
         /* not on the command line */
         void (*log)(void *userdata, int priority, const char *event, const char *text); /* may be NULL */
@@ -85,5 +85,7 @@ struct server_options {
         { .name = "scheduler-name", .type = OPTION_STRING, .offset = at(scheduler_name), .value = "NAME", \
           .default_ = "remuda", .help = "schedulerName of job pods" }, \
         { .name = "keep-pods", .type = OPTION_UNSIGNED, .offset = at(keep_pods_sec), .value = "SECONDS", \
-          .default_ = "600", .maximum = 31536000, .help = "ended pods of ended jobs stay, for their logs" }
+          .default_ = "600", .maximum = 31536000, .help = "ended pods of ended jobs stay, for their logs" }, \
+        { .name = "pods-wait", .type = OPTION_UNSIGNED, .offset = at(pods_wait_sec), .value = "SECONDS", \
+          .default_ = "600", .maximum = 31536000, .help = "chips of jobs whose pods are refused stay leased; 0 = for ever" }
 /* clang-format on */

@@ -1,0 +1,38 @@
+"""The shipped manifests on a kube-apiserver (apiserver_rig.Cluster), by the lines of docs/how-to/install.md."""
+import os, subprocess, textwrap, time
+
+
+def kubectl(c, *command, **more):
+    tool = os.path.join(c.folder, "kubectl")
+    if not os.path.exists(tool):
+        os.symlink(c.kubernetes, tool)
+    return subprocess.run([tool, *command], capture_output=True, text=True, timeout=120, **more)
+
+
+def install(c, namespace):
+    """`kubectl apply -k` of the manifests, or of the documented overlay for another namespace."""
+    overlay = os.path.join(c.folder, "overlay-" + namespace)
+    os.mkdir(overlay)
+    page = open("docs/how-to/install.md").read()
+    text = textwrap.dedent(page[page.index("    resources: [../manifests]\n    transformers"):page.index("**Admit a namespace")])
+    text = text.replace("../manifests", os.path.relpath("manifests", os.path.realpath(overlay))).replace("chips", namespace)
+    with open(os.path.join(overlay, "kustomization.yaml"), "w") as f:
+        f.write(text if namespace != "remuda-system" else text.split("transformers")[0])
+    made = kubectl(c, "kustomize", "--load-restrictor=LoadRestrictionsNone", overlay)
+    config = c.config("admin-config", {"token": "good-token"})
+    for _ in range(2):  # objects of a kind that was just made are not known yet
+        applied = kubectl(c, "--kubeconfig", config, "apply", "--server-side", "--force-conflicts", "-f", "-", input=made.stdout)
+        time.sleep(1)
+    return applied
+
+
+def admit(c, namespace, installed="remuda-system"):
+    """The documented line, word for word."""
+    line = next(l for l in open("docs/how-to/install.md") if "create rolebinding remuda-controller" in l)
+    return kubectl(c, "--kubeconfig", c.config("admin-config", {"token": "good-token"}),
+                   *line.strip().replace("NAMESPACE", namespace).replace("remuda-system:", installed + ":").split()[1:])
+
+
+def token(c, namespace, account, **spec):
+    answer = c.api("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", {"spec": {"expirationSeconds": 3600, **spec}})
+    return answer["status"]["token"]
