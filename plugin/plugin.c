@@ -10,6 +10,7 @@
 #include <syslog.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/clock.h"
@@ -232,16 +233,12 @@ static bool is_double(const struct inventory *inventory, const struct plugin_own
 
 static int add_member(struct resource_members *incoming, size_t index)
 {
-        if (incoming->count == incoming->capacity) {
-                size_t capacity = incoming->capacity == 0 ? 16 : incoming->capacity * 2;
-                size_t *members = realloc(incoming->members, capacity * sizeof(*members));
+        size_t *member =
+                array_add(&incoming->members, &incoming->count, &incoming->capacity, sizeof(*member));
 
-                if (members == NULL)
-                        return -ENOMEM;
-                incoming->members = members;
-                incoming->capacity = capacity;
-        }
-        incoming->members[incoming->count++] = index;
+        if (member == NULL)
+                return -ENOMEM;
+        *member = index;
         return 0;
 }
 

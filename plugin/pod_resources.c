@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/pb.h"
 #include "base/text.h"
@@ -65,17 +66,9 @@ static int collect_one(struct collecting *g, const PodResources__PodResources *p
 
         if (g->count == HOLDERS_MAX)
                 return -E2BIG;
-        if (g->count == g->capacity) {
-                size_t capacity = g->capacity == 0 ? 16 : g->capacity * 2;
-
-                holder = realloc(g->holders, capacity * sizeof(*holder));
-                if (holder == NULL)
-                        return -ENOMEM;
-                g->holders = holder;
-                g->capacity = capacity;
-        }
-        holder = &g->holders[g->count++];
-        memset(holder, 0, sizeof(*holder));
+        holder = array_add(&g->holders, &g->count, &g->capacity, sizeof(*holder));
+        if (holder == NULL)
+                return -ENOMEM;
         holder->shares = 1;
         (void) text_copy(holder->device_id, sizeof(holder->device_id), id);
         for (char *p = strstr(holder->device_id, "::"); p != NULL; p = strstr(p + 1, "::"))

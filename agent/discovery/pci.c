@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/ranges.h"
 #include "base/text.h"
@@ -131,7 +132,7 @@ static void use_uevent(const struct tree *tree, const char *directory, struct pc
 /* A function without a readable vendor is nothing that anybody could claim. */
 static int add_function(const struct tree *tree, const char *directory, const char *name, struct pci *pci)
 {
-        struct pci_function function = { .path = (uint32_t) pci->paths.size_bytes }, *larger;
+        struct pci_function function = { .path = (uint32_t) pci->paths.size_bytes }, *added;
         char path[TREE_PATH_BYTES];
         uint64_t class_code = 0, vendor = 0, device = 0;
         int r;
@@ -160,18 +161,12 @@ static int add_function(const struct tree *tree, const char *directory, const ch
                 return r;
         if (device != 0)
                 function.device = (uint16_t) device;
-        if ((pci->count & (pci->count - 1)) == 0) {
-                size_t room = pci->count == 0 ? 1 : pci->count * 2;
-
-                larger = realloc(pci->functions, room * sizeof(*larger));
-                if (larger == NULL)
-                        return -ENOMEM;
-                pci->functions = larger;
-        }
         text_append_bytes(&pci->paths, path, strlen(path) + 1);
-        if (pci->paths.failed)
+        added = pci->paths.failed ? NULL
+                                  : array_add(&pci->functions, &pci->count, &pci->capacity, sizeof(*added));
+        if (added == NULL)
                 return -ENOMEM;
-        pci->functions[pci->count++] = function;
+        *added = function;
         return 0;
 }
 

@@ -22,7 +22,7 @@ struct pci_function {
 
 struct pci {
         struct pci_function *functions; /* sorted by address */
-        size_t count;
+        size_t count, capacity;
         struct text paths;
 };
 

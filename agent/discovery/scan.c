@@ -10,23 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 
 int scan_add(struct scan *scan, const struct device *device, const struct scan_placement *placement)
 {
         size_t count = scan->inventory->device_count;
-        struct scan_placement *placements;
+        struct scan_placement *place;
         struct device *added;
 
-        placements = realloc(scan->placements, (count + 1) * sizeof(*placements));
-        if (placements == NULL)
+        place = array_add(&scan->placements, &count, NULL, sizeof(*place));
+        if (place == NULL)
                 return -ENOMEM;
-        scan->placements = placements;
         added = inventory_add_device(scan->inventory);
         if (added == NULL)
                 return -ENOMEM;
         *added = *device;
-        placements[count] = *placement;
+        *place = *placement;
         return 0;
 }
 

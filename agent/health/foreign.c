@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/health/holders.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/metrics.h"
 #include "base/text.h"
@@ -42,11 +43,9 @@ static void note(struct foreign *f, const struct device *d, const char *pid)
                         f->now[i].processes++;
                         return;
                 }
-        more = realloc(f->now, (f->now_count + 1) * sizeof(*more));
+        more = array_add(&f->now, &f->now_count, NULL, sizeof(*more));
         if (more == NULL)
                 return;
-        f->now = more;
-        more += f->now_count++;
         (void) text_copy(more->id, sizeof(more->id), d->id);
         more->processes = 1;
         services_event(f->services, "Warning", "ForeignProcess", d->id,

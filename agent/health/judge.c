@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 
 void judge_free(struct judge *j)
@@ -42,19 +43,18 @@ static struct judge_record *find(const struct judge *j, const char *id)
 
 static struct judge_record *create(struct judge *j, const struct device *device)
 {
-        struct judge_record *record = calloc(1, sizeof(*record)), **records;
+        struct judge_record *record = calloc(1, sizeof(*record)), **last = NULL;
         size_t at = position(j, device->id);
 
-        records = realloc(j->records, (j->record_count + 1) * sizeof(struct judge_record *));
-        if (records != NULL)
-                j->records = records;
-        if (record == NULL || records == NULL) {
+        if (record != NULL)
+                last = array_add(&j->records, &j->record_count, NULL, sizeof(struct judge_record *));
+        if (last == NULL) {
                 free(record);
                 return NULL;
         }
-        memmove(records + at + 1, records + at, (j->record_count - at) * sizeof(struct judge_record *));
-        records[at] = record;
-        j->record_count++;
+        memmove(j->records + at + 1, j->records + at,
+                (j->record_count - 1 - at) * sizeof(struct judge_record *));
+        j->records[at] = record;
         record->device = *device;
         return record;
 }

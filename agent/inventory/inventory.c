@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 
@@ -49,48 +50,33 @@ int inventory_copy(const struct inventory *inventory, struct inventory *ret)
 
 struct device *inventory_add_device(struct inventory *inventory)
 {
-        struct device *devices;
+        struct device *added = NULL;
 
-        if (inventory->device_count >= DEVICES_MAX)
-                return NULL;
-        devices = realloc(inventory->devices, (inventory->device_count + 1) * sizeof(*devices));
-        if (devices == NULL)
-                return NULL;
-        inventory->devices = devices;
-        devices += inventory->device_count++;
-        memset(devices, 0, sizeof(*devices));
-        devices->numa = -1;
-        return devices;
+        if (inventory->device_count < DEVICES_MAX)
+                added = array_add(&inventory->devices, &inventory->device_count, NULL, sizeof(*added));
+        if (added != NULL)
+                added->numa = -1;
+        return added;
 }
 
 struct device_group *inventory_add_group(struct inventory *inventory)
 {
-        struct device_group *groups;
-
         if (inventory->group_count >= GROUPS_MAX)
                 return NULL;
-        groups = realloc(inventory->groups, (inventory->group_count + 1) * sizeof(*groups));
-        if (groups == NULL)
-                return NULL;
-        inventory->groups = groups;
-        groups += inventory->group_count++;
-        memset(groups, 0, sizeof(*groups));
-        return groups;
+        return array_add(&inventory->groups, &inventory->group_count, NULL, sizeof(*inventory->groups));
 }
 
 int inventory_add_loss(struct inventory *inventory, const char *device_id, const char *pod)
 {
-        struct inventory_loss *losses;
+        struct inventory_loss *loss;
 
         if (inventory->loss_count >= LOSSES_MAX)
                 return -E2BIG;
-        losses = realloc(inventory->losses, (inventory->loss_count + 1) * sizeof(*losses));
-        if (losses == NULL)
+        loss = array_add(&inventory->losses, &inventory->loss_count, NULL, sizeof(*loss));
+        if (loss == NULL)
                 return -ENOMEM;
-        inventory->losses = losses;
-        losses += inventory->loss_count++;
-        (void) text_copy(losses->device_id, sizeof(losses->device_id), device_id);
-        (void) text_copy(losses->pod, sizeof(losses->pod), pod);
+        (void) text_copy(loss->device_id, sizeof(loss->device_id), device_id);
+        (void) text_copy(loss->pod, sizeof(loss->pod), pod);
         return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 
 void link_report_list_free(struct link_report_list *reports)
@@ -29,16 +30,10 @@ int link_report_list_put(struct link_report_list *reports, const struct link_rep
 {
         struct link_report *place = link_report_list_find(reports, report->vendor, report->pci);
 
-        if (place == NULL) {
-                struct link_report *more = NULL;
-
-                if (reports->count < DEVICES_MAX)
-                        more = realloc(reports->reports, (reports->count + 1) * sizeof(*more));
-                if (more == NULL)
-                        return -ENOMEM;
-                reports->reports = more;
-                place = &more[reports->count++];
-        }
+        if (place == NULL && reports->count < DEVICES_MAX)
+                place = array_add(&reports->reports, &reports->count, NULL, sizeof(*place));
+        if (place == NULL)
+                return -ENOMEM;
         *place = *report;
         return 0;
 }

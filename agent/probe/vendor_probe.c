@@ -12,6 +12,7 @@
 #include "agent/probe/probe_child.h"
 #include "agent/probe/probe_driver.h"
 #include "agent/probe/probe_process.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "io/loop.h"
 
@@ -173,11 +174,10 @@ static bool take_sample(struct asked *v, const char *line, size_t size_bytes)
                 return false;
         v->refused_total += refused;
         refuse_lies(v, &sample);
-        more = realloc(v->incoming, (v->incoming_count + 1) * sizeof(*more));
+        more = array_add(&v->incoming, &v->incoming_count, NULL, sizeof(*more));
         if (more == NULL)
                 return false;
-        v->incoming = more;
-        v->incoming[v->incoming_count++] = sample;
+        *more = sample;
         return true;
 }
 

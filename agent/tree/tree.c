@@ -9,6 +9,7 @@
 #include "agent/tree/tree_internal.h"
 #include "agent/tree/tree_machine.h"
 #include "agent/tree/tree_record.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 
@@ -348,22 +349,16 @@ void tree_names_free(struct tree_names *names)
 
 int tree_names_add(struct tree_names *names, const char *name, size_t length)
 {
-        char *copy;
+        char **added;
 
         if (names->count >= TREE_NAMES_MAX)
                 return -E2BIG;
-        if ((names->count & (names->count - 1)) ==
-            0) { /* room doubles whenever the count is a power of two */
-                size_t room = names->count == 0 ? 1 : names->count * 2;
-                char **larger = realloc(names->names, room * sizeof(*larger));
-
-                if (larger == NULL)
-                        return -ENOMEM;
-                names->names = larger;
-        }
-        copy = strndup(name, length);
-        if (copy == NULL)
+        added = array_add(&names->names, &names->count, &names->capacity, sizeof(*added));
+        if (added == NULL)
                 return -ENOMEM;
-        names->names[names->count++] = copy;
-        return 0;
+        *added = strndup(name, length);
+        if (*added != NULL)
+                return 0;
+        names->count--;
+        return -ENOMEM;
 }

@@ -60,7 +60,7 @@ int tree_read_hex64(const struct tree *tree, const char *path, uint64_t *ret);
  * release with tree_names_free(). */
 struct tree_names {
         char **names;
-        size_t count;
+        size_t count, capacity;
 };
 
 int tree_list(const struct tree *tree, const char *path, struct tree_names *ret);

@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 
 #include "agent/tree/tree_internal.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #define MACHINE_FILE_BYTES ((size_t) 16 << 20)
@@ -249,20 +250,13 @@ static int add_entry(struct parser *parser, const char *path, size_t length, enu
 
         if (machine->count >= MACHINE_ENTRIES)
                 return refuse(parser, "more entries than a machine may have");
-        if (machine->count == parser->room) {
-                size_t room = parser->room == 0 ? 256 : parser->room * 2;
-
-                entry = realloc(machine->entries, room * sizeof(*entry));
-                if (entry == NULL)
-                        return err_set(parser->err, -ENOMEM, "no memory for machine file '%s'", parser->name);
-                machine->entries = entry;
-                parser->room = room;
-        }
-        entry = &machine->entries[machine->count];
-        *entry = (struct tree_machine_entry){ .kind = kind, .path = strndup(path, length) };
-        if (entry->path == NULL)
+        entry = array_add(&machine->entries, &machine->count, &parser->room, sizeof(*entry));
+        if (entry != NULL)
+                *entry = (struct tree_machine_entry){ .kind = kind, .path = strndup(path, length) };
+        if (entry == NULL || entry->path == NULL) {
+                machine->count -= entry != NULL;
                 return err_set(parser->err, -ENOMEM, "no memory for machine file '%s'", parser->name);
-        machine->count++;
+        }
         if (!unescape(entry->path) || !clean(entry->path))
                 return refuse(parser, "not a clean absolute path (blanks and '%' are written %XX)");
         *ret = entry;

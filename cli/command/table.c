@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 void table_begin(struct table *table, const char *const *headings)
@@ -27,26 +28,22 @@ void table_free(struct table *table)
 
 void table_add(struct table *table, enum table_colour colour, const char *fmt, ...)
 {
-        struct table_cell *cells = realloc(table->cells, (table->cell_count + 1) * sizeof(*cells));
+        struct table_cell *cell = array_add(&table->cells, &table->cell_count, NULL, sizeof(*cell));
         char *text = NULL;
         va_list ap;
-        int n;
 
-        if (cells != NULL)
-                table->cells = cells;
         va_start(ap, fmt);
-        n = vasprintf(&text, fmt, ap);
-        va_end(ap);
-        if (cells == NULL || n < 0) {
-                if (n >= 0)
-                        free(text);
+        if (cell == NULL || vasprintf(&text, fmt, ap) < 0) {
+                table->cell_count -= cell != NULL;
                 table->failed = true;
+                va_end(ap);
                 return;
         }
+        va_end(ap);
         for (char *c = text; *c != '\0'; c++)
                 if ((unsigned char) *c < ' ' || (unsigned char) *c >= 0x7f)
                         *c = '?';
-        cells[table->cell_count++] = (struct table_cell){ .text = text, .colour = colour };
+        *cell = (struct table_cell){ .text = text, .colour = colour };
 }
 
 static const char *shown(const struct table_cell *cell)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 
 /* clang-format off */
@@ -46,18 +47,15 @@ void job_state_free(struct job_state *state)
 
 void job_state_note(struct job_state *state, const char *fmt, ...)
 {
-        char(*grown)[JOB_NOTE_BYTES];
+        char *note = NULL;
         va_list values;
 
-        if (state->note_count == JOB_NOTES_MAX)
+        if (state->note_count < JOB_NOTES_MAX)
+                note = array_add(&state->notes, &state->note_count, NULL, JOB_NOTE_BYTES);
+        if (note == NULL)
                 return;
-        grown = realloc(state->notes, (state->note_count + 1) * sizeof(*grown));
-        if (grown == NULL)
-                return;
-        state->notes = grown;
         va_start(values, fmt);
-        (void) vsnprintf(state->notes[state->note_count++], JOB_NOTE_BYTES, fmt,
-                         values); /* cut to its field */
+        (void) vsnprintf(note, JOB_NOTE_BYTES, fmt, values); /* cut to its field */
         va_end(values);
 }
 
@@ -114,15 +112,13 @@ struct job_progress_rank *job_state_rank(const struct job_state *state, const ch
 
 struct job_progress_rank *job_state_make_rank(struct job_state *state, const char *group, uint32_t index)
 {
-        struct job_progress_rank *rank = job_state_rank(state, group, index), *grown;
+        struct job_progress_rank *rank = job_state_rank(state, group, index);
 
         if (rank != NULL || state->rank_count == JOB_STATUS_RANKS_MAX)
                 return rank;
-        grown = realloc(state->ranks, (state->rank_count + 1) * sizeof(*grown));
-        if (grown == NULL)
+        rank = array_add(&state->ranks, &state->rank_count, NULL, sizeof(*rank));
+        if (rank == NULL)
                 return NULL;
-        state->ranks = grown;
-        rank = &grown[state->rank_count++];
         *rank = (struct job_progress_rank){ .index = index, .exit_code = -1 };
         (void) text_copy(rank->group, sizeof(rank->group), group);
         return rank;

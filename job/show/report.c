@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/json/json_table.h"
 #include "base/text.h"
@@ -30,16 +31,10 @@ struct intervals {
 
 static void add_interval(struct intervals *list, uint64_t begin, uint64_t end)
 {
-        if (list->count == list->capacity) {
-                size_t capacity = list->capacity == 0 ? 1024 : list->capacity * 2;
-                struct interval *grown = realloc(list->items, capacity * sizeof(*grown));
+        struct interval *added = array_add(&list->items, &list->count, &list->capacity, sizeof(*added));
 
-                if (grown == NULL)
-                        return;
-                list->items = grown;
-                list->capacity = capacity;
-        }
-        list->items[list->count++] = (struct interval){ begin, end };
+        if (added != NULL)
+                *added = (struct interval){ begin, end };
 }
 
 static int compare_intervals(const void *a, const void *b)

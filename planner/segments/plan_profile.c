@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define LINE_BYTES 4096
 
 /* A layer of the profile that has been read so far. */
@@ -43,16 +45,11 @@ static int find_number(const char *line, const char *key, double *ret)
 
 static int add_layer(struct layers *layers, const struct layer *layer)
 {
-        if (layers->count == layers->room) {
-                size_t room = layers->room == 0 ? 256 : layers->room * 2;
-                struct layer *more = realloc(layers->layer, room * sizeof(*more));
+        struct layer *added = array_add(&layers->layer, &layers->count, &layers->room, sizeof(*added));
 
-                if (more == NULL)
-                        return -ENOMEM;
-                layers->layer = more;
-                layers->room = room;
-        }
-        layers->layer[layers->count++] = *layer;
+        if (added == NULL)
+                return -ENOMEM;
+        *added = *layer;
         return 0;
 }
 

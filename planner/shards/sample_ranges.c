@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 void sample_ranges_free(struct sample_ranges *ranges)
 {
         free(ranges->range);
@@ -20,11 +22,10 @@ int sample_ranges_add(struct sample_ranges *ranges, uint64_t begin, uint64_t end
                 ranges->range[ranges->count - 1].end = end;
                 return 0;
         }
-        more = realloc(ranges->range, (ranges->count + 1) * sizeof(*more));
+        more = array_add(&ranges->range, &ranges->count, NULL, sizeof(*more));
         if (more == NULL)
                 return -ENOMEM;
-        ranges->range = more;
-        ranges->range[ranges->count++] = (struct sample_range){ begin, end };
+        *more = (struct sample_range){ begin, end };
         return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "planner/splits/chain_search.h"
 #include "planner/splits/chain_sum.h"
@@ -217,16 +218,11 @@ struct loads {
 
 static int loads_add(struct loads *loads, double ms)
 {
-        if (loads->count == loads->capacity) {
-                size_t capacity = loads->capacity == 0 ? 256 : 2 * loads->capacity;
-                double *more = realloc(loads->ms, capacity * sizeof(*more));
+        double *added = array_add(&loads->ms, &loads->count, &loads->capacity, sizeof(*added));
 
-                if (more == NULL)
-                        return -ENOMEM;
-                loads->ms = more;
-                loads->capacity = capacity;
-        }
-        loads->ms[loads->count++] = ms;
+        if (added == NULL)
+                return -ENOMEM;
+        *added = ms;
         return 0;
 }
 

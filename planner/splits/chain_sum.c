@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 struct entry { /* a suffix of the chain that begins at `begin`, and the stage it begins with */
@@ -90,16 +91,11 @@ static int walk_init(struct walk *w, struct chain_search *s)
 
 static int append(struct walk *w, const struct entry *entry)
 {
-        if (w->entry_count == w->entry_capacity) {
-                size_t capacity = w->entry_capacity == 0 ? 1024 : 2 * w->entry_capacity;
-                struct entry *entries = realloc(w->entries, capacity * sizeof(*entries));
+        struct entry *added = array_add(&w->entries, &w->entry_count, &w->entry_capacity, sizeof(*added));
 
-                if (entries == NULL)
-                        return -ENOMEM;
-                w->entries = entries;
-                w->entry_capacity = capacity;
-        }
-        w->entries[w->entry_count++] = *entry;
+        if (added == NULL)
+                return -ENOMEM;
+        *added = *entry;
         return 0;
 }
 
