@@ -104,7 +104,7 @@ static const char *rank_of(char *const *found)
 }
 
 /* The agent knows which chips were given and what their runtime needs. Without it the environment has to do;
- * but its no is a no. Return: 0 or -EKEYREJECTED. */
+ * but its no is a no. Return: 0; -EKEYREJECTED; -EPERM (it is none). */
 static int ask_agent(const struct launch_options *options, char *const *found,
                      struct launch_client_answer *answer, struct err *err)
 {
@@ -115,6 +115,8 @@ static int ask_agent(const struct launch_options *options, char *const *found,
 
         if (r == -EKEYREJECTED)
                 return err_wrap(err, r, "the agent refuses");
+        if (r == -EPERM)
+                return r;
         if (r < 0)
                 (void) fprintf(stderr, "remuda-launch: the agent did not answer, using the environment: %s\n",
                                err->msg);

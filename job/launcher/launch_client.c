@@ -2,6 +2,7 @@
 #include "job/launcher/launch_client.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -10,6 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/clock.h"
+#include "job/spec/program_table.h"
 
 void launch_client_answer_free(struct launch_client_answer *answer)
 {
@@ -53,6 +56,31 @@ static int connect_to(const char *path, struct err *err)
         return fd;
 }
 
+/* Whoever could replace the socket could answer in the agent's place. */
+static int judge_peer(int fd, const char *path, struct err *err)
+{
+        char folder[sizeof(((struct sockaddr_un *) NULL)->sun_path)], *slash;
+        struct ucred peer = { .uid = (uid_t) -1 };
+        socklen_t size = sizeof(peer);
+
+        (void) text_copy(folder, sizeof(folder), path);
+        slash = strrchr(folder, '/');
+        if (slash != NULL)
+                slash[slash == folder] = '\0';
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
+            (peer.uid != 0 && peer.uid != geteuid()))
+                return err_set(err, -EPERM,
+                               "socket '%.150s' is served by user %u, not by root: no agent of this node",
+                               path, (unsigned) peer.uid);
+        if (getenv("KUBERNETES_SERVICE_HOST") != NULL && slash != NULL && access(folder, W_OK) == 0)
+                return err_set(
+                        err, -EPERM,
+                        "'%.150s' is mounted writable: any pod with such a mount could answer in the agent's "
+                        "place; mount it with readOnly: true",
+                        folder);
+        return 0;
+}
+
 static int exchange(int fd, const struct text *request, struct text *answer)
 {
         char buffer[8192];
@@ -70,7 +98,7 @@ static int exchange(int fd, const struct text *request, struct text *answer)
         return 0;
 }
 
-static int take_variables(struct launch_client_answer *answer)
+static int take_variables(struct launch_client_answer *answer, struct err *err)
 {
         const json_t *variables = json_object_get(answer->body, "variables");
         const char *name;
@@ -79,11 +107,14 @@ static int take_variables(struct launch_client_answer *answer)
         if (variables == NULL)
                 variables = json_object_get(answer->body, "environment");
         if (!json_is_object(variables) || json_object_size(variables) > LAUNCH_CLIENT_VARIABLES_MAX)
-                return -EPROTO;
+                return err_set(err, -EPROTO, "an answer without variables");
         json_object_foreach((json_t *) variables, name, value)
         {
                 if (!json_is_string(value) || name[0] == '\0' || strchr(name, '=') != NULL)
-                        return -EPROTO;
+                        return err_set(err, -EPROTO, "an answer with a variable that is none");
+                if (program_table_steers(name, true))
+                        return err_set(err, -EPERM,
+                                       "an answer that sets %.60s, which no agent does: not believed", name);
                 answer->names[answer->variable_count] = name;
                 answer->values[answer->variable_count++] = json_string_value(value);
         }
@@ -94,7 +125,7 @@ int launch_client_parse(const char *bytes, size_t size_bytes, struct launch_clie
                         struct err *err)
 {
         const char *body = memmem(bytes, size_bytes, "\r\n\r\n", 4);
-        const char *message;
+        const char *message, *retry = NULL;
         int r = -EPROTO;
 
         *ret = (struct launch_client_answer){ 0 };
@@ -105,38 +136,59 @@ int launch_client_parse(const char *bytes, size_t size_bytes, struct launch_clie
         if (memcmp(bytes + 9, "200", 3) != 0) {
                 message = json_string_value(json_object_get(ret->body, "message"));
                 r = memcmp(bytes + 9, "403", 3) == 0 ? -EKEYREJECTED : -EPROTO;
+                retry = memcmp(bytes + 9, "503", 3) == 0
+                                ? memmem(bytes, (size_t) (body - bytes), "\r\nRetry-After: ", 15)
+                                : NULL;
                 err_set(err, r, "HTTP status %.3s: %.200s", bytes + 9,
                         message == NULL ? "no message" : message);
-        } else if (ret->body == NULL || take_variables(ret) < 0) {
-                err_set(err, -EPROTO, "an answer without variables");
         } else {
-                return 0;
+                r = take_variables(ret, err);
+                if (r == 0)
+                        return 0;
         }
         launch_client_answer_free(ret);
+        ret->retry_after_sec =
+                retry != NULL ? (unsigned) strtoul(retry + strlen("\r\nRetry-After: "), NULL, 10) : 0;
+        return r;
+}
+
+static int ask_once(const char *socket_path, const struct text *request, struct launch_client_answer *ret,
+                    struct err *err)
+{
+        struct text answer = { .max_bytes = LAUNCH_CLIENT_ANSWER_MAX_BYTES };
+        CLEANUP(close_p) int fd = connect_to(socket_path, err);
+        int r = fd < 0 ? fd : judge_peer(fd, socket_path, err);
+
+        if (r < 0)
+                return r;
+        r = exchange(fd, request, &answer);
+        if (r < 0)
+                err_set(err, r, "socket '%.150s': %s", socket_path, strerror(-r));
+        else
+                r = launch_client_parse(answer.data == NULL ? "" : answer.data, answer.size_bytes, ret, err);
+        text_free(&answer);
         return r;
 }
 
 int launch_client_ask(const char *socket_path, const char *runtime, const char *devices,
                       struct launch_client_answer *ret, struct err *err)
 {
-        struct text request = { 0 }, answer = { .max_bytes = LAUNCH_CLIENT_ANSWER_MAX_BYTES };
-        CLEANUP(close_p) int fd = connect_to(socket_path, err);
+        uint64_t end_usec = clock_monotonic_usec() + LAUNCH_CLIENT_PATIENCE_SECONDS * UINT64_C(1000000);
+        struct text request = { 0 };
         int r;
 
-        if (fd < 0)
-                return fd;
         text_append(&request, "GET /v1/launch?runtime=");
         append_encoded(&request, runtime);
         text_append(&request, "&devices=");
         append_encoded(&request, devices == NULL ? "" : devices);
         text_append(&request,
                     " HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\nConnection: close\r\n\r\n");
-        r = request.failed ? -ENOMEM : exchange(fd, &request, &answer);
-        if (r < 0)
-                err_set(err, r, "socket '%.150s': %s", socket_path, strerror(-r));
-        else
-                r = launch_client_parse(answer.data == NULL ? "" : answer.data, answer.size_bytes, ret, err);
+        *ret = (struct launch_client_answer){ 0 };
+        r = request.failed ? err_set(err, -ENOMEM, "no memory") : ask_once(socket_path, &request, ret, err);
+        while (r < 0 && ret->retry_after_sec > 0 && clock_monotonic_usec() < end_usec) {
+                (void) usleep((useconds_t) (ret->retry_after_sec % 60 * 1000000));
+                r = ask_once(socket_path, &request, ret, err);
+        }
         text_free(&request);
-        text_free(&answer);
         return r;
 }

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "job/launcher/message.h"
 #include "job/spec/job.h"
+#include "job/spec/program_table.h"
 
 /* clang-format off */
 static const struct pb_check bounds[] = {
@@ -241,7 +242,7 @@ static int check_environment(const Subtask__Plan *plan, struct err *err)
                 if (name[0] == '\0' || strchr(name, '=') != NULL)
                         return err_set(err, -EINVAL,
                                        "environment.%.60s: a name without '=' and a string are needed", name);
-                if (text_starts_with(name, "LD_") || text_starts_with(name, "GLIBC_"))
+                if (program_table_steers(name, false))
                         return err_set(err, -EINVAL,
                                        "environment.%.60s: the loader's variables are the table's alone",
                                        name);

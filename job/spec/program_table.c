@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json/json_table.h"
+#include "base/text.h"
 
 static bool name_is_valid(const char *name)
 {
@@ -96,6 +98,35 @@ int program_table_decode(const json_t *value, struct program_table *ret, struct 
         *ret = (struct program_table){ 0 };
         r = json_table_decode(&table_table, value, ret, err);
         return r == -EBADMSG ? -EINVAL : r;
+}
+
+bool program_table_steers(const char *name, bool interpreters)
+{
+        static const struct {
+                const char *name;
+                bool prefix, of_interpreter;
+        } rows[] = {
+                { "LD_", true, false },
+                { "GLIBC_", true, false },
+                { "GCONV_PATH", false, false },
+                { "PYTHON", true, true },
+                { "PERL5", true, true },
+                { "RUBY", true, true },
+                { "NODE_", true, true },
+                { "BASH_ENV", false, true },
+                { "ENV", false, true },
+                { "CLASSPATH", false, true },
+                { "JAVA_TOOL_OPTIONS", false, true },
+                { "_JAVA_OPTIONS", false, true },
+                { "OMPI_MCA_", true, true },
+                { "PATH", false, true },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+                if ((interpreters || !rows[i].of_interpreter) &&
+                    (rows[i].prefix ? text_starts_with(name, rows[i].name) : strcmp(name, rows[i].name) == 0))
+                        return true;
+        return false;
 }
 
 void program_table_free(struct program_table *table)

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -41,6 +42,11 @@ struct program_table {
  * @ret: initialised by the call, released with program_table_free(); empty unless 0 is returned
  * Return: 0; -EINVAL and *err with field, value and remedy; -ENOMEM. */
 int program_table_decode(const json_t *value, struct program_table *ret, struct err *err);
+
+/* program_table_steers() - does a variable of this name bring other code into a program? The loader's: LD_*,
+ * GLIBC_*, GCONV_PATH. With @interpreters those of interpreters, too: PYTHON*, PERL5*, RUBY*, NODE_*,
+ * BASH_ENV, ENV, JAVA_TOOL_OPTIONS, _JAVA_OPTIONS, CLASSPATH, PATH, and Open MPI's OMPI_MCA_*. */
+bool program_table_steers(const char *name, bool interpreters);
 
 void program_table_free(struct program_table *table); /* accepts NULL */
 
