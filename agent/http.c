@@ -60,8 +60,8 @@ static void get_readyz(void *userdata, const struct http_request *request, struc
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET", .path = "/v1/inventory", .handler = http_get_inventory },
-        { .method = "GET", .path = "/metrics", .handler = http_get_metrics },
+        { .method = "GET", .path = "/v1/inventory", .handler = http_get_inventory, .shared = true },
+        { .method = "GET", .path = "/metrics", .handler = http_get_metrics, .shared = true },
         { .method = "GET", .path = "/healthz", .handler = get_healthz },
         { .method = "GET", .path = "/readyz", .handler = get_readyz },
         { 0 },

@@ -123,7 +123,7 @@ static const struct http_route routes[] = {
         { .method = "GET", .path = "/leaderz", .handler = leaderz_handler },
         { .method = "GET", .path = "/v1/explain", .handler = verbs_explain },
         { .method = "POST", .path = "/v1/whatif", .handler = verbs_whatif, .body_max_bytes = 16 << 20 },
-        { .method = "GET", .path = "/metrics", .handler = metrics_handler },
+        { .method = "GET", .path = "/metrics", .handler = metrics_handler, .shared = true },
         { 0 },
 };
 

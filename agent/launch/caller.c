@@ -1,4 +1,4 @@
-/* Caller: the words of SO_PEERCRED, of a cgroup's path and of the kubelet's log folders. */
+/* Caller: the words of a cgroup's path and of the kubelet's log folders. */
 #include "agent/launch/caller.h"
 
 #include <ctype.h>
@@ -13,7 +13,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-#define UID_CHARACTERS 36 /* 8-4-4-4-12 */
+#define UID_CHARACTERS   36 /* 8-4-4-4-12 */
+#define CONTAINER_DIGITS 64
 
 static bool is_uid(const char *s)
 {
@@ -133,23 +134,96 @@ static bool is_in_group(const char *proc, const struct caller *c, const char *gr
         return false;
 }
 
-int caller_identify(const char *proc, const char *pod_logs, pid_t pid, uid_t uid, gid_t gid,
+/* "/system.slice/ssh.service", "/"; seen from a cgroup namespace of its own, as an agent in a pod sees it,
+ * with as many "/.." before it as it is above the agent's. Runtimes name what they run by 64 hexadecimal
+ * digits. */
+static bool is_host_path(const char *path)
+{
+        static const char *const roots[] = { "/init.scope", "/system.slice", "/user.slice" };
+        size_t digits = 0;
+
+        while (text_starts_with(path, "/.."))
+                path += strlen("/..");
+        for (const char *s = path; *s != '\0' && digits < CONTAINER_DIGITS; s++)
+                digits = isxdigit((unsigned char) *s) ? digits + 1 : 0;
+        if (digits >= CONTAINER_DIGITS || strstr(path, "kubepods") != NULL)
+                return false;
+        for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
+                size_t n = strlen(roots[i]);
+
+                if (strncmp(path, roots[i], n) == 0 && (path[n] == '/' || path[n] == '\0'))
+                        return true;
+        }
+        return path[0] == '\0' || strcmp(path, "/") == 0;
+}
+
+/* "0::PATH" or "4:memory:PATH". Of the hierarchies of version 1 systemd's own counts; a container is in all.
+ */
+bool caller_is_of_host(const char *cgroup)
+{
+        char line[4096];
+        bool any = false;
+
+        while (*cgroup != '\0') {
+                size_t n = strcspn(cgroup, "\n");
+                const char *first, *path;
+
+                (void) text_format(line, sizeof(line), "%.*s", (int) n, cgroup);
+                first = strchr(line, ':');
+                path = first != NULL ? strchr(first + 1, ':') : NULL;
+                if (path != NULL && (path == first + 1 || text_starts_with(first, ":name=systemd:"))) {
+                        if (!is_host_path(path + 1))
+                                return false;
+                        any = true;
+                }
+                cgroup += n + (cgroup[n] == '\n');
+        }
+        return any;
+}
+
+/* Who shares the agent's own cgroup came into its container by its runtime, or is of its unit. */
+static bool is_of_our_own(const char *proc, const char *cgroup)
+{
+        char path[64], own[8192];
+
+        (void) text_format(path, sizeof(path), "%s/self/cgroup", proc);
+        return read_file(path, own, sizeof(own)) && strcmp(own, cgroup) == 0;
+}
+
+static int judge_place(const char *proc, const char *pod_logs, const char *cgroup, const char *trusted_group,
+                       struct caller *c, struct err *err)
+{
+        caller_pod_uid(cgroup, c->pod_uid, sizeof(c->pod_uid));
+        if (c->pod_uid[0] != '\0')
+                name_pod(pod_logs, c);
+        else if (caller_is_of_host(cgroup) || is_of_our_own(proc, cgroup))
+                c->trusted = c->uid == 0 || is_in_group(proc, c, trusted_group);
+        else
+                return err_set(err, -EACCES,
+                               "process %d is neither of a pod that can be told from others (a static pod "
+                               "cannot) nor "
+                               "of the host: its cgroup is '%.80s'",
+                               (int) c->pid, cgroup);
+        return 0;
+}
+
+int caller_identify(const char *proc, const char *pod_logs, const struct peer *peer,
                     const char *trusted_group, struct caller *ret, struct err *err)
 {
-        struct caller c = { .pid = pid, .uid = uid, .gid = gid };
+        struct caller c = { .pid = peer->pid, .uid = peer->uid, .gid = peer->gid };
         char path[64], cgroup[8192];
+        int r;
 
-        if (pid <= 0)
+        if (peer->pid <= 0)
                 return err_set(err, -ESRCH,
                                "the caller is in another PID namespace; run the agent with hostPID");
-        (void) text_format(path, sizeof(path), "%s/%d/cgroup", proc, (int) pid);
+        (void) text_format(path, sizeof(path), "%s/%d/cgroup", proc, (int) peer->pid);
         if (!read_file(path, cgroup, sizeof(cgroup)))
                 return err_set(err, -ESRCH, "the caller has no cgroup that can be read");
-        caller_pod_uid(cgroup, c.pod_uid, sizeof(c.pod_uid));
-        if (c.pod_uid[0] != '\0')
-                name_pod(pod_logs, &c);
-        else
-                c.trusted = uid == 0 || is_in_group(proc, &c, trusted_group);
-        *ret = c;
-        return 0;
+        r = judge_place(proc, pod_logs, cgroup, trusted_group, &c, err);
+        if (!peer_is_there(peer)) /* what was read may be of another process with its number */
+                return err_set(err, -ESRCH, "the caller has ended");
+        if (r == 0)
+                *ret = c;
+        return r;
 }

@@ -1,6 +1,8 @@
-/* Caller: who is at the other end of the launch API's socket, by the kernel's word (SO_PEERCRED) and the
- * cgroup it lives in. A process in a pod's cgroup is that pod and nobody else, root or not; a process outside
- * is trusted when it is root or in the group of the configuration. */
+/* Caller: who is at the other end of the launch API's socket, by the kernel's word (io/peer.h) and the cgroup
+ * it lives in. A process in a pod's cgroup is that pod and nobody else, root or not. A process of the host
+ * (system.slice, user.slice, init.scope, the root, or the agent's own cgroup) is trusted when it is root or
+ * in the group of the configuration. Whoever is neither, such as a static pod, which has no uid that others
+ * know, or a container that the kubelet did not make, is refused. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "io/peer.h"
 
 struct caller {
         pid_t pid;
@@ -19,9 +22,13 @@ struct caller {
 };
 
 /* caller_identify() - @proc, @pod_logs: "/proc" and "/var/log/pods" but in tests
- * Return: 0; -ESRCH when the kernel does not say who it is (another PID namespace). */
-int caller_identify(const char *proc, const char *pod_logs, pid_t pid, uid_t uid, gid_t gid,
+ * Return: 0; -ESRCH when the kernel does not say who it is (another PID namespace, or it has ended); -EACCES
+ * (neither a pod that can be named nor the host's). */
+int caller_identify(const char *proc, const char *pod_logs, const struct peer *peer,
                     const char *trusted_group, struct caller *ret, struct err *err);
+
+/* caller_is_of_host() - does the text of /proc/PID/cgroup say that it is in no container? */
+bool caller_is_of_host(const char *cgroup);
 
 /* caller_pod_uid() - the pod's uid in the text of /proc/PID/cgroup, with dashes; "" when there is none. */
 void caller_pod_uid(const char *cgroup, char *ret, size_t ret_bytes);

@@ -5,7 +5,9 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "agent/launch/caller.h"
@@ -20,7 +22,9 @@
 
 #define POD_LOGS       "/var/log/pods"
 #define BODY_MAX_BYTES 262144
+#define GUARD_USEC     UINT64_C(5000000) /* how often the socket is looked at */
 #define WAITING_MAX    64
+#define WAITING_OF_POD 4 /* of those */
 #define LOOK_USEC      UINT64_C(50000)
 #define PATIENCE_USEC  UINT64_C(3000000) /* the launcher waits five seconds */
 
@@ -39,6 +43,7 @@ struct launch_api {
         const struct services *services;
         const struct launch_api_options *options;
         struct http_server *server;
+        sd_event_source *guard;
         struct launches *launches;
         struct waiting *waiting;
         size_t waiting_count;
@@ -75,7 +80,7 @@ static void reply_refusal(struct http_reply *reply, int error, const char *sente
         unsigned status = error == -EACCES || error == -EPERM                             ? 403
                           : error == -ENOENT                                              ? 404
                           : error == -EBUSY || error == -EKEYREJECTED || error == -ENOSPC ? 409
-                          : error == -ENOMEM || error == -ESRCH                           ? 503
+                          : error == -ENOMEM || error == -ESRCH || error == -EAGAIN       ? 503
                                                                                           : 400;
 
         reply_json(reply, status, json_pack("{s:s, s:s}", "error", sentence, "message", sentence));
@@ -84,14 +89,11 @@ static void reply_refusal(struct http_reply *reply, int error, const char *sente
 static int identify(const struct launch_api *api, const struct http_request *request, struct caller *ret,
                     struct err *err)
 {
-        pid_t pid = 0;
-        uid_t uid = 0;
-        gid_t gid = 0;
+        const struct peer *peer = http_request_peer(request);
 
-        if (http_request_peer(request, &pid, &uid, &gid) < 0)
-                return err_set(err, -EACCES, "the caller is not known");
-        return caller_identify("/proc", POD_LOGS, pid, uid, gid, api->services->config->launch_group, ret,
-                               err);
+        if (peer == NULL)
+                return err_set(err, -ESRCH, "the caller has ended, or the kernel does not say who it is");
+        return caller_identify("/proc", POD_LOGS, peer, api->services->config->launch_group, ret, err);
 }
 
 static int identify_trusted(const struct launch_api *api, const struct http_request *request,
@@ -212,31 +214,42 @@ static void on_waited(void *userdata)
         stop_waiting(w, &reply);
 }
 
-/* Return: is the request kept until the kubelet was asked once more? */
-static bool wait_for_kubelet(struct launch_api *api, const struct http_request *request,
-                             const struct caller *c, const char *runtime, const char *list)
+static bool has_room(const struct launch_api *api, const struct caller *c)
+{
+        size_t of_pod = 0;
+
+        for (const struct waiting *w = api->waiting; w != NULL; w = w->next)
+                of_pod += strcmp(w->caller.pod_uid, c->pod_uid) == 0;
+        return of_pod < WAITING_OF_POD && api->waiting_count < WAITING_MAX;
+}
+
+/* The request is kept until the kubelet was asked once more. Return: 0; -EAGAIN (too many wait already, of
+ * this pod or of all); -EACCES (nobody is asked who holds what, or it is no pod). */
+static int wait_for_kubelet(struct launch_api *api, const struct http_request *request,
+                            const struct caller *c, const char *runtime, const char *list, struct err *err)
 {
         struct waiting *w;
 
-        if (api->services->holders == NULL || c->pod_uid[0] == '\0' || api->waiting_count >= WAITING_MAX)
-                return false;
-        w = calloc(1, sizeof(*w));
+        if (api->services->holders == NULL || c->pod_uid[0] == '\0')
+                return -EACCES; /* as it is */
+        w = has_room(api, c) ? calloc(1, sizeof(*w)) : NULL;
         if (w == NULL)
-                return false;
+                return err_set(err, -EAGAIN, "too many requests wait for the kubelet; try again in a second");
         *w = (struct waiting){ .api = api, .caller = *c, .list = strdup(list) };
         w->since_usec = loop_now_usec(api->services->loop);
         if (w->list == NULL || !text_copy(w->runtime, sizeof(w->runtime), runtime) ||
-            loop_after(api->services->loop, LOOK_USEC, on_waited, w, &w->timer) < 0) {
+            loop_after(api->services->loop, LOOK_USEC, on_waited, w, &w->timer) < 0 ||
+            (w->pending = http_suspend(request)) == NULL) {
+                (void) sd_event_source_disable_unref(w->timer);
                 free(w->list);
                 free(w);
-                return false;
+                return err_set(err, -ENOMEM, "no memory");
         }
-        w->pending = http_suspend(request);
         w->next = api->waiting;
         api->waiting = w;
         api->waiting_count++;
         api->services->ask_holders(api->services->userdata);
-        return true;
+        return 0;
 }
 
 static void get_launch(void *userdata, const struct http_request *request, struct http_reply *reply)
@@ -257,8 +270,13 @@ static void get_launch(void *userdata, const struct http_request *request, struc
         r = identify_asker(api, request, &c, &err);
         if (r == 0)
                 r = answer_or_refuse(api, &c, runtime, list, &answer, &err);
-        if (r != -EACCES || !wait_for_kubelet(api, request, &c, runtime, list))
-                reply_launch(api, runtime, r, answer, &err, reply);
+        if (r == -EACCES && c.pod_uid[0] != '\0') {
+                r = wait_for_kubelet(api, request, &c, runtime, list, &err);
+                if (r == 0)
+                        return;
+                reply->retry_after_sec = r == -EAGAIN;
+        }
+        reply_launch(api, runtime, r, answer, &err, reply);
 }
 
 static int choose(struct launch_api *api, const struct caller *c, const struct launch_order *o,
@@ -423,8 +441,8 @@ static const struct http_route routes[] = {
         { .method = "POST", .path = "/v1/launch/stop", .handler = post_stop },
         { .method = "GET", .path = "/v1/launches", .handler = get_launches },
         { .method = "POST", .path = "/v1/health/clear", .handler = post_clear },
-        { .method = "GET", .path = "/v1/inventory", .handler = get_inventory },
-        { .method = "GET", .path = "/metrics", .handler = get_metrics },
+        { .method = "GET", .path = "/v1/inventory", .handler = get_inventory, .shared = true },
+        { .method = "GET", .path = "/metrics", .handler = get_metrics, .shared = true },
         { 0 },
 };
 
@@ -433,6 +451,7 @@ static int listen_at(struct launch_api *api, const char *path, struct err *err)
         struct http_server_options options = { .unix_mode = 0666, /* who it is decides, not who may knock */
                                                .body_max_bytes = BODY_MAX_BYTES,
                                                .connections_max = 256,
+                                               .connections_max_per_address = 32, /* of a container */
                                                .idle_timeout_sec = 30,
                                                .routes = routes,
                                                .userdata = api };
@@ -443,6 +462,51 @@ static int listen_at(struct launch_api *api, const char *path, struct err *err)
         options.address = address;
         options.unix_take_over = true; /* an upgraded agent comes while the old one still serves */
         return http_server_new(api->services->loop, &options, &api->server, err);
+}
+
+static const char *socket_of(const struct launch_api *api)
+{
+        return api->options->socket != NULL ? api->options->socket : LAUNCH_API_SOCKET;
+}
+
+/* By a process of the host that this agent trusts: another agent. */
+static bool is_served_by_host(const struct launch_api *api, const char *path)
+{
+        CLEANUP(close_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        struct caller c = { .trusted = false };
+        struct peer peer;
+
+        if (fd < 0 || !text_copy(address.sun_path, sizeof(address.sun_path), path) ||
+            connect(fd, (const struct sockaddr *) &address, sizeof(address)) < 0 || peer_open(fd, &peer) < 0)
+                return false;
+        (void) caller_identify("/proc", POD_LOGS, &peer, api->services->config->launch_group, &c, NULL);
+        peer_close(&peer);
+        return c.trusted;
+}
+
+/* Whoever may write to the socket's folder can put a socket of his own there, which the launchers of others
+ * would believe: it is missed, said, and replaced. An agent that came after this one is no such case: it
+ * stays. */
+static void on_guard(void *userdata)
+{
+        struct launch_api *api = userdata;
+        struct http_server *before = api->server;
+        struct err err = { 0 };
+
+        api->guard = sd_event_source_unref(api->guard);
+        if (!http_server_is_reachable(before) && !is_served_by_host(api, socket_of(api))) {
+                if (listen_at(api, socket_of(api), &err) == 0)
+                        http_server_free(before);
+                else
+                        api->server = before;
+                services_event(api->services, "Warning", "LaunchSocketReplaced", NULL,
+                               "the launch door's socket %s was removed or replaced%s%s; mount its folder "
+                               "read-only in pods",
+                               socket_of(api),
+                               err.code < 0 ? ", and cannot be made anew: " : ", and is made anew", err.msg);
+        }
+        (void) loop_after(api->services->loop, GUARD_USEC, on_guard, api, &api->guard);
 }
 
 int launch_api_new(const struct services *services, const struct launch_api_options *options,
@@ -463,7 +527,9 @@ int launch_api_new(const struct services *services, const struct launch_api_opti
         if (r == 0 && path == NULL)
                 (void) mkdir("/run/remuda", 0755);
         if (r == 0)
-                r = listen_at(api, path != NULL ? path : LAUNCH_API_SOCKET, err);
+                r = listen_at(api, socket_of(api), err);
+        if (r == 0)
+                r = loop_after(services->loop, GUARD_USEC, on_guard, api, &api->guard);
         if (r < 0) {
                 launch_api_free(api);
                 if (path != NULL)
@@ -484,6 +550,7 @@ void launch_api_free(struct launch_api *api)
                 return;
         while (api->waiting != NULL)
                 stop_waiting(api->waiting, &gone);
+        (void) sd_event_source_disable_unref(api->guard);
         http_server_free(api->server);
         launches_free(api->launches);
         free(api);

@@ -2,11 +2,12 @@
  * a reply, or later, from the loop. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 #include "io/http/http_reply.h"
 
+struct peer;
 struct http_pending; /* a request whose answer comes later */
 
 struct http_request {
@@ -25,13 +26,16 @@ struct http_route {
         const char *path; /* exact; a trailing '*' matches any rest */
         http_handler handler;
         size_t body_max_bytes; /* 0 = the server's */
+        bool shared; /* the answer is the same for all: who asks while it is being sent may get the same one
+                      */
 };
 
 /* http_request_query() - the decoded value of a query parameter, or NULL. Borrowed for the call. */
 const char *http_request_query(const struct http_request *request, const char *name);
 
-/* http_request_peer() - who is at the other end of a UNIX socket (SO_PEERCRED). 0 or -ENOTSUP. */
-int http_request_peer(const struct http_request *request, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid);
+/* http_request_peer() - who is at the other end of a UNIX socket; NULL: of another one, or gone. Lives as
+ * long as the request. */
+const struct peer *http_request_peer(const struct http_request *request);
 
 /* http_suspend() - answer later. The handler must leave `reply` untouched. Each pending is resumed exactly
  * once; if the client went away meanwhile, http_resume() still must be called and frees it. */

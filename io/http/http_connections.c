@@ -8,10 +8,12 @@
 #include "base/hash.h"
 
 #define BYTES_PER_SECOND_MIN 65536 /* a body's sender gets a second more for every so many bytes */
+#define STRANGER_SEND_BYTES  131072
+#define SENDING_SEC          10 /* an answer's reader has this and the same */
 
 static void unlink_from_rank(struct http_connections *all, struct http_connection *c)
 {
-        if (c->rank == HTTP_CONNECTIONS_BUSY)
+        if (c->rank == HTTP_CONNECTIONS_CLOSING)
                 return;
         if (c->previous != NULL)
                 c->previous->next = c->next;
@@ -28,7 +30,7 @@ static void set_rank(struct http_connections *all, struct http_connection *c, en
 {
         unlink_from_rank(all, c);
         c->rank = rank;
-        if (rank == HTTP_CONNECTIONS_BUSY)
+        if (rank == HTTP_CONNECTIONS_CLOSING)
                 return;
         c->previous = all->ranks[rank].last;
         if (c->previous != NULL)
@@ -45,7 +47,7 @@ static void close_soon(struct http_connections *all, struct http_connection *c)
                 return;
         c->closing = true;
         all->count--;
-        set_rank(all, c, HTTP_CONNECTIONS_BUSY); /* nothing more to choose it for */
+        set_rank(all, c, HTTP_CONNECTIONS_CLOSING); /* nothing more to choose it for */
         (void) shutdown(c->fd, SHUT_RDWR);
 }
 
@@ -62,7 +64,7 @@ static uint64_t hash_address(const struct sockaddr *sa)
 static struct http_connection *oldest(const struct http_connections *all, const uint64_t *address,
                                       const struct http_connection *not_this)
 {
-        for (int rank = 0; rank < HTTP_CONNECTIONS_RANKS; rank++)
+        for (int rank = 0; rank < HTTP_CONNECTIONS_BUSY; rank++)
                 for (struct http_connection *c = all->ranks[rank].first; c != NULL; c = c->next)
                         if (c != not_this && (address == NULL || c->address_hash == *address))
                                 return c;
@@ -81,15 +83,15 @@ static unsigned count_address(const struct http_connections *all, uint64_t addre
 
 static void make_room(struct http_connections *all, struct http_connection *newcomer)
 {
-        struct http_connection *victim = NULL;
+        const uint64_t *address = NULL;
+        struct http_connection *victim;
 
-        if (all->count > all->max)
-                victim = oldest(all, NULL, newcomer);
-        else if (all->max_per_address > 0 &&
-                 count_address(all, newcomer->address_hash) > all->max_per_address)
-                victim = oldest(all, &newcomer->address_hash, newcomer);
-        if (victim != NULL)
-                close_soon(all, victim);
+        if (all->max_per_address > 0 && count_address(all, newcomer->address_hash) > all->max_per_address)
+                address = &newcomer->address_hash;
+        else if (all->count <= all->max)
+                return;
+        victim = oldest(all, address, newcomer);
+        close_soon(all, victim != NULL ? victim : newcomer);
 }
 
 struct http_connection *http_connections_add(struct http_connections *all, struct MHD_Connection *mhd,
@@ -107,7 +109,15 @@ struct http_connection *http_connections_add(struct http_connections *all, struc
         }
         c->fd = fd != NULL ? fd->connect_fd : -1;
         c->address_hash = address != NULL ? hash_address(address->client_addr) : 0;
-        c->rank = HTTP_CONNECTIONS_BUSY; /* in no list yet */
+        c->has_peer = address == NULL || address->client_addr->sa_family == AF_UNIX
+                              ? peer_open(c->fd, &c->peer) == 0
+                              : false;
+        if (c->has_peer)
+                c->address_hash = c->peer.place;
+        if (all->max_per_address >
+            0) /* strangers: the kernel would take megabytes for each that does not read */
+                (void) setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &(int){ STRANGER_SEND_BYTES }, sizeof(int));
+        c->rank = HTTP_CONNECTIONS_CLOSING; /* in no list yet */
         c->reading_since_usec = now_usec;
         all->count++;
         set_rank(all, c, HTTP_CONNECTIONS_FRESH);
@@ -120,6 +130,8 @@ void http_connections_remove(struct http_connections *all, struct http_connectio
         unlink_from_rank(all, c);
         if (!c->closing)
                 all->count--;
+        if (c->has_peer)
+                peer_close(&c->peer);
         free(c);
 }
 
@@ -142,10 +154,21 @@ void http_connections_busy(struct http_connections *all, struct http_connection 
                 set_rank(all, c, HTTP_CONNECTIONS_BUSY);
 }
 
+void http_connections_sending(struct http_connections *all, struct http_connection *c, size_t size_bytes,
+                              uint64_t now_usec)
+{
+        c->reading_since_usec = 0;
+        c->sending_since_usec = now_usec;
+        c->sending_bytes = size_bytes;
+        if (!c->closing)
+                set_rank(all, c, HTTP_CONNECTIONS_SENDING);
+}
+
 void http_connections_idle(struct http_connections *all, struct http_connection *c, bool answered)
 {
         c->proven = c->proven || answered;
         c->reading_since_usec = 0;
+        c->sending_since_usec = 0;
         if (!c->closing)
                 set_rank(all, c, c->proven ? HTTP_CONNECTIONS_PROVEN : HTTP_CONNECTIONS_FRESH);
 }
@@ -162,9 +185,12 @@ void http_connections_shed(struct http_connections *all, const struct http_conne
 
 static bool too_slow(const struct http_connections *all, const struct http_connection *c, uint64_t now_usec)
 {
-        uint64_t allowed_sec = all->idle_timeout_sec + c->received_bytes / BYTES_PER_SECOND_MIN;
+        uint64_t since = c->sending_since_usec != 0 ? c->sending_since_usec : c->reading_since_usec;
+        uint64_t allowed_sec = c->sending_since_usec != 0
+                                       ? SENDING_SEC + c->sending_bytes / BYTES_PER_SECOND_MIN
+                                       : all->idle_timeout_sec + c->received_bytes / BYTES_PER_SECOND_MIN;
 
-        return c->reading_since_usec != 0 && now_usec > c->reading_since_usec + allowed_sec * 1000000;
+        return since != 0 && now_usec > since + allowed_sec * 1000000;
 }
 
 void http_connections_sweep(struct http_connections *all, uint64_t now_usec)

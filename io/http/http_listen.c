@@ -138,12 +138,17 @@ static int listen_unix(const char *path, mode_t mode, bool take_over, struct htt
         return 0;
 }
 
-void http_listen_remove(const struct http_listen *l)
+bool http_listen_is_there(const struct http_listen *l)
 {
         struct stat st;
 
-        if (l->unix_path[0] != '\0' && lstat(l->unix_path, &st) == 0 && st.st_dev == l->unix_device &&
-            st.st_ino == l->unix_inode)
+        return l->unix_path[0] == '\0' ||
+               (lstat(l->unix_path, &st) == 0 && st.st_dev == l->unix_device && st.st_ino == l->unix_inode);
+}
+
+void http_listen_remove(const struct http_listen *l)
+{
+        if (l->unix_path[0] != '\0' && http_listen_is_there(l))
                 (void) unlink(l->unix_path);
 }
 

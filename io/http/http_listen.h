@@ -26,6 +26,9 @@ struct http_listen {
 int http_listen_open(const char *address, mode_t unix_mode, bool loopback_only, bool take_over,
                      struct http_listen *ret, struct err *err);
 
+/* http_listen_is_there() - is the file of the UNIX socket there, and this one's? True for TCP. */
+bool http_listen_is_there(const struct http_listen *listen);
+
 /* http_listen_remove() - the file of a UNIX socket, unless another server has taken its place. */
 void http_listen_remove(const struct http_listen *listen);
 

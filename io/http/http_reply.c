@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "io/http/http_pages.h"
+
 #define SENTENCE_BYTES 1024
 
 void http_reply_error(struct http_reply *reply, unsigned status, const char *fmt, ...)
@@ -34,4 +37,10 @@ void http_reply_text(struct http_reply *reply, unsigned status, const char *cont
         reply->content_type = content_type;
         reply->body = strdup(body);
         reply->body_bytes = reply->body != NULL ? strlen(body) : 0;
+}
+
+void http_reply_drop(struct http_reply *reply)
+{
+        free(TAKE(reply->body));
+        http_pages_unref(TAKE(reply->page));
 }

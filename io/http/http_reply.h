@@ -4,11 +4,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct http_pages_page;
+
 struct http_reply {
         unsigned status;          /* 0 is read as 200 */
         const char *content_type; /* static string; NULL = application/json */
         char *body;               /* malloc'd, taken over by the server; NULL = empty */
         size_t body_bytes;
+        struct http_pages_page *page; /* instead of a body (io/http/http_pages.h) */
+        unsigned retry_after_sec;     /* said with it; 0 = not */
         bool close; /* end the connection after it: the client's next one may reach another replica */
 };
 
@@ -18,3 +22,5 @@ void http_reply_error(struct http_reply *reply, unsigned status, const char *fmt
 
 /* http_reply_text() - copies `body`. */
 void http_reply_text(struct http_reply *reply, unsigned status, const char *content_type, const char *body);
+
+void http_reply_drop(struct http_reply *reply); /* one that is not sent */

@@ -15,6 +15,7 @@
 #include "io/http/http_body.h"
 #include "io/http/http_connections.h"
 #include "io/http/http_listen.h"
+#include "io/http/http_pages.h"
 #include "io/http/http_tls.h"
 #include "io/loop.h"
 
@@ -45,6 +46,7 @@ struct http_server {
         size_t body_max_bytes; /* of one body */
         struct http_body_pool bodies;
         struct http_connections connections;
+        struct http_pages pages;
         struct http_exchange *exchanges;
 };
 
@@ -66,18 +68,35 @@ struct http_exchange {
         struct http_exchange *previous, *next; /* in server->exchanges */
 };
 
-static enum MHD_Result send_reply(struct MHD_Connection *mhd, struct http_reply *reply, const char *allow)
+static struct MHD_Response *response_of(const struct http_reply *reply)
 {
-        struct MHD_Response *response = MHD_create_response_from_buffer(
-                reply->body_bytes, reply->body != NULL ? reply->body : (char[1]){ 0 },
-                reply->body != NULL ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_MUST_COPY);
+        size_t size = reply->body_bytes;
+        const char *shared = reply->page != NULL ? http_pages_bytes(reply->page, &size) : NULL;
+
+        if (shared != NULL)
+                return MHD_create_response_from_buffer_with_free_callback_cls(size, (void *) shared,
+                                                                              http_pages_unref, reply->page);
+        return MHD_create_response_from_buffer(size, reply->body != NULL ? reply->body : (char[1]){ 0 },
+                                               reply->body != NULL ? MHD_RESPMEM_MUST_FREE
+                                                                   : MHD_RESPMEM_MUST_COPY);
+}
+
+static enum MHD_Result send_reply(struct http_server *s, struct MHD_Connection *mhd, struct http_reply *reply,
+                                  const char *allow)
+{
+        char seconds[12];
+        size_t size_bytes = reply->body_bytes;
+        struct MHD_Response *response = response_of(reply);
         enum MHD_Result r;
 
+        if (reply->page != NULL)
+                (void) http_pages_bytes(reply->page, &size_bytes);
         if (response == NULL) {
-                free(reply->body);
+                http_reply_drop(reply);
                 return MHD_NO;
         }
         reply->body = NULL; /* the response's now */
+        reply->page = NULL;
         (void) MHD_add_response_header(response, "Content-Type",
                                        reply->content_type != NULL ? reply->content_type
                                                                    : "application/json");
@@ -85,6 +104,12 @@ static enum MHD_Result send_reply(struct MHD_Connection *mhd, struct http_reply 
                 (void) MHD_add_response_header(response, "Allow", allow);
         if (reply->close)
                 (void) MHD_add_response_header(response, "Connection", "close");
+        if (reply->retry_after_sec > 0) {
+                (void) text_format(seconds, sizeof(seconds), "%u", reply->retry_after_sec);
+                (void) MHD_add_response_header(response, "Retry-After", seconds);
+        }
+        http_connections_sending(&s->connections, http_connections_of(mhd), size_bytes,
+                                 loop_now_usec(s->loop));
         r = MHD_queue_response(mhd, reply->status != 0 ? reply->status : 200, response);
         MHD_destroy_response(response);
         return r;
@@ -102,8 +127,8 @@ static void exchange_free(struct http_exchange *x)
                 x->pending->exchange = NULL; /* its owner still resumes, and thereby frees, it */
         x->connection->exchange = NULL;
         http_body_drop(&x->body, &x->server->bodies);
-        free(x->refusal.body);
-        free(x->later.body);
+        http_reply_drop(&x->refusal);
+        http_reply_drop(&x->later);
         free(x);
 }
 
@@ -209,7 +234,7 @@ static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *mhd, 
         http_connections_reading(x->connection, loop_now_usec(s->loop));
         judge_head(x, mhd, method, path);
         if (x->refusal.status != 0 && answer_without_body(mhd))
-                return send_reply(mhd, &x->refusal, NULL);
+                return send_reply(s, mhd, &x->refusal, NULL);
         return MHD_YES;
 }
 
@@ -239,13 +264,14 @@ static enum MHD_Result refuse(struct http_exchange *x, struct MHD_Connection *mh
 
         if (x->refusal.status == 405)
                 allowed_methods(x->server, path, methods, sizeof(methods));
-        return send_reply(mhd, &x->refusal, methods[0] != '\0' ? methods : NULL);
+        return send_reply(x->server, mhd, &x->refusal, methods[0] != '\0' ? methods : NULL);
 }
 
 /* The body is complete: ask the handler. */
 static enum MHD_Result handle(struct http_exchange *x, struct MHD_Connection *mhd, const char *path,
                               const char *method)
 {
+        struct http_server *s = x->server;
         struct http_reply reply = { 0 };
         struct http_request request = { .method = method,
                                         .path = path,
@@ -253,12 +279,16 @@ static enum MHD_Result handle(struct http_exchange *x, struct MHD_Connection *mh
                                         .body_bytes = x->body.size_bytes,
                                         .internal = mhd };
 
-        http_connections_busy(&x->server->connections, x->connection);
-        x->route->handler(x->server->userdata, &request, &reply);
-        http_body_drop(&x->body, &x->server->bodies);
+        http_connections_busy(&s->connections, x->connection);
+        if (!x->route->shared ||
+            !http_pages_share(&s->pages, x->route, s->connections.count, loop_now_usec(s->loop), &reply))
+                x->route->handler(s->userdata, &request, &reply);
+        http_body_drop(&x->body, &s->bodies);
+        if (x->route->shared)
+                http_pages_keep(&s->pages, x->route, loop_now_usec(s->loop), &reply);
         if (x->pending != NULL)
                 return MHD_YES; /* suspended: http_resume() brings us back to on_request() */
-        return send_reply(mhd, &reply, NULL);
+        return send_reply(s, mhd, &reply, NULL);
 }
 
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *mhd, const char *path,
@@ -266,21 +296,19 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *mhd, co
                                   size_t *size_bytes, void **request_context)
 {
         struct http_exchange *x = *request_context;
-        enum MHD_Result r;
+        size_t size = *size_bytes;
 
         (void) version;
         ((struct http_server *) userdata)->progress++;
         if (x == NULL)
                 return begin(userdata, mhd, path, method, request_context);
-        if (*size_bytes > 0) {
-                r = take_body(x, bytes, *size_bytes);
-                *size_bytes = 0;
-                return r;
-        }
+        *size_bytes = 0;
+        if (size > 0)
+                return take_body(x, bytes, size);
         if (x->refusal.status != 0)
                 return refuse(x, mhd, path);
         if (x->later_ready)
-                return send_reply(mhd, &x->later, NULL);
+                return send_reply(x->server, mhd, &x->later, NULL);
         if (x->pending != NULL)
                 return MHD_YES;
         return handle(x, mhd, path, method);
@@ -334,7 +362,7 @@ void http_resume(struct http_pending *pending, struct http_reply *reply)
 
         free(pending);
         if (x == NULL) {
-                free(reply->body);
+                http_reply_drop(reply);
                 return;
         }
         x->pending = NULL;
@@ -547,6 +575,7 @@ void http_server_free(struct http_server *s)
         else if (s->listen.fd >= 0)
                 (void) close(s->listen.fd);
         http_listen_remove(&s->listen);
+        http_pages_free(&s->pages);
         http_body_pool_free(&s->bodies);
         http_tls_free(&s->tls);
         sd_event_unref(s->loop);
@@ -558,22 +587,7 @@ const char *http_server_address(const struct http_server *s)
         return s->listen.address;
 }
 
-const char *http_request_query(const struct http_request *request, const char *name)
+bool http_server_is_reachable(const struct http_server *s)
 {
-        return MHD_lookup_connection_value(request->internal, MHD_GET_ARGUMENT_KIND, name);
-}
-
-int http_request_peer(const struct http_request *request, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid)
-{
-        const struct http_connection *c = http_connections_of(request->internal);
-        struct ucred credentials;
-        socklen_t size = sizeof(credentials);
-
-        if (c->exchange->server->listen.unix_path[0] == '\0' ||
-            getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
-                return -ENOTSUP;
-        *ret_pid = credentials.pid;
-        *ret_uid = credentials.uid;
-        *ret_gid = credentials.gid;
-        return 0;
+        return http_listen_is_there(&s->listen);
 }

@@ -36,5 +36,9 @@ int http_server_new(sd_event *loop, const struct http_server_options *options, s
                     struct err *err);
 void http_server_free(struct http_server *server); /* closes every connection; accepts NULL */
 
+/* http_server_is_reachable() - is the file of its UNIX socket still there, and its own? Asks the file system.
+ */
+bool http_server_is_reachable(const struct http_server *server);
+
 /* http_server_address() - "127.0.0.1:41234": the address in use, for port 0. Borrowed. */
 const char *http_server_address(const struct http_server *server);

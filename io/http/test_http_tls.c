@@ -76,7 +76,9 @@ static void hello(void *userdata, const struct http_request *request, struct htt
         http_reply_text(reply, 200, "text/plain", "hello");
 }
 
-static const struct http_route routes[] = { { "GET", "/", hello, 0 }, { "POST", "/", hello, 0 }, { 0 } };
+static const struct http_route routes[] = { { .method = "GET", .path = "/", .handler = hello },
+                                            { .method = "POST", .path = "/", .handler = hello },
+                                            { 0 } };
 
 static int serve(struct fixture *f, const char *address, const char *certificate, const char *key,
                  const char *ca, struct err *err)

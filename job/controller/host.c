@@ -180,7 +180,7 @@ static const struct http_route routes[] = {
         { .method = "GET", .path = "/healthz", .handler = healthz_handler },
         { .method = "GET", .path = "/readyz", .handler = readyz_handler },
         { .method = "GET", .path = "/leaderz", .handler = leaderz_handler },
-        { .method = "GET", .path = "/metrics", .handler = metrics_handler },
+        { .method = "GET", .path = "/metrics", .handler = metrics_handler, .shared = true },
         { 0 },
 };
 

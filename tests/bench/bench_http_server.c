@@ -29,7 +29,7 @@ static void echo(void *userdata, const struct http_request *request, struct http
         reply->body_bytes = request->body_bytes;
 }
 
-static const struct http_route routes[] = { { "POST", "/echo", echo, 0 }, { 0 } };
+static const struct http_route routes[] = { { .method = "POST", .path = "/echo", .handler = echo }, { 0 } };
 
 static pid_t serve(uint16_t *port)
 {

@@ -19,6 +19,7 @@
 
 #include "base/cleanup.h"
 #include "io/loop.h"
+#include "io/peer.h"
 #include "tests/support/http_child.h"
 
 static sd_event *the_loop; /* of the child */
@@ -43,14 +44,12 @@ static void hello(void *userdata, const struct http_request *request, struct htt
 
 static void peer(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
-        pid_t pid = 0;
-        uid_t uid = 0;
-        gid_t gid = 0;
+        const struct peer *p = http_request_peer(request);
         char line[64];
-        int r = http_request_peer(request, &pid, &uid, &gid);
 
         (void) userdata;
-        (void) text_format(line, sizeof(line), "%d %d", r, (int) pid);
+        (void) text_format(line, sizeof(line), "%d %d", p != NULL && peer_is_there(p) ? 0 : -1,
+                           p != NULL ? (int) p->pid : 0);
         http_reply_text(reply, 200, "text/plain", line);
 }
 
@@ -81,8 +80,12 @@ static void later(void *userdata, const struct http_request *request, struct htt
 }
 
 const struct http_route http_child_routes[] = {
-        { "POST", "/echo", echo, 0 }, { "POST", "/small", echo, 10 }, { "GET", "/hello/*", hello, 0 },
-        { "GET", "/peer", peer, 0 },  { "POST", "/later", later, 0 }, { 0 },
+        { .method = "POST", .path = "/echo", .handler = echo },
+        { .method = "POST", .path = "/small", .handler = echo, .body_max_bytes = 10 },
+        { .method = "GET", .path = "/hello/*", .handler = hello },
+        { .method = "GET", .path = "/peer", .handler = peer },
+        { .method = "POST", .path = "/later", .handler = later },
+        { 0 },
 };
 
 struct http_child http_child_start_with(struct http_server_options options)

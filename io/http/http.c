@@ -1,0 +1,18 @@
+/* What a handler may ask of its request. */
+#include "io/http/http.h"
+
+#include <microhttpd.h>
+
+#include "io/http/http_connections.h"
+
+const char *http_request_query(const struct http_request *request, const char *name)
+{
+        return MHD_lookup_connection_value(request->internal, MHD_GET_ARGUMENT_KIND, name);
+}
+
+const struct peer *http_request_peer(const struct http_request *request)
+{
+        const struct http_connection *c = http_connections_of(request->internal);
+
+        return c->has_peer ? &c->peer : NULL;
+}
