@@ -12,11 +12,10 @@
 
 #include "base/cleanup.h"
 #include "job/run/run_migrate.h"
-#include "planner/splits/chain.h"
+#include "planner/splits/chain_all.h"
 
 #define LINK_BYTES_PER_MS 1e6 /* shared memory of one machine: a gigabyte a second is assumed */
 #define CLASSES_MAX       12  /* each worker is a class of its own: 2^12 states */
-#define TRIED_MAX         6 /* workers of which every order is tried where the planner would leave one idle */
 
 void run_split_read_layers(struct run *run, size_t index, const json_t *layers)
 {
@@ -46,88 +45,6 @@ void run_split_read_layers(struct run *run, size_t index, const json_t *layers)
         rank->layer_ms = ms;
 }
 
-struct cuts {
-        size_t layers;
-        double *best; /* [k * (layers + 1) + j]: the largest load of the first k workers over the first j
-                         layers */
-        size_t *from; /* likewise: the first layer of worker k - 1 in that cut */
-};
-
-/* Fills the row of worker @k - 1, whose layers cost @layer_ms, from the row before. */
-static void add_worker(const struct cuts *cuts, size_t k, const double *layer_ms)
-{
-        size_t row = cuts->layers + 1;
-
-        for (size_t j = k; j < row; j++) {
-                double load = 0;
-
-                for (size_t i = j; i >= k; i--) { /* it has the layers i - 1 to j - 1 */
-                        double before = cuts->best[(k - 1) * row + i - 1], largest;
-
-                        load += layer_ms[i - 1];
-                        largest = before > load ? before : load;
-                        if (largest < cuts->best[k * row + j]) {
-                                cuts->best[k * row + j] = largest;
-                                cuts->from[k * row + j] = i - 1;
-                        }
-                }
-        }
-}
-
-/* Largest load of the best cut of all layers over the workers in this order, each with one layer at least.
- * @ret_first: where each begins */
-static double cut_in_order(const struct run *run, const size_t *order, size_t count, size_t *ret_first)
-{
-        size_t layers = run->layer_count;
-        CLEANUP(free_p) double *best = calloc((count + 1) * (layers + 1), sizeof(*best));
-        CLEANUP(free_p) size_t *from = calloc((count + 1) * (layers + 1), sizeof(*from));
-
-        if (best == NULL || from == NULL)
-                return INFINITY;
-        for (size_t k = 0; k <= count; k++)
-                for (size_t j = 0; j <= layers; j++)
-                        best[k * (layers + 1) + j] = k == 0 && j == 0 ? 0 : INFINITY;
-        for (size_t k = 1; k <= count; k++)
-                add_worker(&(struct cuts){ layers, best, from }, k, run->ranks[order[k - 1]].layer_ms);
-        for (size_t k = count, j = layers; k > 0; k--) {
-                ret_first[k - 1] = from[k * (layers + 1) + j];
-                j = ret_first[k - 1];
-        }
-        return best[count * (layers + 1) + layers];
-}
-
-struct search {
-        const struct run *run;
-        size_t count;
-        size_t order[TRIED_MAX], best_order[TRIED_MAX];
-        double best;
-};
-
-/* Recursion is bounded by TRIED_MAX. */
-static void try_orders(struct search *search, size_t fixed)
-{
-        size_t first[TRIED_MAX];
-
-        if (fixed == search->count) {
-                double load = cut_in_order(search->run, search->order, search->count, first);
-
-                if (load < search->best) {
-                        search->best = load;
-                        memcpy(search->best_order, search->order, sizeof(search->order));
-                }
-                return;
-        }
-        for (size_t i = fixed; i < search->count; i++) {
-                size_t swap = search->order[fixed];
-
-                search->order[fixed] = search->order[i];
-                search->order[i] = swap;
-                try_orders(search, fixed + 1);
-                search->order[i] = search->order[fixed];
-                search->order[fixed] = swap;
-        }
-}
-
 /* The ranks in the order of the stages; each stage begins at first[]. */
 static int take_order(struct run *run, const size_t *order, const size_t *first, size_t count)
 {
@@ -144,30 +61,6 @@ static int take_order(struct run *run, const size_t *order, const size_t *first,
         return 0;
 }
 
-/* Return: 0, CHAIN_NO_FIT, or a negative errno. */
-static int ask_planner(const struct run *run, struct chain_plan *ret, struct err *err)
-{
-        size_t count = run->rank_count;
-        CLEANUP(free_p) struct chain_class *classes = calloc(count, sizeof(*classes));
-        CLEANUP(free_p) uint64_t *memory = calloc(run->layer_count, sizeof(*memory));
-        struct chain_problem problem = { .layer_count = run->layer_count,
-                                         .memory_bytes = memory,
-                                         .activation_bytes = run->layer_output_bytes,
-                                         .class_count = count,
-                                         .classes = classes,
-                                         .schedule = CHAIN_GPIPE,
-                                         .microbatches = (unsigned) run->job.microbatches };
-
-        if (classes == NULL || memory == NULL)
-                return err_set(err, -ENOMEM, "no memory for the stages");
-        for (size_t i = 0; i < count; i++)
-                classes[i] = (struct chain_class){ .count = 1,
-                                                   .memory_bytes = (uint64_t) 1 << 50,
-                                                   .bytes_per_ms = LINK_BYTES_PER_MS,
-                                                   .ms = run->ranks[i].layer_ms };
-        return chain_split(&problem, ret, err);
-}
-
 /* Return: was one left out, so that the plan has to be made anew? */
 static bool leave_idle_out(struct run *run, const struct chain_plan *plan)
 {
@@ -182,32 +75,6 @@ static bool leave_idle_out(struct run *run, const struct chain_plan *plan)
         return false;
 }
 
-static int order_all(struct run *run, const struct chain_plan *plan, size_t *order, size_t *first)
-{
-        struct search search = { .run = run, .count = run->rank_count, .best = INFINITY };
-        size_t next = plan->stage_count;
-
-        if (run->rank_count <= TRIED_MAX && plan->stage_count < run->rank_count) {
-                for (size_t i = 0; i < run->rank_count; i++)
-                        search.order[i] = i;
-                try_orders(&search, 0);
-                memcpy(order, search.best_order, run->rank_count * sizeof(*order));
-        } else {
-                for (size_t k = 0; k < plan->stage_count; k++)
-                        order[k] = plan->stages[k].class_index;
-                for (size_t i = 0; i < run->rank_count; i++) {
-                        bool used = false;
-
-                        for (size_t k = 0; k < plan->stage_count; k++)
-                                used = used || order[k] == i;
-                        if (!used)
-                                order[next++] = i;
-                }
-        }
-        (void) cut_in_order(run, order, run->rank_count, first);
-        return take_order(run, order, first, run->rank_count);
-}
-
 static bool layers_are_known(const struct run *run)
 {
         for (size_t i = 0; i < run->rank_count; i++)
@@ -216,28 +83,57 @@ static bool layers_are_known(const struct run *run)
         return run->layer_count >= run->rank_count && run->rank_count > 1 && run->rank_count <= CLASSES_MAX;
 }
 
+/* @classes, @order, @first: room for all ranks. Return: 0, CHAIN_NO_FIT, or a negative errno. */
+static int plan_stages(struct run *run, struct chain_class *classes, size_t *order, size_t *first,
+                       struct err *err)
+{
+        CLEANUP(free_p) uint64_t *memory = calloc(run->layer_count, sizeof(*memory));
+        struct chain_problem problem = { .layer_count = run->layer_count,
+                                         .memory_bytes = memory,
+                                         .activation_bytes = run->layer_output_bytes,
+                                         .classes = classes,
+                                         .schedule = CHAIN_GPIPE,
+                                         .microbatches = (unsigned) run->job.microbatches };
+        struct chain_plan plan = { 0 };
+        bool left_out;
+        int r = memory == NULL ? -ENOMEM : 0;
+
+        do {
+                chain_plan_free(&plan);
+                plan = (struct chain_plan){ 0 };
+                problem.class_count = run->rank_count;
+                for (size_t i = 0; i < run->rank_count; i++)
+                        classes[i] = (struct chain_class){ .count = 1,
+                                                           .memory_bytes = (uint64_t) 1 << 50,
+                                                           .bytes_per_ms = LINK_BYTES_PER_MS,
+                                                           .ms = run->ranks[i].layer_ms };
+                if (r == 0)
+                        r = chain_split(&problem, &plan, err);
+                left_out = r == 0 && leave_idle_out(run, &plan);
+        } while (left_out);
+        if (r == 0)
+                r = chain_all(&problem, &plan, order, first);
+        if (r == 0)
+                r = take_order(run, order, first, run->rank_count);
+        chain_plan_free(&plan);
+        return r == -ENOMEM ? err_set(err, r, "no memory for the stages") : r;
+}
+
 int run_split_plan(struct run *run, struct err *err)
 {
+        CLEANUP(free_p) struct chain_class *classes = calloc(run->rank_count, sizeof(*classes));
         CLEANUP(free_p) size_t *order = calloc(run->rank_count, sizeof(*order));
         CLEANUP(free_p) size_t *first = calloc(run->rank_count, sizeof(*first));
         CLEANUP(free_p) char *stages = NULL;
-        struct chain_plan plan = { 0 };
-        int r = order == NULL || first == NULL ? err_set(err, -ENOMEM, "no memory for the stages") : 0;
+        int r;
 
-        if (r == 0 && !layers_are_known(run)) {
+        if (classes == NULL || order == NULL || first == NULL)
+                return err_set(err, -ENOMEM, "no memory for the stages");
+        if (!layers_are_known(run)) {
                 run->layer_count = 0; /* the program cuts itself: equal numbers */
                 return 0;
         }
-        while (r == 0) {
-                chain_plan_free(&plan);
-                plan = (struct chain_plan){ 0 };
-                r = ask_planner(run, &plan, err);
-                if (r != 0 || !leave_idle_out(run, &plan))
-                        break;
-        }
-        if (r == 0)
-                r = order_all(run, &plan, order, first);
-        chain_plan_free(&plan);
+        r = plan_stages(run, classes, order, first, err);
         if (r != 0)
                 return r > 0 ? err_set(err, -EINVAL, "no split of the model is possible") : r;
         stages = run_split_stages(run);
