@@ -136,6 +136,7 @@ static void ask(struct fixture *f, const char *ca, const char *who, const char *
                 options.key_file = key;
         }
         http_client_free(f->client);
+        f->client = NULL;
         f->done = false;
         assert_int_equal(http_client_new(f->loop, &options, &f->client, NULL), 0);
         assert_int_equal(http_call_start(f->client, &call, NULL), 0);

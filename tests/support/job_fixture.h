@@ -16,6 +16,7 @@ static inline struct job job_fixture_parse(const char *spec)
 
         text_append(&text, JOB_FIXTURE_HEAD);
         text_append(&text, spec);
+        assert_false(text.failed);
         if (job_yaml_parse(text.data, text.size_bytes, &job, &err) < 0)
                 fail_msg("%s", err.msg);
         text_free(&text);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,8 +22,11 @@
 enum kind { KIND_MALLOC, KIND_JSON, KIND_OPEN, KIND_WRITE, KIND_FSYNC, KIND_ACCEPT, KINDS };
 
 static const char *const names[KINDS] = { "malloc", "json", "open", "write", "fsync", "accept" };
-static uintptr_t places[KINDS][PLACES_MAX];
-static unsigned counts[KINDS];
+/* shared with the children that a test forks: a place is one, whoever comes there first */
+static struct shared {
+        uintptr_t places[KINDS][PLACES_MAX];
+        unsigned counts[KINDS];
+} * shared;
 static int wanted_kind = -1;
 static unsigned wanted;
 
@@ -34,13 +38,13 @@ static bool is_new(enum kind kind, uintptr_t place)
 {
         size_t i = (place * 0x9e3779b97f4a7c15u) >> 48;
 
-        if (counts[kind] >= PLACES_MAX / 2)
+        if (shared == NULL || shared->counts[kind] >= PLACES_MAX / 2)
                 return false;
-        for (; places[kind][i] != 0; i = (i + 1) % PLACES_MAX)
-                if (places[kind][i] == place)
+        for (; shared->places[kind][i] != 0; i = (i + 1) % PLACES_MAX)
+                if (shared->places[kind][i] == place)
                         return false;
-        places[kind][i] = place;
-        counts[kind]++;
+        shared->places[kind][i] = place;
+        shared->counts[kind]++;
         return true;
 }
 
@@ -49,7 +53,7 @@ static bool fails(enum kind kind, void *from, void *by)
         char line[256] = "somewhere";
 
         if (!is_new(kind, (uintptr_t) from ^ ((uintptr_t) by << 17)) || (int) kind != wanted_kind ||
-            counts[kind] != wanted)
+            shared->counts[kind] != wanted)
                 return false;
         if (__sanitizer_symbolize_pc != NULL)
                 __sanitizer_symbolize_pc((char *) from - 1, "%f %s:%l", line, sizeof(line));
@@ -196,7 +200,7 @@ static void tell(void)
         FILE *f = path != NULL ? fopen(path, "we") : NULL;
 
         for (int kind = 0; f != NULL && kind < KINDS; kind++)
-                fprintf(f, "%s %u\n", names[kind], counts[kind]);
+                fprintf(f, "%s %u\n", names[kind], shared->counts[kind]);
         if (f != NULL)
                 (void) fclose(f);
 }
@@ -205,6 +209,9 @@ static void __attribute__((constructor)) begin(void)
 {
         const char *order = getenv("TORTURE");
 
+        shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (shared == MAP_FAILED)
+                abort();
         json_set_alloc_funcs(json_memory, free);
         for (int kind = 0; order != NULL && kind < KINDS; kind++)
                 if (strncmp(order, names[kind], strlen(names[kind])) == 0 &&
