@@ -8,9 +8,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/clock.h"
-#include "io/loop.h"
-
-#define NOW_USEC (20 * UINT64_C(1000000)) /* for those that wait */
+#include "store/store_once.h"
 
 struct refinement {
         store_answer answer;
@@ -90,25 +88,10 @@ void speed_store_refine(struct store *store, const struct speed_table_observatio
 }
 
 struct waiting {
-        sd_event *loop;
+        struct store_once once;
         json_t *speeds;    /* of all tables */
         char trouble[256]; /* the first; "" = none */
-        char failure[200]; /* of the last list, which is asked for again; "" = none */
-        int result;
-        char sentence[256];
 };
-
-static void stop(struct waiting *w, int result, const char *sentence)
-{
-        w->result = result;
-        (void) text_copy(w->sentence, sizeof(w->sentence), sentence);
-        (void) sd_event_exit(w->loop, 0);
-}
-
-static void answered(void *userdata, int result, const char *sentence)
-{
-        stop(userdata, result, sentence);
-}
 
 static void note_trouble(struct waiting *w, const char *what, const char *sentence)
 {
@@ -140,44 +123,19 @@ static void on_trouble(void *userdata, enum store_kind kind, const char *sentenc
         struct waiting *w = userdata;
 
         if (kind == STORE_SPEED_TABLE && text_starts_with(sentence, "list ")) /* synced() may still come */
-                (void) text_format(w->failure, sizeof(w->failure), "%.190s", sentence);
+                (void) text_format(w->once.failure, sizeof(w->once.failure), "%.190s", sentence);
         else if (kind == STORE_SPEED_TABLE || strstr(sentence, SPEED_TABLE_NAME ".speedtable.") != NULL)
                 note_trouble(w, "", sentence);
 }
 
 static void synced(void *userdata, enum store_kind kind)
 {
-        (void) kind;
-        stop(userdata, 0, "");
-}
-
-static void too_late(void *userdata)
-{
         struct waiting *w = userdata;
-        char sentence[256];
 
-        (void) text_format(sentence, sizeof(sentence), "the store did not answer within 20 s%s%s",
-                           w->failure[0] == '\0' ? "" : ": ", w->failure);
-        stop(w, -ETIMEDOUT, sentence);
+        (void) kind;
+        store_once_answered(&w->once, 0, "");
 }
 
-static int run_until_stopped(struct waiting *w, struct store *store, struct err *err)
-{
-        sd_event_source *timer = NULL;
-        int r = loop_after(w->loop, NOW_USEC, too_late, w, &timer);
-
-        w->result = -EINTR; /* a signal ends the loop, too */
-        (void) text_copy(w->sentence, sizeof(w->sentence), "interrupted");
-        if (r >= 0)
-                r = sd_event_loop(w->loop);
-        sd_event_source_disable_unref(timer);
-        store_close(store);
-        if (r < 0)
-                return err_set(err, r, "wait for the store: %s", strerror(-r));
-        return w->result < 0 ? err_set(err, w->result, "%s", w->sentence) : 0;
-}
-
-/* A loop without signal handlers: the caller has its own. */
 int speed_store_read_now(const char *spec, const char *kubeconfig, struct speed_table *ret, struct err *err)
 {
         struct waiting w = { .speeds = json_object() };
@@ -188,15 +146,12 @@ int speed_store_read_now(const char *spec, const char *kubeconfig, struct speed_
                                          .synced = synced,
                                          .trouble = on_trouble,
                                          .userdata = &w };
-        struct store *store = NULL;
         json_t *table = NULL;
-        int r = sd_event_new(&w.loop);
+        int r = store_once_open(&w.once, &options, err);
 
         *ret = (struct speed_table){ 0 };
-        r = r < 0 ? err_set(err, r, "make a loop: %s", strerror(-r))
-                  : store_open(w.loop, &options, &store, err);
         if (r == 0)
-                r = run_until_stopped(&w, store, err);
+                r = store_once_wait(&w.once, err);
         if (r == 0) {
                 table = json_pack("{s:O}", "speeds", w.speeds);
                 r = speed_table_decode(table, ret, err);
@@ -206,24 +161,18 @@ int speed_store_read_now(const char *spec, const char *kubeconfig, struct speed_
         }
         json_decref(table);
         json_decref(w.speeds);
-        sd_event_unref(w.loop);
         return r;
 }
 
 int speed_store_refine_now(const char *spec, const char *kubeconfig,
                            const struct speed_table_observation *observations, size_t count, struct err *err)
 {
-        struct waiting w = { .result = 0 };
         struct store_options options = { .spec = spec, .kubeconfig = kubeconfig };
-        struct store *store = NULL;
-        int r = sd_event_new(&w.loop);
+        struct store_once once;
+        int r = store_once_open(&once, &options, err);
 
-        r = r < 0 ? err_set(err, r, "make a loop: %s", strerror(-r))
-                  : store_open(w.loop, &options, &store, err);
-        if (r == 0) {
-                speed_store_refine(store, observations, count, answered, &w);
-                r = run_until_stopped(&w, store, err);
-        }
-        sd_event_unref(w.loop);
-        return r;
+        if (r < 0)
+                return r;
+        speed_store_refine(once.store, observations, count, store_once_answered, &once);
+        return store_once_wait(&once, err);
 }

@@ -12,13 +12,11 @@
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/text.h"
-#include "io/loop.h"
 #include "job/show/jobs.h"
-#include "store/store.h"
+#include "store/store_once.h"
 
-#define END_MSEC   30000
-#define LOOK_MSEC  50
-#define WRITE_USEC (20 * UINT64_C(1000000))
+#define END_MSEC  30000
+#define LOOK_MSEC 50
 
 /* Is this process a `remuda`? The lock says that it holds the job; this guards against a file that was
  * written to. */
@@ -59,46 +57,19 @@ static int end_process(const char *work_dir, const char *name, struct err *err)
                        : 0;
 }
 
-struct writing {
-        sd_event *loop;
-        int result;
-        char sentence[256];
-};
-
-static void on_answer(void *userdata, int result, const char *sentence)
-{
-        struct writing *w = userdata;
-
-        w->result = result;
-        (void) text_copy(w->sentence, sizeof(w->sentence), sentence);
-        (void) sd_event_exit(w->loop, 0);
-}
-
-static void too_late(void *userdata)
-{
-        on_answer(userdata, -ETIMEDOUT, "the store did not answer within 20 s");
-}
-
 static int annotate(const struct jobs_options *options, const struct job_view *view, struct err *err)
 {
         struct store_options store_options = { .spec = options->store, .kubeconfig = options->kubeconfig };
         json_t *patch = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", "remuda.dev/cancel", "true");
-        struct writing w = { .result = -EINTR };
-        sd_event_source *timer = NULL;
-        struct store *store = NULL;
-        int r = sd_event_new(&w.loop);
+        struct store_once once;
+        int r = store_once_open(&once, &store_options, err);
 
-        if (r >= 0)
-                r = store_open(w.loop, &store_options, &store, err);
         if (r == 0) {
-                store_patch(store, STORE_TRAINING_JOB, view->namespace_, view->job, patch, on_answer, &w);
-                (void) loop_after(w.loop, WRITE_USEC, too_late, &w, &timer);
-                (void) sd_event_loop(w.loop);
-                r = w.result < 0 ? err_set(err, w.result, "job '%s': %s", view->job, w.sentence) : 0;
+                store_patch(once.store, STORE_TRAINING_JOB, view->namespace_, view->job, patch,
+                            store_once_answered, &once);
+                r = store_once_wait(&once, err);
+                r = r < 0 ? err_wrap(err, r, "job '%s'", view->job) : 0;
         }
-        sd_event_source_disable_unref(timer);
-        store_close(store);
-        sd_event_unref(w.loop);
         json_decref(patch);
         return r;
 }
