@@ -83,7 +83,6 @@ static int open_world(struct manager *manager, struct err *err)
 {
         const Subtask__Plan *plan = manager->plan;
         const Subtask__Restart *restart = plan->restart;
-        uint64_t steps = (plan->samples + plan->global_batch - 1) / plan->global_batch * plan->epochs;
         const struct world_rules rules = { .kind = WORLD_GROUPS,
                                            .restart_max = restart->max,
                                            .hang_usec = restart->hang_seconds * 1000000ULL,
@@ -91,7 +90,8 @@ static int open_world(struct manager *manager, struct err *err)
                                            .wait_usec = manager->options->wait_seconds * 1000000ULL,
                                            .patience_usec = restart->rejoin_seconds * 1000000ULL,
                                            .global_batch = plan->global_batch,
-                                           .last_step = steps > 1 ? steps - 1 : 0,
+                                           .last_step = progress_last_step(plan->samples, plan->global_batch,
+                                                                           plan->epochs),
                                            /* who sets a limit of his own says that his program reports */
                                            .speaks = restart->hang_seconds != JOB_HANG_SECONDS,
                                            .recut = subtask_may_share_anew(plan),

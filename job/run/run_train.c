@@ -56,7 +56,6 @@ static void remove_output(const struct run *run)
 static struct world_rules rules_of(const struct run *run)
 {
         uint64_t batch = run->job.global_batch;
-        uint64_t steps = (run->data_samples + batch - 1) / batch * run->job.epochs;
 
         return (struct world_rules){
                 .kind = WORLD_CHIPS,
@@ -64,7 +63,7 @@ static struct world_rules rules_of(const struct run *run)
                 .hang_usec = run->job.restart.hang_seconds * 1000000,
                 .grace_usec = run->options->grace_seconds * 1000000ULL,
                 .global_batch = batch,
-                .last_step = run->trainer && steps > 1 ? steps - 1 : 0,
+                .last_step = run->trainer ? progress_last_step(run->data_samples, batch, run->job.epochs) : 0,
                 /* who sets a limit of his own says that his program reports */
                 .speaks = run->trainer || run->job.restart.hang_seconds != JOB_HANG_SECONDS,
                 .recut = run->trainer && job_shares_follow_speeds(&run->job),

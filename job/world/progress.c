@@ -21,6 +21,13 @@ static double median(double *values, size_t count)
         return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
+uint64_t progress_last_step(uint64_t epoch_samples, uint64_t batch, uint64_t epochs)
+{
+        uint64_t steps = (epoch_samples + batch - 1) / batch * epochs;
+
+        return steps > 1 ? steps - 1 : 0;
+}
+
 void progress_say(struct progress_rank *rank, const struct progress_line *line, uint64_t now_usec)
 {
         if (!rank->reported || (line->step >= 0 && (uint64_t) line->step != rank->step))

@@ -74,6 +74,9 @@ struct progress_limits {
         bool speaks;        /* the program is known to report */
 };
 
+/* progress_last_step() - counted from 0, of a job of so many epochs; 0 = not known. */
+uint64_t progress_last_step(uint64_t epoch_samples, uint64_t batch, uint64_t epochs);
+
 /* progress_say() - one line of a rank. */
 void progress_say(struct progress_rank *rank, const struct progress_line *line, uint64_t now_usec);
 
