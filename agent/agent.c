@@ -318,6 +318,7 @@ static void on_scan(void *userdata, const char *why)
                 a->scan_failures_total++;
                 (void) text_copy(a->scan_trouble, sizeof(a->scan_trouble), err.msg);
                 log_line(&a->log, LOG_WARNING, "scan", "why=%s keeping=last error=\"%s\"", why, err.msg);
+                services_event(&a->services, "Warning", "ScanFailed", NULL, "%s", err.msg);
         } else {
                 a->scan_trouble[0] = '\0';
                 (void) watch_tree(a->watch, a->tree, &new.inventory);

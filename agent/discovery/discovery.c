@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/discovery/accelerators.h"
 #include "agent/discovery/cpu.h"
@@ -52,6 +53,11 @@ int discovery_run_linked(const struct tree *tree, const struct discovery_options
                 fabric_place(&scan);
                 r = groups_form(&scan, err);
         }
+        if (tree_starved(tree) < 0)
+                r = err_set(err, tree_starved(tree),
+                            "'%s' could not be looked at whole: %s; nothing there is taken "
+                            "for gone",
+                            tree_root(tree), strerror(-tree_starved(tree)));
         if (r == 0 && tree_exhausted(tree))
                 r = err_set(err, -E2BIG, "'%s' is larger than any machine: refused after looking at %d files",
                             tree_root(tree), DISCOVERY_OPERATIONS);

@@ -68,23 +68,15 @@ void pci_free(struct pci *pci)
         *pci = (struct pci){ 0 };
 }
 
-/* We were not able to look at all: the machine is short of memory or descriptors. */
-static bool could_not_look(int r)
-{
-        return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN;
-}
-
-/* Return: 0, also where the file cannot be made sense of (*ret is 0 then); negative: we could not look at
- * all. */
-static int read_hex(const struct tree *tree, const char *directory, const char *name, uint64_t *ret)
+/* Return: 0 also where the file cannot be made sense of, or was not looked at (tree_starved()). */
+static uint64_t read_hex(const struct tree *tree, const char *directory, const char *name)
 {
         char path[TREE_PATH_BYTES];
-        int r = 0;
+        uint64_t value = 0;
 
-        *ret = 0;
         if (text_format(path, sizeof(path), "%s/%s", directory, name))
-                r = tree_read_hex64(tree, path, ret);
-        return could_not_look(r) ? r : 0;
+                (void) tree_read_hex64(tree, path, &value);
+        return value;
 }
 
 /* The value of a "KEY=value" line of the function's uevent; for trees that lack the file of its own. */
@@ -134,8 +126,6 @@ static int add_function(const struct tree *tree, const char *directory, const ch
 {
         struct pci_function function = { .path = (uint32_t) pci->paths.size_bytes }, *added;
         char path[TREE_PATH_BYTES];
-        uint64_t class_code = 0, vendor = 0, device = 0;
-        int r;
 
         if (pci_parse_address(name, &function.order) < 0 ||
             !text_format(path, sizeof(path), "%s/%s", directory, name))
@@ -143,24 +133,15 @@ static int add_function(const struct tree *tree, const char *directory, const ch
         if (pci->count >= PCI_FUNCTIONS_MAX)
                 return -E2BIG;
         pci_format_address(function.order, function.address, sizeof(function.address));
-        r = read_hex(tree, path, "class", &class_code);
-        if (r == 0)
-                r = read_hex(tree, path, "vendor", &vendor);
-        if (r < 0)
-                return r; /* no scan is better than one that takes a chip for gone */
-        function.class_code = (uint32_t) class_code & 0xffffff;
-        function.vendor = (uint16_t) vendor;
+        function.class_code = (uint32_t) read_hex(tree, path, "class") & 0xffffff;
+        function.vendor = (uint16_t) read_hex(tree, path, "vendor");
         if (function.vendor == 0)
                 use_uevent(tree, path, &function);
         if (function.vendor == 0 || function.vendor == 0xffff)
                 return 0;
         /* Bridges are most of a server's functions, and nobody asks for their device id. */
         if (function.class_code >> 16 != 0x06 && function.device == 0)
-                r = read_hex(tree, path, "device", &device);
-        if (r < 0)
-                return r;
-        if (device != 0)
-                function.device = (uint16_t) device;
+                function.device = (uint16_t) read_hex(tree, path, "device");
         text_append_bytes(&pci->paths, path, strlen(path) + 1);
         added = pci->paths.failed ? NULL
                                   : array_add(&pci->functions, &pci->count, &pci->capacity, sizeof(*added));
@@ -178,7 +159,7 @@ static int walk_bridge(const struct tree *tree, const char *directory, unsigned 
         int r = tree_list(tree, directory, &names);
 
         if (r < 0)
-                return could_not_look(r) ? r : 0;
+                return 0;
         for (size_t i = 0; r == 0 && i < names.count; i++) {
                 char child[TREE_PATH_BYTES];
                 uint64_t order;
@@ -200,7 +181,7 @@ static int walk_devices(const struct tree *tree, struct pci *pci)
         int r = tree_list(tree, "sys/devices", &names);
 
         if (r < 0)
-                return could_not_look(r) ? r : 0;
+                return 0;
         for (size_t i = 0; r == 0 && i < names.count; i++) {
                 char child[TREE_PATH_BYTES];
 
@@ -234,6 +215,8 @@ int pci_scan(const struct tree *tree, struct pci *ret)
         for (size_t i = 0; r == 0 && i < names.count; i++)
                 r = add_function(tree, "sys/bus/pci/devices", names.names[i], ret);
         tree_names_free(&names);
+        if (r == 0)
+                r = tree_starved(tree); /* no scan is better than one that takes a chip for gone */
         if (r < 0)
                 pci_free(ret);
         else if (ret->count > 1)

@@ -41,6 +41,27 @@ void tree_budget(const struct tree *tree, uint64_t operations)
         tree->backend->forget(tree->state);
         mutable->operations_left = operations;
         mutable->exhausted = false;
+        mutable->starved = 0;
+}
+
+int tree_starved(const struct tree *tree)
+{
+        return tree->starved;
+}
+
+/* What the backend answered: could it look at all? */
+static ssize_t noted(const struct tree *tree, ssize_t r)
+{
+        if (r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -EAGAIN)
+                ((struct tree *) tree)->starved = (int) r;
+        return r;
+}
+
+static enum tree_kind kind_at(const struct tree *tree, const char *clean)
+{
+        ssize_t kind = noted(tree, tree->backend->kind(tree->state, clean));
+
+        return kind < 0 ? TREE_ABSENT : (enum tree_kind) kind;
 }
 
 bool tree_exhausted(const struct tree *tree)
@@ -133,7 +154,7 @@ static int walk_step(const struct tree *tree, struct walk *walk, const char *nam
         r = walk_down(walk, name, length);
         if (r < 0)
                 return r;
-        size = tree->backend->link(tree->state, walk->done, target, sizeof(target));
+        size = noted(tree, tree->backend->link(tree->state, walk->done, target, sizeof(target)));
         if (size == -EINVAL) /* not a link: stays in the prefix */
                 return 0;
         if (size < 0)
@@ -190,7 +211,7 @@ enum tree_kind tree_kind(const struct tree *tree, const char *path)
 
         if (prepare(tree, path, clean) < 0)
                 return TREE_ABSENT;
-        kind = tree->backend->kind(tree->state, clean);
+        kind = kind_at(tree, clean);
         tree_record_note(tree->recording, clean, kind, NULL, 0);
         return kind;
 }
@@ -210,7 +231,7 @@ ssize_t tree_read(const struct tree *tree, const char *path, void *buffer, size_
 
         if (r < 0)
                 return r;
-        size = tree->backend->read(tree->state, clean, buffer, size_bytes);
+        size = noted(tree, tree->backend->read(tree->state, clean, buffer, size_bytes));
         if (size >= 0)
                 tree_record_note(tree->recording, clean, TREE_FILE, buffer, (size_t) size);
         return size;
@@ -264,7 +285,7 @@ static ssize_t read_link(const struct tree *tree, const char *path, const char *
         ssize_t size;
 
         if (tree->resolves && tree->recording == NULL)
-                return tree->backend->link_below(tree->state, path, target, TREE_PATH_BYTES);
+                return noted(tree, tree->backend->link_below(tree->state, path, target, TREE_PATH_BYTES));
         memcpy(parent, path, (size_t) (name - path));
         parent[name - path] = '\0';
         size = resolve(tree, parent, clean, TREE_PATH_BYTES);
@@ -272,7 +293,7 @@ static ssize_t read_link(const struct tree *tree, const char *path, const char *
                 return size;
         if (!text_format(clean + size, sizeof(clean) - (size_t) size, "%s%s", size > 0 ? "/" : "", name))
                 return -ENAMETOOLONG;
-        size = tree->backend->link(tree->state, clean, target, TREE_PATH_BYTES);
+        size = noted(tree, tree->backend->link(tree->state, clean, target, TREE_PATH_BYTES));
         if (size >= 0)
                 tree_record_note(tree->recording, clean, TREE_LINK, target, (size_t) size);
         return size;
@@ -317,7 +338,7 @@ int tree_list(const struct tree *tree, const char *path, struct tree_names *ret)
 
         *ret = (struct tree_names){ 0 };
         if (r == 0)
-                r = tree->backend->list(tree->state, clean, ret);
+                r = (int) noted(tree, tree->backend->list(tree->state, clean, ret));
         if (r < 0) {
                 tree_names_free(ret);
                 return r;
@@ -329,12 +350,11 @@ int tree_list(const struct tree *tree, const char *path, struct tree_names *ret)
 
                 if (!text_format(child, sizeof(child), "%s/%s", clean, ret->names[i]))
                         continue;
-                size = tree->backend->link(tree->state, child, target, sizeof(target));
+                size = noted(tree, tree->backend->link(tree->state, child, target, sizeof(target)));
                 if (size >= 0)
                         tree_record_note(tree->recording, child, TREE_LINK, target, (size_t) size);
                 else
-                        tree_record_note(tree->recording, child, tree->backend->kind(tree->state, child),
-                                         NULL, 0);
+                        tree_record_note(tree->recording, child, kind_at(tree, child), NULL, 0);
         }
         return 0;
 }

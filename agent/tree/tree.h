@@ -80,3 +80,8 @@ ssize_t tree_link_name(const struct tree *tree, const char *path, char *ret, siz
  * hostile tree without a clock. */
 void tree_budget(const struct tree *tree, uint64_t operations);
 bool tree_exhausted(const struct tree *tree);
+
+/* tree_starved() - since the last tree_budget(): was there something that could not be looked at, for want of
+ * descriptors or memory? It need not be absent, whatever it was taken for. Return: 0, or -EMFILE, -ENFILE,
+ * -ENOMEM or -EAGAIN. */
+int tree_starved(const struct tree *tree);

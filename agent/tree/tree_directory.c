@@ -68,12 +68,14 @@ static enum tree_kind kind_of_mode(mode_t mode)
         }
 }
 
-static enum tree_kind directory_kind(void *state, const char *path)
+static int directory_kind(void *state, const char *path)
 {
         CLEANUP(close_p) int fd = open_in_root(state, path, O_PATH);
         struct stat st;
 
-        return fd >= 0 && fstat(fd, &st) == 0 ? kind_of_mode(st.st_mode) : TREE_ABSENT;
+        if (fd < 0)
+                return fd;
+        return fstat(fd, &st) == 0 ? (int) kind_of_mode(st.st_mode) : -errno;
 }
 
 static ssize_t directory_link(void *state, const char *path, char *target, size_t target_bytes)
@@ -155,8 +157,10 @@ static int open_file(struct directory *directory, const char *path)
         if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return -errno;
         if (S_ISLNK(st.st_mode) && directory->openat2) {
-                if (directory_kind(directory, path) != TREE_FILE)
-                        return directory_kind(directory, path) == TREE_ABSENT ? -ENOENT : -EINVAL;
+                int kind = directory_kind(directory, path);
+
+                if (kind != TREE_FILE)
+                        return kind < 0 ? kind : -EINVAL;
                 return open_in_root(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
         }
         if (!S_ISREG(st.st_mode))

@@ -9,8 +9,8 @@
 struct tree_record;
 
 struct tree_backend {
-        /* Kind of the path itself: TREE_LINK for a link, unless `resolves`. */
-        enum tree_kind (*kind)(void *state, const char *path);
+        /* enum tree_kind of the path itself: TREE_LINK for a link, unless `resolves`; or a negative errno. */
+        int (*kind)(void *state, const char *path);
         /* Target of a link: its length; -EINVAL when it is no link, -ENOENT when it is not there. */
         ssize_t (*link)(void *state, const char *path, char *target, size_t target_bytes);
         /* The same, where the backend resolves what comes before the last component; else as link(). */
@@ -28,6 +28,7 @@ struct tree {
         char root[TREE_PATH_BYTES];
         uint64_t operations_left;
         bool exhausted;
+        int starved;                   /* 0, or why something could not be looked at */
         struct tree_record *recording; /* NULL = none */
 };
 

@@ -83,7 +83,7 @@ static size_t first_below(const struct tree_machine *machine, const char *path)
                                                                                           : machine->count;
 }
 
-static enum tree_kind machine_kind(void *state, const char *path)
+static int machine_kind(void *state, const char *path)
 {
         const struct tree_machine_entry *entry = find(state, path);
 
