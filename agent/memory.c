@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "io/clock.h"
 
-#define RETRY_USEC UINT64_C(30000000)
+#define RETRY_USEC UINT64_C(10000000)
 
 /* A machine keeps its own state: this one in /var/lib, a directory that is read as one has it inside, once
  * there is a fault to remember; a machine file has none. */
