@@ -13,13 +13,9 @@
 #include "io/loop.h"
 
 /* A root, a file or a word that the caller chose wrongly is a matter of usage. */
-static int exit_code_of(int error)
+static int code_of(int error)
 {
-        return error == -EINVAL || error == -EBADMSG || error == -ENOENT || error == -ENOTDIR ||
-                               error == -E2BIG
-                       ? EXIT_USAGE
-               : error == -EACCES || error == -EPERM ? EXIT_NO_PERMISSION
-                                                     : EXIT_FAILED;
+        return error == -ENOENT || error == -ENOTDIR ? EXIT_USAGE : exit_code_of(error);
 }
 
 static int serve(const struct agent_options *options, struct err *err)
@@ -75,7 +71,7 @@ int main(int argc, char **argv)
         r = run(&options, &err);
         if (r < 0) {
                 fprintf(stderr, "remuda-agent: %s\n", err.msg);
-                return exit_code_of(r);
+                return code_of(r);
         }
         return r;
 }

@@ -12,3 +12,7 @@ enum exit_code {
         EXIT_TIMED_OUT = 124,
         EXIT_INTERRUPTED = 130
 };
+
+/* exit_code_of() - the one that goes with a negative errno; EXIT_FAILED for what says nothing in particular.
+ */
+int exit_code_of(int error);

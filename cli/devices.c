@@ -316,7 +316,7 @@ int command_devices(int argc, char **argv)
         r = look(&options, &inventory, &err);
         if (r < 0) {
                 fprintf(stderr, "remuda devices: %s\n", err.msg);
-                return r == -ENOENT ? EXIT_NOT_FOUND : r == -EBADMSG ? EXIT_USAGE : EXIT_FAILED;
+                return r == -E2BIG ? EXIT_FAILED : exit_code_of(r); /* larger than any machine */
         }
         return print_inventory(&inventory, options.output);
 }

@@ -261,7 +261,7 @@ int command_nodes(int argc, char **argv)
         cluster_arguments_close(&opened);
         if (r < 0) {
                 fprintf(stderr, "remuda nodes: %s\n", err.msg[0] != '\0' ? err.msg : "no memory");
-                return cluster_arguments_exit_code(r);
+                return exit_code_of(r);
         }
         return EXIT_DONE;
 }

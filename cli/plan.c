@@ -1,7 +1,7 @@
 /* `remuda plan`: the planners' own commands, and those that need what only this program has: devices, jobs,
  * stores. */
 #include "planner/commands/plan.h"
-#include "cli/command/cluster_arguments.h"
+#include "base/exit_code.h"
 #include "cli/command/commands.h"
 #include "cli/plan_more.h"
 #include "store/speed_store.h"
@@ -16,7 +16,7 @@ int command_plan(int argc, char **argv)
 {
         const struct plan_host host = { .more = more,
                                         .read_speeds = speed_store_read_now,
-                                        .exit_code = cluster_arguments_exit_code };
+                                        .exit_code = exit_code_of };
 
         return plan_run(&host, argc, argv);
 }

@@ -202,7 +202,7 @@ static int run(const struct devices_options *options)
         }
         if (r < 0) {
                 fprintf(stderr, "remuda plan devices: %s\n", err.msg);
-                return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_FAILED;
+                return r == -E2BIG ? EXIT_FAILED : exit_code_of(r); /* larger than any machine */
         }
         if (collect_members(&stage, options->resource) < 0) {
                 fputs("remuda plan devices: no memory\n", stderr);

@@ -106,7 +106,7 @@ static int look(const struct agent_client *client, bool terminal)
                 r = agent_client_inventory(client, &inventory, &err);
         if (r < 0) {
                 fprintf(stderr, "remuda top: %s\n", err.msg);
-                return agent_client_exit_code(r);
+                return exit_code_of(r);
         }
         if (terminal)
                 fputs("\033[H\033[2J", stdout); /* home, and an empty screen */

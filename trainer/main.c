@@ -23,7 +23,7 @@
 #include "trainer/strategy.h"
 #include "trainer/weights.h"
 
-static int exit_code_of(int result)
+static int code_of(int result)
 {
         return result == -EINVAL || result == -ENOENT ? EXIT_USAGE : EXIT_FAILED;
 }
@@ -162,7 +162,7 @@ static int train(struct training *t, const char *program, struct err *err)
                         (void) fprintf(stderr, "%s: rank %d: %s\n", program, t->world.rank, err->msg);
                 else
                         say(program, err);
-                world_abort(&t->world, exit_code_of(r));
+                world_abort(&t->world, code_of(r));
         }
         report_traffic(t);
         report(t, accuracy, loss);
@@ -222,7 +222,7 @@ static int run(struct train_options *o, const struct world *w, const char *progr
         else if (r == 0)
                 r = train(&t, program, &err);
         rank_close(&t);
-        return r < 0 ? exit_code_of(r) : t.stopped ? STOP_EXIT_CODE : EXIT_DONE;
+        return r < 0 ? code_of(r) : t.stopped ? STOP_EXIT_CODE : EXIT_DONE;
 }
 
 /* Ranks that want different things would wait for each other for ever. */

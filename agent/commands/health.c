@@ -117,7 +117,7 @@ static int show(const struct agent_client *client, const struct health_options *
 
         if (r < 0) {
                 fprintf(stderr, "remuda health: %s\n", err.msg);
-                return agent_client_exit_code(r);
+                return exit_code_of(r);
         }
         for (size_t i = 0; i < inventory.device_count; i++)
                 ill += is_ill(&inventory.devices[i]);
@@ -146,7 +146,7 @@ static int clear_one(const struct agent_client *client, const char *id)
                 r = agent_client_request(client, "POST", path, &answer, &err);
         if (r < 0) {
                 fprintf(stderr, "remuda health: %s\n", err.msg);
-                return agent_client_exit_code(r);
+                return exit_code_of(r);
         }
         printf("%s: cleared\n", id);
         return EXIT_DONE;

@@ -54,10 +54,7 @@ static const struct option_program program = {
 static int fail(const struct err *err)
 {
         fprintf(stderr, "remuda machine: %s\n", err->msg);
-        return err->code == -ENOENT                            ? EXIT_NOT_FOUND
-               : err->code == -EACCES || err->code == -EPERM   ? EXIT_NO_PERMISSION
-               : err->code == -EBADMSG || err->code == -EINVAL ? EXIT_USAGE
-                                                               : EXIT_FAILED;
+        return exit_code_of(err->code);
 }
 
 static int write_all(const char *path, const char *bytes, size_t size, struct err *err)

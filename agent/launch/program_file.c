@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/exit_code.h"
 #include "base/text.h"
 #include "base/yaml/yaml_parse.h"
 
@@ -153,26 +152,4 @@ int program_file_find(const char *name, char *ret, size_t ret_bytes)
                     may_execute(ret) == 0)
                         return 0;
         return -ENOENT;
-}
-
-int program_file_exit_code(int error)
-{
-        switch (error) {
-        case 0:
-                return EXIT_DONE;
-        case -ENOENT:
-        case -ENOTDIR:
-                return EXIT_NOT_FOUND;
-        case -EACCES:
-        case -EPERM:
-                return EXIT_NO_PERMISSION;
-        case -EINVAL:
-        case -EBADMSG:
-        case -E2BIG:
-        case -EISDIR:
-        case -EKEYREJECTED:
-                return EXIT_USAGE;
-        default:
-                return EXIT_FAILED;
-        }
 }

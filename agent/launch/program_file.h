@@ -20,6 +20,3 @@ int program_file_check(const struct program_table_row *program, char *ret_sha256
 /* program_file_find() - the path of an executable: as named, if there is a '/' in the name, else of PATH.
  * Return: 0; -EACCES (there, but not a file that may be executed); -ENOENT. */
 int program_file_find(const char *name, char *ret, size_t ret_bytes);
-
-/* program_file_exit_code() - the exit code (base/exit_code.h) that goes with an error of the two above. */
-int program_file_exit_code(int error);

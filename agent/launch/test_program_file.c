@@ -74,13 +74,13 @@ static void a_bad_table_says_where_it_is(void **state)
 
         write_file(folder->file, "programs: {cpu: {path: bin/true}}\n", 0644);
         r = program_file_load(folder->file, &table, &err);
-        assert_int_equal(program_file_exit_code(r), EXIT_USAGE);
+        assert_int_equal(exit_code_of(r), EXIT_USAGE);
         assert_non_null(strstr(err.msg, folder->file));
         assert_non_null(strstr(err.msg, "not absolute"));
         r = program_file_load("/nonexistent/programs.yaml", &table, &err);
-        assert_int_equal(program_file_exit_code(r), EXIT_NOT_FOUND);
+        assert_int_equal(exit_code_of(r), EXIT_NOT_FOUND);
         r = program_file_load("/tmp", &table, &err);
-        assert_int_equal(program_file_exit_code(r), EXIT_USAGE);
+        assert_int_equal(exit_code_of(r), EXIT_USAGE);
 }
 
 static void a_program_is_judged_before_it_starts(void **state)
@@ -90,10 +90,9 @@ static void a_program_is_judged_before_it_starts(void **state)
         char sha256[SHA256_HEX_BYTES];
         struct err err = { 0 };
 
-        assert_int_equal(program_file_exit_code(program_file_check(&program, sha256, &err)), EXIT_NOT_FOUND);
+        assert_int_equal(exit_code_of(program_file_check(&program, sha256, &err)), EXIT_NOT_FOUND);
         write_file(folder->file, "abc", 0644);
-        assert_int_equal(program_file_exit_code(program_file_check(&program, sha256, &err)),
-                         EXIT_NO_PERMISSION);
+        assert_int_equal(exit_code_of(program_file_check(&program, sha256, &err)), EXIT_NO_PERMISSION);
         assert_int_equal(chmod(folder->file, 0755), 0);
         assert_int_equal(program_file_check(&program, sha256, &err), 0);
         assert_string_equal(sha256, ABC_SHA256);
@@ -101,12 +100,11 @@ static void a_program_is_judged_before_it_starts(void **state)
         (void) text_copy(program.sha256, sizeof(program.sha256), ABC_SHA256);
         assert_int_equal(program_file_check(&program, NULL, &err), 0);
         program.sha256[0] = 'c';
-        assert_int_equal(program_file_exit_code(program_file_check(&program, NULL, &err)), EXIT_USAGE);
+        assert_int_equal(exit_code_of(program_file_check(&program, NULL, &err)), EXIT_USAGE);
         assert_non_null(strstr(err.msg, ABC_SHA256));
 
         program.path = folder->path;
-        assert_int_equal(program_file_exit_code(program_file_check(&program, NULL, &err)),
-                         EXIT_NO_PERMISSION);
+        assert_int_equal(exit_code_of(program_file_check(&program, NULL, &err)), EXIT_NO_PERMISSION);
 }
 
 int main(void)

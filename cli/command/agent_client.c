@@ -9,7 +9,6 @@
 
 #include "agent/inventory/inventory_json.h"
 #include "base/cleanup.h"
-#include "base/exit_code.h"
 #include "base/json/json_field.h"
 #include "base/text.h"
 
@@ -119,14 +118,6 @@ char *agent_client_escape(const char *value)
         curl_free(escaped);
         curl_easy_cleanup(curl);
         return copy;
-}
-
-int agent_client_exit_code(int error)
-{
-        return error == -ECONNREFUSED ? EXIT_API_UNREACHABLE
-               : error == -ENOENT     ? EXIT_NOT_FOUND
-               : error == -EACCES     ? EXIT_NO_PERMISSION
-                                      : EXIT_FAILED;
 }
 
 /* Does the line, which ends at `end`, hold the text? */

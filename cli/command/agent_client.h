@@ -24,9 +24,6 @@ int agent_client_inventory(const struct agent_client *client, struct inventory *
 /* agent_client_escape() - a value for a query; the caller frees it. */
 char *agent_client_escape(const char *value);
 
-/* agent_client_exit_code() - that goes with an error of the above. */
-int agent_client_exit_code(int error);
-
 /* agent_client_metric() - the first sample in a metrics page whose line begins with `name{` and holds every
  * one of `labels` ("uuid=\"x\"", NULL-terminated). Return: whether there is one. */
 bool agent_client_metric(const char *page, const char *name, const char *const *labels, double *ret);

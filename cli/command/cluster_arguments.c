@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "agent/launch/program_file.h"
-#include "base/exit_code.h"
 #include "base/text.h"
 #include "io/loop.h"
 #include "scheduler-extender/decide/overflow.h"
@@ -83,31 +82,4 @@ void cluster_arguments_close(struct cluster_arguments_opened *opened)
         free(opened->words);
         program_table_free(&opened->programs);
         *opened = (struct cluster_arguments_opened){ 0 };
-}
-
-int cluster_arguments_exit_code(int error)
-{
-        switch (error) {
-        case -ENOENT:
-        case -ENODATA:
-                return EXIT_NOT_FOUND;
-        case -EINVAL:
-        case -EBADMSG:
-        case -ENOTSUP:
-                return EXIT_USAGE;
-        case -EACCES:
-        case -EPERM:
-                return EXIT_NO_PERMISSION;
-        case -ETIMEDOUT:
-                return EXIT_TIMED_OUT;
-        case -ECONNREFUSED:
-        case -EHOSTUNREACH:
-        case -ENETUNREACH:
-        case -ECONNRESET:
-                return EXIT_API_UNREACHABLE;
-        case -EINTR:
-                return EXIT_INTERRUPTED;
-        default:
-                return EXIT_FAILED;
-        }
 }

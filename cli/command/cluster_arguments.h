@@ -68,6 +68,3 @@ struct cluster_arguments_opened {
 int cluster_arguments_open(const struct cluster_arguments *arguments, struct cluster_arguments_opened *ret,
                            struct err *err);
 void cluster_arguments_close(struct cluster_arguments_opened *opened);
-
-/* cluster_arguments_exit_code() - the exit code that goes with an error of it. */
-int cluster_arguments_exit_code(int error);

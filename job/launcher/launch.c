@@ -65,7 +65,7 @@ static int choose_program(const struct launch_options *options, const struct lau
                                                launch->program->sha256[0] == '\0' ? NULL : launch->sha256,
                                                err);
         }
-        *exit_code = program_file_exit_code(r);
+        *exit_code = exit_code_of(r);
         return r;
 }
 

@@ -181,10 +181,7 @@ static int copy_to(const char *path)
         int r = in_pods_copy(path, &err);
 
         if (r < 0)
-                return fail(r == -ENOENT   ? EXIT_NOT_FOUND
-                            : r == -EACCES ? EXIT_NO_PERMISSION
-                                           : EXIT_FAILED,
-                            &err);
+                return fail(exit_code_of(r), &err);
         return EXIT_DONE;
 }
 

@@ -7,9 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "agent/launch/program_file.h"
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/options.h"
@@ -211,7 +209,7 @@ int command_run(int argc, char **argv)
         r = run_read_documents(argv[1], &documents, &err);
         if (r < 0) {
                 (void) fprintf(stderr, "remuda run: %s\n", err.msg);
-                return program_file_exit_code(r);
+                return exit_code_of(r);
         }
         exit_code = json_array_size(documents) > 1
                             ? run_queue(&options, argv[1], documents)

@@ -11,6 +11,7 @@
 #include "agent/tree/tree.h"
 #include "agent/tree/tree_directory.h"
 #include "base/cleanup.h"
+#include "base/exit_code.h"
 #include "io/process.h"
 #include "job/run/run_chips.h"
 #include "job/run/run_speeds.h"
@@ -508,6 +509,6 @@ int run_choose_chips(struct run *run, int *ret_exit_code, struct err *err)
         if (r == 0)
                 r = find_programs(run, err);
         if (r < 0)
-                *ret_exit_code = program_file_exit_code(r);
+                *ret_exit_code = exit_code_of(r);
         return r;
 }

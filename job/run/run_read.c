@@ -7,6 +7,7 @@
 
 #include "agent/launch/program_file.h"
 #include "base/cleanup.h"
+#include "base/exit_code.h"
 #include "base/yaml/yaml_parse.h"
 #include "io/read_file.h"
 #include "job/run/run.h"
@@ -171,6 +172,6 @@ int run_read(struct run *run, const char *job_path, const json_t *document, int 
         if (r == 0)
                 r = find_mpirun(run, err);
         if (r < 0)
-                *ret_exit_code = program_file_exit_code(r);
+                *ret_exit_code = exit_code_of(r);
         return r;
 }

@@ -93,7 +93,7 @@ static double speed_of(const struct run_rank *rank)
 
 /* The program's own. One that was running when all were killed died of that; one that was never started has
  * none. */
-static json_t *exit_code_of(const struct run *run, size_t rank)
+static json_t *exit_code_of_rank(const struct run *run, size_t rank)
 {
         if (rank < run->world.rank_count && run->world.ranks[rank].ended)
                 return json_integer(run->world.ranks[rank].exit_code);
@@ -113,7 +113,7 @@ static json_t *ranks_json(const struct run *run)
                         "device", rank->device, "program", rank->program == NULL ? "" : rank->program->path,
                         "program_sha256", rank->sha256, "weight", rank->weight, "samples",
                         (json_int_t) rank->used_samples, "restarts", (json_int_t) rank->restarts, "exit_code",
-                        exit_code_of(run, i), "batch", (json_int_t) rank->batch, "speed_source",
+                        exit_code_of_rank(run, i), "batch", (json_int_t) rank->batch, "speed_source",
                         run_speed_name(rank->speed_source));
 
                 run_split_add_layers(run, i, entry);
@@ -187,7 +187,7 @@ static void print_table(const struct run *run, const json_t *summary)
                       "WEIGHT", "SAMPLES", "RESTARTS", "EXIT");
         for (size_t i = 0; i < run->rank_count; i++) {
                 const struct run_rank *rank = &run->ranks[i];
-                json_t *exit_code = exit_code_of(run, i);
+                json_t *exit_code = exit_code_of_rank(run, i);
                 CLEANUP(free_p) char *code = json_dumps(exit_code, JSON_ENCODE_ANY);
 
                 (void) printf("%-5zu %-7s %-10s %-*s %8.4f %12llu %8llu %5s\n", i,

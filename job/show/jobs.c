@@ -11,7 +11,6 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "cli/command/cluster_arguments.h"
 #include "cli/command/commands.h"
 #include "job/spec/job.h"
 
@@ -144,7 +143,7 @@ int jobs_read(const struct jobs_options *options, const char *name, struct job_v
 int jobs_refuse(const char *verb, int error, const struct err *err)
 {
         (void) fprintf(stderr, "remuda jobs%s%s: %s\n", verb[0] == '\0' ? "" : " ", verb, err->msg);
-        return cluster_arguments_exit_code(error);
+        return exit_code_of(error);
 }
 
 int command_jobs(int argc, char **argv)

@@ -10,7 +10,6 @@
 #include "base/exit_code.h"
 #include "base/json/json_read.h"
 #include "base/text.h"
-#include "cli/command/cluster_arguments.h"
 #include "io/loop.h"
 #include "job/show/jobs.h"
 #include "store/kubernetes/kube.h"
@@ -100,7 +99,7 @@ static void on_log(void *userdata, const struct http_call_result *result)
         pod->done = r == 0 || pod->began || !pod->f->options->follow || r == -ENOENT;
         if (r < 0 && r != -ECANCELED && pod->done && (!pod->f->options->follow || r == -EPERM)) {
                 (void) fprintf(stderr, "remuda jobs logs: pod '%s': %s\n", pod->name, sentence);
-                pod->f->exit_code = cluster_arguments_exit_code(r);
+                pod->f->exit_code = exit_code_of(r);
         }
         stop_if_done(pod->f);
 }
@@ -159,7 +158,7 @@ static void on_object(void *userdata, const struct http_call_result *result)
         f->bad = r == 0 ? 0 : f->bad + 1;
         if (r == -ENOENT || f->bad > 30) { /* deleted, or nobody answers for half a minute */
                 (void) fprintf(stderr, "remuda jobs logs: job '%s': %s\n", f->job, sentence);
-                f->exit_code = cluster_arguments_exit_code(r);
+                f->exit_code = exit_code_of(r);
                 (void) sd_event_exit(f->loop, 0);
         } else {
                 if (view != NULL && object != NULL) {

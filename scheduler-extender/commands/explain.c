@@ -193,7 +193,7 @@ int command_explain(int argc, char **argv)
         r = explain(&options, argv[1], &err);
         if (r < 0) {
                 fprintf(stderr, "remuda explain: %s\n", err.msg);
-                return cluster_arguments_exit_code(r);
+                return exit_code_of(r);
         }
         return EXIT_DONE;
 }

@@ -155,14 +155,6 @@ static int simulate(const struct simulate_options *o, struct simulation *s, stru
         return 0;
 }
 
-static int exit_code(int error)
-{
-        return error == -ENOENT                        ? EXIT_NOT_FOUND
-               : error == -EACCES                      ? EXIT_NO_PERMISSION
-               : error == -EBADMSG || error == -EINVAL ? EXIT_USAGE
-                                                       : EXIT_FAILED;
-}
-
 int command_simulate(int argc, char **argv)
 {
         struct simulate_options options;
@@ -184,7 +176,7 @@ int command_simulate(int argc, char **argv)
         trace_csv_pods_free(&simulation.pods);
         if (r < 0) {
                 fprintf(stderr, "remuda simulate: %s\n", err.msg);
-                return exit_code(r);
+                return exit_code_of(r);
         }
         return EXIT_DONE;
 }

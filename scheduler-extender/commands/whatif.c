@@ -207,7 +207,7 @@ int command_whatif(int argc, char **argv)
         r = run(&options, &err);
         if (r < 0) {
                 fprintf(stderr, "remuda whatif: %s\n", err.msg);
-                return cluster_arguments_exit_code(r);
+                return exit_code_of(r);
         }
         return EXIT_DONE;
 }

@@ -1,7 +1,6 @@
 /* Options, one server on one loop, signals. */
 #include "scheduler-extender/server/server_main.h"
 
-#include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,22 +16,6 @@ static void write_log(void *userdata, int priority, const char *event, const cha
         if (getenv("JOURNAL_STREAM") != NULL)
                 fprintf(stderr, "<%d>", priority);
         fprintf(stderr, "%s %s\n", event, text);
-}
-
-static int exit_code(int error)
-{
-        switch (error) {
-        case -ENOENT:
-                return EXIT_NOT_FOUND;
-        case -EACCES:
-        case -EPERM:
-                return EXIT_NO_PERMISSION;
-        case -EINVAL:
-        case -EBADMSG:
-                return EXIT_USAGE;
-        default:
-                return EXIT_FAILED;
-        }
 }
 
 static int run(const struct server_options *options, const struct server_main_kind *kind, struct err *err)
@@ -79,7 +62,7 @@ int server_main(const struct option_program *program, const char *version, int a
         r = options->check != NULL ? check_running(options, &err) : run(options, kind, &err);
         if (r < 0) {
                 fprintf(stderr, "%s: %s\n", program->name, err.msg);
-                return exit_code(r);
+                return exit_code_of(r);
         }
         return r;
 }
