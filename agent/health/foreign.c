@@ -122,7 +122,8 @@ int foreign_new(const struct services *services, bool live, struct foreign **ret
                 return 0;
         if (!may_look_at_others())
                 log_line(services->log, LOG_INFO, "foreign",
-                         "looking_at=own remedy=\"CAP_SYS_PTRACE, to see what processes of others hold\"");
+                         "looking_at=own remedy=\"hostPID and CAP_SYS_PTRACE (manifests/agent-launch), to "
+                         "see what processes of others hold\"");
         return loop_after(services->loop, ROUND_USEC, on_timer, f, &f->timer);
 }
 

@@ -83,7 +83,7 @@ def asks(name, before="", **more):
     """The log of a pod that holds a chip and asks the launch door, once it has ended."""
     value = pod(name, GPU, 1, command=["sh", "-c", before + "remuda-launch --runtime cuda --socket /run/remuda/agent.sock; echo exit=$?"],
                 image="localhost/trainer:1", extra={"volumes": [{"name": "door", "hostPath": {"path": "/run/remuda", "type": "Directory"}}], **more},
-                container={"volumeMounts": [{"name": "door", "mountPath": "/run/remuda"}]})
+                container={"volumeMounts": [{"name": "door", "mountPath": "/run/remuda", "readOnly": True}]})
     create(value)
     wait(name + " to end", 30, lambda: phase(name) in ("Succeeded", "Failed"))
     text = wait("its log", 10, lambda: log(name))

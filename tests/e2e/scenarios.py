@@ -20,13 +20,14 @@ RECORDING = os.environ.get("E2E_MACHINE", "tests/data/machines/nvidia-h100-x8.ma
 OVERLAY = """apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [%(manifests)s]
+components: [%(manifests)s/agent-launch]
 patches:
 - target: {kind: DaemonSet, name: remuda-agent}
   patch: |
     - {op: replace, path: /spec/template/spec/volumes/0/hostPath/path, value: %(machine)s/sys}
     - {op: replace, path: /spec/template/spec/volumes/1/hostPath/path, value: %(machine)s/proc}
     - {op: replace, path: /spec/template/spec/volumes/2/hostPath/path, value: %(machine)s/dev}
-    - {op: replace, path: /spec/template/spec/volumes/7/hostPath/path, value: %(machine)s-state}
+    - {op: replace, path: /spec/template/spec/volumes/5/hostPath/path, value: %(machine)s-state}
     - {op: add, path: /spec/template/spec/nodeSelector, value: {kubernetes.io/hostname: n1}}
 - target: {kind: Deployment, name: remuda-scheduler}
   patch: |
