@@ -21,24 +21,9 @@
 #define POINTS_MAX           16
 #define POINT_WEIGHT         4.0 /* of a batch size's median step, against steps that are merely seen */
 
-/* A line through the points of one measurement. */
-static bool fit(const json_t *points, struct speed_fit *ret, double *ret_alpha_ms, double *ret_beta_ms)
-{
-        const json_t *point;
-        size_t i;
-
-        *ret = (struct speed_fit){ 0 };
-        json_array_foreach((json_t *) points, i, point)
-        {
-                if (!speed_fit_add(ret, json_number_value(json_object_get(point, "batch")),
-                                   json_number_value(json_object_get(point, "step_ms")), POINT_WEIGHT))
-                        return false;
-        }
-        return speed_fit_line(ret, ret_alpha_ms, ret_beta_ms);
-}
-
-/* The last whole measurement that a rank printed, or NULL. @which: points, or layers */
-static json_t *read_points(const struct run *run, size_t index, const char *which)
+/* The last whole measurement that a rank printed, {"points": [{"batch", "step_ms"}...], "layers": [...]}, or
+ * NULL. */
+static json_t *read_answer(const struct run *run, size_t index)
 {
         CLEANUP(fclose_p) FILE *f = NULL;
         CLEANUP(free_p) char *line = NULL;
@@ -50,29 +35,14 @@ static json_t *read_points(const struct run *run, size_t index, const char *whic
         (void) run_folder_path(run, path, name);
         f = fopen(path, "re");
         while (f != NULL && getline(&line, &size, f) > 0) {
-                json_t *answer = json_loads(line, 0, NULL), *points = json_object_get(answer, which);
+                json_t *answer = json_loads(line, 0, NULL);
 
-                if (json_array_size(points) > 0) {
+                if (json_array_size(json_object_get(answer, "points")) > 0) {
                         json_decref(found);
-                        found = json_incref(points);
+                        found = json_incref(answer);
                 }
                 json_decref(answer);
         }
-        return found;
-}
-
-static bool read_measurement(struct run *run, size_t index)
-{
-        struct run_rank *rank = &run->ranks[index];
-        json_t *points = read_points(run, index, "points"), *layers = read_points(run, index, "layers");
-        struct speed_fit line;
-        bool found = fit(points, &line, &rank->alpha_ms, &rank->beta_ms);
-
-        if (found)
-                rank->speed_source = RUN_SPEED_MEASURED;
-        run_split_read_layers(run, index, layers);
-        json_decref(layers);
-        json_decref(points);
         return found;
 }
 
@@ -87,31 +57,37 @@ static double look_weight(const struct run *run, const struct run_rank *rank)
         return POINT_WEIGHT / alike;
 }
 
-static void keep_measurements(struct run *run)
+/* What a rank has measured: a line through its points, and what the table is told.
+ * @seen: count of them, with room for POINTS_MAX more. Return: false if there is no line. */
+static bool take_answer(struct run *run, size_t index, struct speed_table_observation *seen, size_t *count)
 {
-        size_t workers = run->rank_count - run->server_count, count = 0;
-        CLEANUP(free_p) struct speed_table_observation *seen = calloc(workers * POINTS_MAX, sizeof(*seen));
+        struct run_rank *rank = &run->ranks[index];
+        json_t *answer = read_answer(run, index), *point;
+        struct speed_fit fit = { 0 };
+        bool fits = true;
+        size_t i;
 
-        for (size_t i = run->server_count; seen != NULL && i < run->rank_count; i++) {
-                json_t *points = read_points(run, i, "points");
-                const json_t *point;
-                size_t k;
+        json_array_foreach(json_object_get(answer, "points"), i, point)
+        {
+                double batch = json_number_value(json_object_get(point, "batch")),
+                       step_ms = json_number_value(json_object_get(point, "step_ms"));
 
-                json_array_foreach(points, k, point)
-                {
-                        if (k < POINTS_MAX)
-                                seen[count++] = (struct speed_table_observation){
-                                        .program = run->ranks[i].sha256,
-                                        .model = run->job.model,
-                                        .device = run->ranks[i].speed_device,
-                                        .batch = json_number_value(json_object_get(point, "batch")),
-                                        .step_ms = json_number_value(json_object_get(point, "step_ms")),
-                                        .weight = look_weight(run, &run->ranks[i]),
-                                };
-                }
-                json_decref(points);
+                fits = fits && speed_fit_add(&fit, batch, step_ms, POINT_WEIGHT);
+                if (i < POINTS_MAX)
+                        seen[(*count)++] =
+                                (struct speed_table_observation){ .program = rank->sha256,
+                                                                  .model = run->job.model,
+                                                                  .device = rank->speed_device,
+                                                                  .batch = batch,
+                                                                  .step_ms = step_ms,
+                                                                  .weight = look_weight(run, rank) };
         }
-        run_speeds_keep(run, seen, count);
+        fits = fits && speed_fit_line(&fit, &rank->alpha_ms, &rank->beta_ms);
+        if (fits)
+                rank->speed_source = RUN_SPEED_MEASURED;
+        run_split_read_layers(run, index, json_object_get(answer, "layers"));
+        json_decref(answer);
+        return fits;
 }
 
 static void measure_arguments(const struct run *run, struct arguments *args)
@@ -205,6 +181,9 @@ static void assume(struct run *run, const char *why)
 
 int run_measure(struct run *run, struct err *err)
 {
+        CLEANUP(free_p)
+        struct speed_table_observation *seen = calloc(run->rank_count * POINTS_MAX, sizeof(*seen));
+        size_t count = 0;
         bool all = true;
         int r;
 
@@ -227,11 +206,10 @@ int run_measure(struct run *run, struct err *err)
         if (r < 0 || run->interrupted)
                 return r;
         for (size_t i = run->server_count; i < run->rank_count; i++)
-                all = r == 0 && read_measurement(run, i) && all;
-        if (!all) {
+                all = r == 0 && seen != NULL && take_answer(run, i, seen, &count) && all;
+        if (all)
+                run_speeds_keep(run, seen, count);
+        else
                 assume(run, "a program could not be measured");
-                return 0;
-        }
-        keep_measurements(run);
         return 0;
 }
