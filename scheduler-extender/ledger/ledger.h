@@ -102,8 +102,8 @@ struct ledger {
         uint32_t pending_count;
         uint32_t backfill_total; /* reservations in force */
         struct ledger_job *jobs[LEDGER_JOB_BUCKETS];
-        uint8_t *chip_resource; /* by symbol: 1 = chips (the rest of the extended resources is not ours) */
-        uint32_t chip_resource_count;
+        uint8_t *resources; /* by symbol: LEDGER_CHIPS ... */
+        uint32_t resource_count;
         struct ledger_speed *speeds; /* of all SpeedTables, the one seen last at the end; owned */
         size_t speed_count;
         struct name_numbers gang_pauses, gang_pause_ends; /* by namespace: see decide/gang_share.h */
@@ -126,8 +126,14 @@ void ledger_touch(struct ledger *ledger, const struct ledger_node *node);
 void ledger_mark_chips(struct ledger *ledger, const char *resource);
 bool ledger_is_chip(const struct ledger *ledger, uint32_t resource);
 
-/* ledger_chips_only() - leave only chips in the request; if it has none of ours, all extended resources are
- * taken as chips (a vendor we have not heard of). */
+/* ledger_note_resource() - what is known of a resource: it counts as chips; or a node with an inventory
+ * offers it and has it not among its chips. */
+enum { LEDGER_CHIPS = 1, LEDGER_BESIDE_CHIPS = 2 };
+void ledger_note_resource(struct ledger *ledger, uint32_t resource, uint8_t what);
+
+/* ledger_chips_only() - leave only chips in the request. If it has none of ours, what is no node's beside its
+ * chips is taken as chips (of a vendor we have not heard of). NICs, or the memory of shared devices, are
+ * kube-scheduler's to judge. */
 void ledger_chips_only(const struct ledger *ledger, struct request *request);
 
 static inline bool ledger_node_known(const struct ledger_node *node)

@@ -16,13 +16,13 @@ static int copy_symbols(const struct ledger *from, struct ledger *to)
         for (uint32_t i = 0; i < from->symbols.count; i++)
                 if (symbols_add(&to->symbols, from->symbols.names[i]) != i + 1)
                         return -ENOMEM;
-        if (from->chip_resource_count == 0)
+        if (from->resource_count == 0)
                 return 0;
-        to->chip_resource = malloc(from->chip_resource_count);
-        if (to->chip_resource == NULL)
+        to->resources = malloc(from->resource_count);
+        if (to->resources == NULL)
                 return -ENOMEM;
-        memcpy(to->chip_resource, from->chip_resource, from->chip_resource_count);
-        to->chip_resource_count = from->chip_resource_count;
+        memcpy(to->resources, from->resources, from->resource_count);
+        to->resource_count = from->resource_count;
         return 0;
 }
 
@@ -195,7 +195,7 @@ void ledger_life_free(struct ledger *ledger)
         roster_free(&ledger->roster);
         node_kinds_free(&ledger->kinds);
         free(ledger->pod_slots);
-        free(ledger->chip_resource);
+        free(ledger->resources);
         free(ledger->speeds);
         name_numbers_free(&ledger->gang_pauses);
         name_numbers_free(&ledger->gang_pause_ends);

@@ -171,6 +171,14 @@ static int programs_from_inventory(struct ledger *ledger, const struct inventory
         return 0;
 }
 
+/* Who knows its chips tells that what else it offers is none. */
+static void note_resources(struct ledger *ledger, const struct ledger_node *node)
+{
+        for (uint32_t i = 0; node->has_inventory && i < node->allocatable_count; i++)
+                if (!ledger_is_chip(ledger, node->allocatable[i].resource))
+                        ledger_note_resource(ledger, node->allocatable[i].resource, LEDGER_BESIDE_CHIPS);
+}
+
 int ledger_nodes_set_inventory(struct ledger *ledger, const struct inventory *inventory)
 {
         struct ledger_node *node = ledger_nodes_make(ledger, inventory->node);
@@ -195,6 +203,7 @@ int ledger_nodes_set_inventory(struct ledger *ledger, const struct inventory *in
         node->pool = symbols_add(&ledger->symbols, inventory->pool);
         node->reserved = strcmp(inventory->pool, "reserved") == 0;
         node->has_inventory = true;
+        note_resources(ledger, node);
         node->trust.inventory_boot_hash = hash_of(inventory->boot_id);
         ledger_nodes_judge(ledger, node);
         return 0;
@@ -260,6 +269,7 @@ int ledger_nodes_set(struct ledger *ledger, const struct ledger_node_facts *fact
         node->allocatable = allocatable;
         node->allocatable_count = (uint32_t) facts->allocatable_count;
         node->has_object = true;
+        note_resources(ledger, node);
         node->out_of_service = facts->out_of_service;
         node->trust.node_boot_hash = hash_of(facts->boot_id);
         ledger_trust_set_uid(&node->trust, hash_of(facts->uid), facts->now_usec);
