@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "io/read_file.h"
 #include "planner/traces/class_split.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/replay/trace_csv.h"
 
@@ -252,7 +253,7 @@ int suggest_classes_of_ledger(const struct ledger *ledger, uint64_t now_usec, do
         for (uint32_t resource = 1; resource <= ledger->symbols.count && r == 0; resource++) {
                 struct history history = { 0 };
 
-                if (!ledger_is_chip(ledger, resource))
+                if (!ledger_chips_has(ledger, resource))
                         continue;
                 r = history_make(&history, ledger->node_count, ledger->pod_count, err);
                 if (r == 0)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "scheduler-extender/decide/open_groups.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 

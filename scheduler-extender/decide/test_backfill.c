@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "scheduler-extender/decide/backfill.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/cluster_fixture.h"
@@ -128,7 +129,7 @@ static struct simulated run(bool backfills, uint32_t chips, uint32_t gang)
 
         s.pods = calloc(PODS_MAX, sizeof(*s.pods));
         assert_non_null(s.pods);
-        ledger_mark_chips(s.ledger, GPU);
+        ledger_chips_mark(s.ledger, GPU);
         for (int n = 0; n < NODES; n++) {
                 char name[8];
 
@@ -178,7 +179,7 @@ static void a_gang_that_fits_holds_nothing(void **state)
 
         (void) state;
         s.pods = calloc(8, sizeof(*s.pods));
-        ledger_mark_chips(s.ledger, GPU);
+        ledger_chips_mark(s.ledger, GPU);
         add_node(s.ledger, "a", NODE_CLASS_ANY, "regular", "H100", 8, 8);
         add_node(s.ledger, "b", NODE_CLASS_ANY, "regular", "H100", 8, 8);
         arrive(&s, 0, 8, 2);
@@ -199,7 +200,7 @@ static struct ledger *two_full_nodes(void)
 {
         struct ledger *l = ledger_life_new();
 
-        ledger_mark_chips(l, GPU);
+        ledger_chips_mark(l, GPU);
         add_node(l, "a", NODE_CLASS_ANY, "regular", "H100", 8, 8);
         add_node(l, "b", NODE_CLASS_ANY, "regular", "H100", 8, 8);
         bind_pod(l, "x", "a", 4);

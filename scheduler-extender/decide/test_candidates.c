@@ -12,6 +12,7 @@
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/candidates.h"
 #include "scheduler-extender/decide/weighting.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
@@ -210,7 +211,7 @@ static void same_answers_as_node_by_node(void **state)
         uint64_t seed = 20261121;
 
         (void) state;
-        ledger_mark_chips(l, GPU);
+        ledger_chips_mark(l, GPU);
         for (int i = 0; i < NODES; i++)
                 change_node(l, &seed);
         for (uint64_t round = 0; round < 4000; round++) {
@@ -238,7 +239,7 @@ static void kinds_do_not_pile_up(void **state)
         uint64_t seed = 7;
 
         (void) state;
-        ledger_mark_chips(l, GPU);
+        ledger_chips_mark(l, GPU);
         for (unsigned i = 1; i < 6000; i++) {
                 add_node(l, "a", NODE_CLASS_ANY, "regular", "H100", i, i);
                 add_node(l, "b", NODE_CLASS_ANY, "regular", "H100", i, i / 2);

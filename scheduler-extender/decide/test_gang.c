@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/gang_share.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
@@ -68,7 +69,7 @@ static struct ledger *three_nodes(void)
         now_usec = 1000000;
         struct ledger *l = ledger_life_new();
 
-        ledger_mark_chips(l, GPU);
+        ledger_chips_mark(l, GPU);
         add_node(l, "a", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
         add_node(l, "b", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
         add_node(l, "c", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
@@ -143,7 +144,7 @@ static void members_of_different_size_are_searched_for(void **state)
         struct ledger_pod_facts m = member(l, "m", 3, 3);
 
         (void) state;
-        ledger_mark_chips(l, GPU);
+        ledger_chips_mark(l, GPU);
         add_node(l, "six", NODE_CLASS_ANY, "regular", "H100", 8, 6);
         add_node(l, "four", NODE_CLASS_ANY, "regular", "H100", 4, 4);
         m.kinds[0] =

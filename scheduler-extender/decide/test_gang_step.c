@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "scheduler-extender/decide/weighting.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
@@ -167,8 +168,8 @@ static void one_case(uint64_t number)
         struct gang_demand demand = { .keep = true };
 
         assert_non_null(weighting);
-        ledger_mark_chips(ledger, GPU);
-        ledger_mark_chips(ledger, NPU);
+        ledger_chips_mark(ledger, GPU);
+        ledger_chips_mark(ledger, NPU);
         for (size_t m = 0; m < MODELS; m++)
                 b->speed[m] = speeds[random_below(&seed, 6)];
         for (size_t n = 0; n < NODES; n++)

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/victims.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
@@ -157,7 +158,7 @@ static struct ledger *three_nodes(void)
 {
         struct ledger *l = ledger_life_new();
 
-        ledger_mark_chips(l, GPU);
+        ledger_chips_mark(l, GPU);
         for (const char *const *name = (const char *const[]){ "a", "b", "c", NULL }; *name != NULL; name++)
                 add_node(l, *name, NODE_CLASS_ANY, "regular", "H100", 8, 8);
         set_node(l, "a", "zone=a\n");

@@ -9,6 +9,7 @@
 
 #include "agent/inventory/inventory_json.h"
 #include "base/cleanup.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
@@ -20,7 +21,7 @@ static struct ledger *cluster(void)
 {
         struct ledger *l = ledger_life_new();
 
-        ledger_mark_chips(l, GPU);
+        ledger_chips_mark(l, GPU);
         add_node(l, "single", NODE_CLASS_SINGLE, "regular", "A100", 4, 4);
         add_node(l, "multi", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
         add_node(l, "any", NODE_CLASS_ANY, "regular", "H100", 8, 8);

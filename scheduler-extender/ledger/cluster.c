@@ -17,6 +17,7 @@
 #include "planner/speeds/speed_table.h"
 #include "scheduler-extender/ledger/audit.h"
 #include "scheduler-extender/ledger/cluster_ages.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
@@ -342,7 +343,7 @@ static void mark_usual_resources(struct ledger *ledger)
                 size_t count = vendor_resources(vendors[v], resources, RESOURCES_MAX);
 
                 for (size_t i = 0; i < count; i++)
-                        ledger_mark_chips(ledger, resources[i]);
+                        ledger_chips_mark(ledger, resources[i]);
         }
 }
 
@@ -376,7 +377,7 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
         c->watched = store.kinds;
         mark_usual_resources(c->ledger);
         for (size_t i = 0; i < options->managed_resource_count; i++)
-                ledger_mark_chips(c->ledger, options->managed_resources[i]);
+                ledger_chips_mark(c->ledger, options->managed_resources[i]);
         take_programs(c);
         r = store_open(loop, &store, &c->store, err);
         if (r < 0) {

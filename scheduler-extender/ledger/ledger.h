@@ -102,7 +102,7 @@ struct ledger {
         uint32_t pending_count;
         uint32_t backfill_total; /* reservations in force */
         struct ledger_job *jobs[LEDGER_JOB_BUCKETS];
-        uint8_t *resources; /* by symbol: LEDGER_CHIPS ... */
+        uint8_t *resources; /* by symbol: ledger_chips.h */
         uint32_t resource_count;
         struct ledger_speed *speeds; /* of all SpeedTables, the one seen last at the end; owned */
         size_t speed_count;
@@ -121,20 +121,6 @@ uint64_t ledger_seen_usec(const struct ledger *ledger, const struct ledger_node 
 /* ledger_touch() - something that rules read of the node has changed: its kind is found out again. The
  * functions below do it themselves; who adds a reservation calls it. */
 void ledger_touch(struct ledger *ledger, const struct ledger_node *node);
-
-/* ledger_mark_chips() - `resource` counts as chips. ledger_is_chip() says whether it does. */
-void ledger_mark_chips(struct ledger *ledger, const char *resource);
-bool ledger_is_chip(const struct ledger *ledger, uint32_t resource);
-
-/* ledger_note_resource() - what is known of a resource: it counts as chips; or a node with an inventory
- * offers it and has it not among its chips. */
-enum { LEDGER_CHIPS = 1, LEDGER_BESIDE_CHIPS = 2 };
-void ledger_note_resource(struct ledger *ledger, uint32_t resource, uint8_t what);
-
-/* ledger_chips_only() - leave only chips in the request. If it has none of ours, what is no node's beside its
- * chips is taken as chips (of a vendor we have not heard of). NICs, or the memory of shared devices, are
- * kube-scheduler's to judge. */
-void ledger_chips_only(const struct ledger *ledger, struct request *request);
 
 static inline bool ledger_node_known(const struct ledger_node *node)
 {

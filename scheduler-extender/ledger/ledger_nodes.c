@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "scheduler-extender/ledger/ledger_account.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_sick.h"
 
 static int nodes_grow(struct ledger *ledger)
@@ -130,7 +131,7 @@ static void group_from_inventory(struct ledger *ledger, const struct device_grou
                 .memory_bytes = from->memory_bytes / shares,
         };
         if (from->resource[0] != '\0')
-                ledger_mark_chips(ledger, from->resource);
+                ledger_chips_mark(ledger, from->resource);
 }
 
 static void hardware_from_inventory(struct ledger *ledger, const struct hardware *from,
@@ -175,8 +176,8 @@ static int programs_from_inventory(struct ledger *ledger, const struct inventory
 static void note_resources(struct ledger *ledger, const struct ledger_node *node)
 {
         for (uint32_t i = 0; node->has_inventory && i < node->allocatable_count; i++)
-                if (!ledger_is_chip(ledger, node->allocatable[i].resource))
-                        ledger_note_resource(ledger, node->allocatable[i].resource, LEDGER_BESIDE_CHIPS);
+                if (!ledger_chips_has(ledger, node->allocatable[i].resource))
+                        ledger_chips_note(ledger, node->allocatable[i].resource, LEDGER_CHIPS_BESIDE);
 }
 
 int ledger_nodes_set_inventory(struct ledger *ledger, const struct inventory *inventory)

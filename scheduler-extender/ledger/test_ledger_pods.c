@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "scheduler-extender/decide/victims.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "tests/support/cluster_fixture.h"
 
@@ -14,7 +15,7 @@ static struct ledger *two_groups(void)
 {
         struct ledger *l = ledger_life_new();
 
-        ledger_mark_chips(l, GPU);
+        ledger_chips_mark(l, GPU);
         add_two_groups(l, "n", 4, 4, 100, 100);
         return l;
 }
@@ -173,7 +174,7 @@ static void a_borrower_stays_one(void **state)
         struct ledger_pod *pod;
 
         (void) state;
-        ledger_mark_chips(l, GPU);
+        ledger_chips_mark(l, GPU);
         add_node(l, "r", NODE_CLASS_ANY, "reserved", "H100", 8, 8);
         p.request.preemptible = true;
         put(l, &p, NULL);

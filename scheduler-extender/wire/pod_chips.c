@@ -6,6 +6,7 @@
 
 #include "base/quantity.h"
 #include "base/text.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 
 #define CONTAINERS_MAX 4096
 
@@ -46,7 +47,7 @@ struct reading {
 
 static bool is_chip(const struct reading *r, const char *name)
 {
-        return ledger_is_chip(r->ledger, symbols_find(&r->ledger->symbols, name, strlen(name)));
+        return ledger_chips_has(r->ledger, symbols_find(&r->ledger->symbols, name, strlen(name)));
 }
 
 static struct err *first_err(const struct reading *r)

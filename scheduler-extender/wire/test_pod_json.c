@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/quantity.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_json.h"
@@ -51,7 +52,7 @@ static struct ledger *new_ledger(void)
         struct ledger *ledger = ledger_life_new();
 
         assert_non_null(ledger);
-        ledger_mark_chips(ledger, "nvidia.com/gpu");
+        ledger_chips_mark(ledger, "nvidia.com/gpu");
         return ledger;
 }
 

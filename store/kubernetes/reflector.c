@@ -23,7 +23,7 @@
         300 /* a watch ends after 300 to 600 s, so that watches do not all begin anew together */
 #define WATCH_SLACK_SEC    30 /* the server should have ended it by then: it is dead */
 #define BACKOFF_FIRST_USEC UINT64_C(250000)
-#define BACKOFF_MAX_USEC   (10 * UINT64_C(1000000))
+#define BACKOFF_MAX_USEC   (4 * UINT64_C(1000000)) /* in step 5 s after the server is back */
 #define MISSING_USEC       (4 * UINT64_C(1000000)) /* between two looks for a kind that is not installed */
 #define STEADY_USEC        (2 * UINT64_C(1000000)) /* a watch that lasted this long was no failure */
 #define PAGE_MAX_BYTES     ((size_t) 32 << 20)     /* a larger page is asked for in smaller ones */
@@ -485,7 +485,7 @@ static void on_watch_end(void *userdata, const struct http_call_result *result)
         r->line.max_bytes = LINE_MAX_BYTES;
         if (result->error == -ECANCELED && !r->expired)
                 return;
-        if (opened && result->error == 0)
+        if (opened && result->error != -ETIMEDOUT) /* who ends it was there until now */
                 r->in_step_usec = now_usec(r);
         if (opened && lasted_usec >= STEADY_USEC)
                 r->failures = 0;

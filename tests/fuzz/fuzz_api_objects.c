@@ -11,6 +11,7 @@
 #include "scheduler-extender/decide/rules.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/ledger/ledger.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
@@ -99,12 +100,13 @@ static void take(struct ledger *ledger, const json_t *object)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         json_t *list = json_loadb((const char *) data, size, 0, NULL), *item;
+        struct rules rules = { .placement = PLACEMENT_PACKED };
         struct ledger *ledger = ledger_life_new();
         size_t i;
 
         json_array_foreach(list, i, item) take(ledger, item);
         check_accounts(ledger);
-        (void) backfill_update(ledger, &(struct rules){ .placement = PLACEMENT_PACKED }, 1);
+        (void) backfill_update(ledger, &rules, 1);
         (void) gang_expire(ledger, &rules, UINT64_MAX);
         ledger_life_free(ledger);
         json_decref(list);

@@ -3,6 +3,7 @@
 
 #include "job/plan/job_plan.h"
 #include "job/spec/job_yaml.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "tests/support/cluster_fixture.h"
 
@@ -35,7 +36,7 @@ static inline struct ledger *job_fixture_cluster(void)
 {
         struct ledger *l = ledger_life_new();
 
-        ledger_mark_chips(l, GPU);
+        ledger_chips_mark(l, GPU);
         add_node(l, "a", NODE_CLASS_ANY, "regular", "H100", 8, 8);
         add_node(l, "b", NODE_CLASS_ANY, "regular", "H100", 4, 4);
         add_node(l, "c", NODE_CLASS_ANY, "regular", "H100", 2, 2);

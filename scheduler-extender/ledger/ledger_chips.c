@@ -1,0 +1,54 @@
+/* A byte a symbol; who knows its chips tells that what else it offers is none. */
+#include "scheduler-extender/ledger/ledger_chips.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void ledger_chips_note(struct ledger *ledger, uint32_t symbol, uint8_t what)
+{
+        if (symbol >= ledger->resource_count) {
+                uint32_t count = symbol + 64;
+                uint8_t *grown = realloc(ledger->resources, count);
+
+                if (grown == NULL)
+                        return;
+                memset(grown + ledger->resource_count, 0, count - ledger->resource_count);
+                ledger->resources = grown;
+                ledger->resource_count = count;
+        }
+        ledger->resources[symbol] |= what;
+}
+
+void ledger_chips_mark(struct ledger *ledger, const char *resource)
+{
+        ledger_chips_note(ledger, symbols_add(&ledger->symbols, resource), LEDGER_CHIPS);
+}
+
+static uint8_t noted(const struct ledger *ledger, uint32_t resource)
+{
+        return resource != 0 && resource < ledger->resource_count ? ledger->resources[resource] : 0;
+}
+
+bool ledger_chips_has(const struct ledger *ledger, uint32_t resource)
+{
+        return (noted(ledger, resource) & LEDGER_CHIPS) != 0;
+}
+
+static bool may_be_chip(const struct ledger *ledger, uint32_t resource)
+{
+        return (noted(ledger, resource) & LEDGER_CHIPS_BESIDE) == 0;
+}
+
+void ledger_chips_only(const struct ledger *ledger, struct request *request)
+{
+        bool (*keeps)(const struct ledger *, uint32_t) = may_be_chip;
+        uint8_t kept = 0;
+
+        for (size_t i = 0; i < request->item_count; i++)
+                if (ledger_chips_has(ledger, request->items[i].resource))
+                        keeps = ledger_chips_has;
+        for (size_t i = 0; i < request->item_count; i++)
+                if (keeps(ledger, request->items[i].resource))
+                        request->items[kept++] = request->items[i];
+        request->item_count = kept;
+}

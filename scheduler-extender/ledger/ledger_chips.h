@@ -1,0 +1,16 @@
+/* Ledger, its resources: which of the extended resources that pods ask for and nodes offer are chips. */
+#pragma once
+
+#include "scheduler-extender/ledger/ledger.h"
+
+/* ledger_chips_note() - what is known of a resource: it counts as chips; or a node with an inventory
+ * offers it and has it not among its chips. ledger_chips_mark() - the former, by name. */
+enum { LEDGER_CHIPS = 1, LEDGER_CHIPS_BESIDE = 2 };
+void ledger_chips_note(struct ledger *ledger, uint32_t resource, uint8_t what);
+void ledger_chips_mark(struct ledger *ledger, const char *resource);
+bool ledger_chips_has(const struct ledger *ledger, uint32_t resource);
+
+/* ledger_chips_only() - leave only chips in the request. If it has none of ours, what is no node's beside its
+ * chips is taken as chips (of a vendor we have not heard of). NICs, or the memory of shared devices, are
+ * kube-scheduler's to judge. */
+void ledger_chips_only(const struct ledger *ledger, struct request *request);
