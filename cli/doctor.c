@@ -17,9 +17,11 @@
 #include "cli/command/document.h"
 #include "cli/command/open_tree.h"
 #include "cli/command/table.h"
+#include "io/loop.h"
 
 struct doctor_options {
-        const char *root, *machine, *socket, *kubelet_dir, *config, *programs, *output;
+        const char *root, *machine, *socket, *kubelet_dir, *config, *programs, *output, *kubeconfig;
+        bool cluster;
 };
 
 #define AT(member) offsetof(struct doctor_options, member)
@@ -38,6 +40,10 @@ static const struct option_spec specs[] = {
           .default_ = "/etc/remuda/agent.yaml", .help = "the agent's configuration" },
         { .name = "programs", .type = OPTION_STRING, .offset = AT(programs), .value = "FILE",
           .default_ = "/etc/remuda/programs.yaml", .help = "the program table" },
+        { .name = "cluster", .type = OPTION_BOOL, .offset = AT(cluster),
+          .help = "look at the cluster's rights, policies and leaders instead" },
+        { .name = "kubeconfig", .type = OPTION_STRING, .offset = AT(kubeconfig), .value = "FILE",
+          .help = "for --cluster; KUBECONFIG or the pod's own if left out" },
         { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = AT(output), .value = "table|json",
           .default_ = "table", .help = "how to print" },
         { 0 },
@@ -71,6 +77,13 @@ struct report {
         json_t *list;
         unsigned counts[DOCTOR_COUNT];
 };
+
+static struct report new_report(const struct doctor_options *options)
+{
+        return (struct report){ .json = strcmp(options->output, "json") == 0,
+                                .colour = table_wants_colour(stdout),
+                                .list = json_array() };
+}
 
 /* The remedy stands below: both are sentences, and a terminal is narrow. */
 static void print_line(const struct report *report, const char *name, const struct doctor_finding *f)
@@ -128,9 +141,7 @@ static int print_report(const struct report *report)
 
 static int examine(const struct doctor_options *options, const struct tree *tree)
 {
-        struct report report = { .json = strcmp(options->output, "json") == 0,
-                                 .colour = table_wants_colour(stdout),
-                                 .list = json_array() };
+        struct report report = new_report(options);
         struct doctor_patient patient = { .tree = tree,
                                           .live = tree_is_live(tree),
                                           .kubelet_dir = options->kubelet_dir,
@@ -161,6 +172,27 @@ static int examine(const struct doctor_options *options, const struct tree *tree
         return code;
 }
 
+static int examine_cluster(const struct doctor_options *options)
+{
+        struct report report = new_report(options);
+        struct doctor_patient patient = { .live = false };
+        struct err err = { 0 };
+        int code = EXIT_FAILED, r = loop_new(&patient.loop, &err);
+
+        if (r == 0)
+                r = kube_client_new(patient.loop, options->kubeconfig, &patient.kube, &err);
+        if (r < 0) {
+                fprintf(stderr, "remuda doctor: %s\n", err.msg);
+        } else {
+                run_checks(doctor_checks_cluster, &patient, &report);
+                code = print_report(&report);
+        }
+        json_decref(report.list);
+        kube_client_free(patient.kube);
+        sd_event_unref(patient.loop);
+        return code;
+}
+
 int command_doctor(int argc, char **argv)
 {
         struct doctor_options options;
@@ -170,6 +202,8 @@ int command_doctor(int argc, char **argv)
 
         if (code >= 0)
                 return code;
+        if (options.cluster)
+                return examine_cluster(&options);
         if (options.root != NULL && options.machine != NULL) {
                 fprintf(stderr, "remuda doctor: --root and --machine exclude each other\n");
                 return EXIT_USAGE;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <stdbool.h>
+#include <systemd/sd-event.h>
 
 #include "agent/inventory/inventory.h"
 #include "agent/tree/tree.h"
 #include "cli/command/agent_client.h"
+#include "store/kubernetes/kube.h"
 
 enum doctor_verdict { DOCTOR_PASS, DOCTOR_WARN, DOCTOR_FAIL, DOCTOR_SKIP, DOCTOR_COUNT };
 
@@ -24,7 +26,9 @@ struct doctor_patient {
         bool agent_answers;
         char agent_trouble[400];
         struct inventory agent_inventory;
-        char *metrics; /* NULL = the agent does not answer */
+        char *metrics;            /* NULL = the agent does not answer */
+        struct kube_client *kube; /* of the cluster's checks alone, as is the loop */
+        sd_event *loop;
 };
 
 struct doctor_check {
@@ -33,8 +37,8 @@ struct doctor_check {
         void (*run)(const struct doctor_patient *patient, struct doctor_finding *f);
 };
 
-extern const struct doctor_check doctor_checks_machine[], doctor_checks_system[],
-        doctor_checks_agent[]; /* end with name == NULL */
+extern const struct doctor_check doctor_checks_machine[], doctor_checks_system[], doctor_checks_agent[],
+        doctor_checks_cluster[]; /* end with name == NULL */
 
 /* doctor_found() - the worse verdict stays, with its words. */
 void doctor_found(struct doctor_finding *f, enum doctor_verdict verdict, const char *remedy, const char *fmt,

@@ -166,14 +166,14 @@ static bool place_lost_group(struct record *record, size_t index)
 }
 
 /* Of chips that fell ill, or that somebody else was bound to, before our pod was. A job that has not run yet
- * is planned anew as a whole. */
+ * is planned anew as a whole; one whose pods are evicted is about to give up everything. */
 static void lose_places(struct record *record)
 {
         struct open_groups_claim claim =
                 claim_for(record, record->emergency && record->controller->options.takes_back);
         struct job_state *state = &record->state;
 
-        for (size_t i = 0; i < state->group_count; i++) {
+        for (size_t i = 0; i < state->group_count && !record->yielding; i++) {
                 struct job_group *group = &state->groups[i];
                 char sentence[JOB_MESSAGE_BYTES];
 

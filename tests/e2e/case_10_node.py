@@ -103,11 +103,11 @@ def restarts_of(app, container):
 
 
 def survives():
-    """kubelet restarted, agent and extender killed, API server restarted: pods undisturbed, no chip given twice"""
+    """kubelet restarted, agent, extender and controller killed, API server restarted: pods undisturbed, no chip given twice"""
     before = {p: get_pod(p)["status"]["containerStatuses"][0]["containerID"] for p in ("one", "two")}
     cluster("restart", "kubelet")
     wait("allocatable after the kubelet's restart", 60, lambda: allocatable(GPU) == 8)
-    for app, container, program in (("remuda-agent", "agent", "remuda-agent"), ("remuda-scheduler", "extender", "remuda-extender")):
+    for app, container, program in (("remuda-agent", "agent", "remuda-agent"), ("remuda-scheduler", "extender", "remuda-extender"), ("remuda-controller", "controller", "remuda-controller")):
         count = restarts_of(app, container)[0]
         kill_program(program)
         wait("%s is restarted" % program, 60, lambda: restarts_of(app, container) == (count + 1, True))

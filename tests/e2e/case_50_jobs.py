@@ -55,7 +55,7 @@ def explain(name):
         lines.append("--- %s %s %s" % (n, p["status"].get("phase"), json.dumps(p["status"].get("containerStatuses"))[:500]))
         lines.append(kubectl("logs", n, "--all-containers", "--tail=12", check=False))
     with open(os.path.join(KUBE, "log", "job-" + name), "w") as f:
-        f.write("\n".join(lines) + kubectl("logs", "-n", "remuda-system", "-l", "app.kubernetes.io/name=remuda-scheduler", "-c", "extender", "--tail=60", check=False))
+        f.write("\n".join(lines) + kubectl("logs", "-n", "remuda-system", "-l", "app.kubernetes.io/name=remuda-controller", "--tail=60", check=False))
     return "\n".join(lines)
 
 

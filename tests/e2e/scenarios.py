@@ -35,6 +35,11 @@ patches:
     - {op: add, path: /spec/template/spec/containers/1/args/-, value: --emergency-namespaces=ops}
     - {op: add, path: /spec/template/spec/containers/1/args/-, value: --lend-reserve}
     - {op: add, path: /spec/template/spec/containers/1/args/-, value: --lease-seconds=12}
+- target: {kind: Deployment, name: remuda-controller}
+  patch: |
+    - {op: add, path: /spec/template/spec/nodeSelector, value: {kubernetes.io/hostname: n1}}
+    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --emergency-namespaces=ops}
+    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --lend-reserve}
 - target: {kind: ConfigMap, name: remuda-agent}
   patch: |
     - op: replace
@@ -52,6 +57,8 @@ patches:
 def make_machine(recording=RECORDING, machine=MACHINE):
     """A synthetic machine as a directory, its device files in the node's /dev."""
     subprocess.run([os.path.join(BUILD, "bin", "remuda"), "machine", "expand", recording, machine], check=True)
+    # it is this boot that its node is in, or nothing that it tells is believed
+    shutil.copyfile("/proc/sys/kernel/random/boot_id", os.path.join(machine, "proc/sys/kernel/random/boot_id"))
     for file in glob.glob(os.path.join(machine, "dev", "**"), recursive=True):
         if os.path.isdir(file):
             continue
@@ -77,15 +84,18 @@ def apply_manifests():
     kubectl("apply", "-k", overlay)
     kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/nodeaccelerators.remuda.dev")
     wait("the default service account", 30, lambda: get("/api/v1/namespaces/default/serviceaccounts/default"))
+    line = next(l for l in open("docs/how-to/install.md") if "create rolebinding remuda-controller" in l)  # as documented
+    kubectl(*line.strip().replace("NAMESPACE", "default").split()[1:])
 
 
 def installs():
-    """the image imports, `kubectl apply -k` is accepted, the agent and the scheduler become ready"""
+    """the image imports, `kubectl apply -k` is accepted, the agent, the scheduler and the controller become ready"""
     make_machine()
     import_images()
     apply_manifests()
     kubectl("rollout", "status", "-n", "remuda-system", "daemonset/remuda-agent", "--timeout=90s")
-    kubectl("rollout", "status", "-n", "remuda-system", "deployment/remuda-scheduler", "--timeout=90s")
+    for name in ("remuda-scheduler", "remuda-controller"):
+        kubectl("rollout", "status", "-n", "remuda-system", "deployment/" + name, "--timeout=90s")
     image = os.path.getsize(os.path.join(KUBE, "remuda.tar")) / 1048576
     return "image %.1f MiB" % image
 
@@ -101,7 +111,7 @@ def main():
     if status:
         pods = kubectl("get", "pods", "-A", "-o", "wide", check=False)
         print(pods, file=sys.stderr)
-        for name, container in (("daemonset/remuda-agent", "agent"), ("deployment/remuda-scheduler", "extender")):
+        for name, container in (("daemonset/remuda-agent", "agent"), ("deployment/remuda-scheduler", "extender"), ("deployment/remuda-controller", "controller")):
             print("--- " + name, kubectl("logs", "-n", "remuda-system", name, "-c", container, "--tail=15", check=False), sep="\n", file=sys.stderr)
     shutil.rmtree(os.path.join(KUBE, "overlay"), ignore_errors=True)
     return status
