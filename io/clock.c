@@ -28,3 +28,12 @@ uint64_t clock_realtime_usec(void)
 {
         return clock_usec(CLOCK_REALTIME);
 }
+
+uint64_t clock_steady_usec(void)
+{
+        static uint64_t began;
+
+        if (began == 0)
+                began = clock_realtime_usec() - clock_monotonic_usec();
+        return began + clock_monotonic_usec();
+}

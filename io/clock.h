@@ -12,3 +12,8 @@ uint64_t clock_usec(clockid_t clock);
 uint64_t clock_monotonic_usec(void); /* for durations and deadlines; never goes back */
 uint64_t clock_monotonic_nsec(void);
 uint64_t clock_realtime_usec(void); /* since 1970, UTC; may jump */
+
+/* clock_steady_usec() - CLOCK_REALTIME as it stood when this process first asked, carried on by
+ * CLOCK_MONOTONIC: does not jump, and can be put beside the times that others wrote. For what is kept in
+ * memory; what people read is clock_realtime_usec(). */
+uint64_t clock_steady_usec(void);

@@ -7,9 +7,11 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <gnutls/gnutls.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -22,7 +24,7 @@
 #define TEN_YEARS  (UINT64_C(3650) * 86400 * 1000000)
 #define LONG_BYTES 200000
 
-static struct tls_keys keys, others, old, future;
+static struct tls_keys keys, others, old, future, always;
 static struct tls_keys unsaid; /* pair 0 says nothing of what it is for, pair 1 serves */
 
 /* Of every authority, as of a job: pair 0 serves (and calls), pair 1 calls. */
@@ -44,6 +46,7 @@ static int make_keys(void **state)
         make("other.example", now, &others);
         make(NAME, now - 2 * TEN_YEARS, &old);
         make(NAME, now + TEN_YEARS, &future);
+        make(NAME, TLS_KEYS_ALWAYS, &always);
         assert_int_equal(tls_keys_make(none, now, &unsaid, NULL), 0);
         return 0;
 }
@@ -55,6 +58,7 @@ static int free_keys(void **state)
         tls_keys_free(&others);
         tls_keys_free(&old);
         tls_keys_free(&future);
+        tls_keys_free(&always);
         tls_keys_free(&unsaid);
         return 0;
 }
@@ -183,6 +187,37 @@ static bool says(const struct end *end, const char *words)
                 return true;
         print_error("not '%s' but '%s'\n", words, end->transport->why);
         return false;
+}
+
+static time_t wall_clock;
+
+static time_t read_wall_clock(time_t *ret)
+{
+        if (ret != NULL)
+                *ret = wall_clock;
+        return wall_clock;
+}
+
+/* The keys of a job go with its Secret, and its nodes' clocks are nobody's business. */
+static void keys_for_always_serve_whatever_the_clock_says(void **state)
+{
+        static const time_t clocks[] = { 86400, 315532800 /* 1980 */, 4102444800 /* 2100 */ };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
+                struct pair *p;
+
+                wall_clock = clocks[i];
+                gnutls_global_set_time_function(read_wall_clock);
+                p = open_pair(open_side(identity(&always, 0, &always), true, NAME),
+                              open_side(identity(&always, 1, &always), false, NAME));
+                say(&p->client, "hello", 5);
+                talk(p);
+                assert_memory_equal(p->server.read, "hello", 5);
+                assert_false(p->client.over || p->server.over);
+                close_pair(p);
+        }
+        gnutls_global_set_time_function(time);
 }
 
 static void both_sides_talk_once_they_trust_each_other(void **state)
@@ -460,6 +495,7 @@ int main(void)
                 cmocka_unit_test(both_sides_talk_once_they_trust_each_other),
                 cmocka_unit_test(an_end_that_was_announced_is_quiet),
                 cmocka_unit_test(a_server_of_another_ca_is_refused),
+                cmocka_unit_test(keys_for_always_serve_whatever_the_clock_says),
                 cmocka_unit_test(a_client_of_another_ca_is_refused_and_told),
                 cmocka_unit_test(who_leaves_at_once_is_not_worth_a_word),
                 cmocka_unit_test(a_server_of_another_name_is_refused),

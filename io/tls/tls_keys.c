@@ -12,9 +12,10 @@
 
 #define VALID_SECONDS ((time_t) 3650 * 86400)
 #define CLOCKS_DIFFER 3600
+#define NO_END        ((time_t) 253402300799) /* RFC 5280 4.1.2.5: 99991231235959Z */
 
 struct maker {
-        time_t now;
+        time_t from, until;
         gnutls_x509_crt_t ca;
         gnutls_x509_privkey_t ca_key;
 };
@@ -42,9 +43,9 @@ static int begin(const struct maker *m, gnutls_x509_privkey_t key, const char *n
         if (r >= 0)
                 r = gnutls_x509_crt_set_serial(*ret, serial, sizeof(serial));
         if (r >= 0)
-                r = gnutls_x509_crt_set_activation_time(*ret, m->now - CLOCKS_DIFFER);
+                r = gnutls_x509_crt_set_activation_time(*ret, m->from);
         if (r >= 0)
-                r = gnutls_x509_crt_set_expiration_time(*ret, m->now + VALID_SECONDS);
+                r = gnutls_x509_crt_set_expiration_time(*ret, m->until);
         if (r >= 0)
                 r = gnutls_x509_crt_set_dn_by_oid(*ret, GNUTLS_OID_X520_COMMON_NAME, 0, name,
                                                   (unsigned) strlen(name));
@@ -143,8 +144,12 @@ static int make_pair(const struct maker *m, const struct tls_keys_purpose *purpo
 int tls_keys_make(const struct tls_keys_purpose purposes[TLS_KEYS_PAIRS], uint64_t now_usec,
                   struct tls_keys *ret, struct err *err)
 {
-        struct maker m = { .now = (time_t) (now_usec / 1000000) };
+        time_t now = (time_t) (now_usec / 1000000);
+        struct maker m = { .from = now - CLOCKS_DIFFER, .until = now + VALID_SECONDS };
         int r;
+
+        if (now_usec == TLS_KEYS_ALWAYS)
+                m = (struct maker){ .from = 0, .until = NO_END };
 
         *ret = (struct tls_keys){ 0 };
         r = make_ca(&m, ret);

@@ -26,8 +26,12 @@ struct tls_keys_purpose {
         bool serves, calls;
 };
 
-/* tls_keys_make() - Valid from an hour ago (clocks differ) for ten years. About a millisecond.
- * Return: 0; -ENOMEM; -EIO and what the library says. @ret is released with tls_keys_free() in any case. */
+#define TLS_KEYS_ALWAYS 0
+
+/* tls_keys_make() - Valid from an hour before `now_usec` for ten years; TLS_KEYS_ALWAYS = from 1970 to 9999,
+ * for keys that live no longer than who has them, on machines whose clocks nobody vouches for. About a
+ * millisecond. Return: 0; -ENOMEM; -EIO and what the library says. @ret is released with tls_keys_free() in
+ * any case. */
 int tls_keys_make(const struct tls_keys_purpose purposes[TLS_KEYS_PAIRS], uint64_t now_usec,
                   struct tls_keys *ret, struct err *err);
 void tls_keys_free(struct tls_keys *keys); /* accepts all zero */

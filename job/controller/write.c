@@ -276,7 +276,7 @@ static json_t *make_secret(struct record *record)
 
         if (!write_token(token) || !write_token(suffix))
                 return NULL;
-        if (tls_keys_make(purposes, controller_now(record->controller), &keys, &err) < 0) {
+        if (tls_keys_make(purposes, TLS_KEYS_ALWAYS, &keys, &err) < 0) {
                 controller_log(record->controller, LOG_ERR, "job", "job=%s error=\"%s\"", record->key,
                                err.msg);
                 tls_keys_free(&keys);
