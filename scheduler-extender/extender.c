@@ -44,7 +44,7 @@ void extender_log(struct extender *x, int priority, const char *event, const cha
 uint64_t extender_now(const struct extender *x)
 {
         (void) x;
-        return clock_realtime_usec();
+        return clock_steady_usec();
 }
 
 void extender_end(struct extender *x, enum verb verb, uint64_t begin_nsec, bool refused)

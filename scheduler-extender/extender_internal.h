@@ -46,7 +46,7 @@ struct extender {
 
 void extender_log(struct extender *x, int priority, const char *event, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
-uint64_t extender_now(const struct extender *x); /* CLOCK_REALTIME, microseconds */
+uint64_t extender_now(const struct extender *x); /* clock_steady_usec() */
 
 /* extender_end() - counts a verb that began then (clock_monotonic_nsec()). */
 void extender_end(struct extender *x, enum verb verb, uint64_t begin_nsec, bool refused);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "io/clock.h"
 #include "job/controller/controller_internal.h"
 #include "job/controller/write.h"
 #include "job/plan/job_lease.h"
@@ -33,13 +34,14 @@ static void say_waiting(struct record *record, enum job_phase phase, const char 
         uint64_t now = controller_now(record->controller);
         bool same = state->phase == phase && strcmp(state->reason, reason) == 0;
 
-        if (same && (strcmp(state->message, sentence) == 0 || now - record->said_usec < SAY_USEC))
+        if (same && (strcmp(state->message, sentence) == 0 ||
+                     controller_monotonic(record->controller) - record->said_usec < SAY_USEC))
                 return;
         if (!same)
                 write_event(record, phase == JOB_FAILED, reason, "%s", sentence);
         if (phase == JOB_FAILED)
                 record->controller->metrics.ended[JOB_FAILED]++;
-        record->said_usec = now;
+        record->said_usec = controller_monotonic(record->controller);
         job_state_set_condition(state, JOB_CONDITION_ACCEPTED, true, now, "Accepted",
                                 "the job is understood");
         job_state_set(state, phase, now, reason, "%s", sentence);
@@ -62,7 +64,7 @@ static struct open_groups_claim claim_for(struct record *record, bool take_back)
                 .ledger_job = ledger_jobs_find(controller_ledger(c), record->namespace_, record->name),
                 .emergency = record->emergency,
                 .take_back = take_back,
-                .now_usec = controller_now(c),
+                .now_usec = clock_steady_usec(),
         };
 }
 

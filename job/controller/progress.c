@@ -164,16 +164,16 @@ void progress_note_moment(struct record *record)
 {
         struct job_state *state = &record->state;
         struct record_asking *asking = &record->asking;
-        uint64_t now = controller_monotonic(record->controller);
+        uint64_t now = controller_monotonic(record->controller), real = controller_now(record->controller);
+        uint64_t running =
+                real > state->start_usec ? real - state->start_usec : 0; /* a clock may be set back */
         double elapsed = asking->noted_usec > 0 ? (double) (now - asking->noted_usec) / 1e6 : 0;
-        struct job_progress_point point = {
-                /* short numbers: the status is written again with every look */
-                .seconds =
-                        round((double) (controller_now(record->controller) - state->start_usec) / 1e4) / 1e2,
-                .world = state->world + state->restarts + state->reshards,
-                .step = state->progress.step,
-                .samples = state->progress.samples,
-                .loss = round(state->progress.loss * 1e6) / 1e6
+        struct job_progress_point point = { /* short numbers: the status is written again with every look */
+                                            .seconds = round((double) running / 1e4) / 1e2,
+                                            .world = state->world + state->restarts + state->reshards,
+                                            .step = state->progress.step,
+                                            .samples = state->progress.samples,
+                                            .loss = round(state->progress.loss * 1e6) / 1e6
         };
 
         if (state->start_usec == 0 || state->progress.time_usec == 0)

@@ -172,8 +172,13 @@ static void make_pods(struct record *record)
 /* Groups are told to end, so that their pods do, with their logs; what does not is deleted. */
 static void release_pods(struct record *record)
 {
-        uint64_t since = controller_now(record->controller) - record->state.completion_usec;
-        bool keep = since < (uint64_t) record->controller->options.keep_pods_sec * 1000000;
+        uint64_t now = controller_monotonic(record->controller), since;
+        bool keep;
+
+        if (record->ended_usec == 0)
+                record->ended_usec = now;
+        since = now - record->ended_usec;
+        keep = since < (uint64_t) record->controller->options.keep_pods_sec * 1000000;
 
         for (struct job_pod *pod = record->pods, *next; pod != NULL; pod = next) {
                 next = pod->next;

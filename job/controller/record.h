@@ -45,9 +45,10 @@ struct record {
         char keys_uid[64];                     /* of the job whose keys these are */
         char *keys; /* JOB_ANNOTATION_KEYS of its pods, owned; NULL = not made yet */
         bool finalizing, secret_asked, secret_made, queued, pods_counted;
-        uint64_t said_usec;       /* CLOCK_REALTIME: when it was last said why it waits */
-        uint64_t retry_usec;      /* CLOCK_MONOTONIC: not before, after a failed write */
-        uint64_t refused_usec;    /* CLOCK_MONOTONIC since when its pods are refused; 0 = they are not */
+        uint64_t ended_usec;   /* CLOCK_MONOTONIC: when this process saw that it has ended; 0 = it has not */
+        uint64_t said_usec;    /* CLOCK_MONOTONIC: when it was last said why it waits */
+        uint64_t retry_usec;   /* CLOCK_MONOTONIC: not before, after a failed write */
+        uint64_t refused_usec; /* CLOCK_MONOTONIC since when its pods are refused; 0 = they are not */
         uint64_t plan_after_usec; /* CLOCK_MONOTONIC: not planned before, after pods were refused too long */
         unsigned refusals;        /* times in a row that it was given up for that */
         unsigned calls;           /* writes under way: the record is not freed before they end */

@@ -39,7 +39,7 @@ struct rules_context {
         const struct ledger_pod *self; /* NULL = the store does not know the pod yet */
         const char *namespace_;        /* of the pod; NULL = nobody's: its word is taken */
         uint64_t created_usec;         /* of the pod; 0 = not known (as young as can be) */
-        uint64_t now_usec;             /* CLOCK_REALTIME */
+        uint64_t now_usec;             /* clock_steady_usec(): leases, holds and pauses end by it */
         bool planning;                 /* a gang is being planned: its own slots count as taken */
         bool unfiltered; /* no scheduler has chosen the nodes: the pod's selector, affinity and tolerations
                             are judged, too */

@@ -39,7 +39,7 @@ def pod(name, chips=1, node=None, labels=None, annotations=None, namespace="defa
 class Rig:
     def __init__(self, *options, objects=()):
         self.dir = tempfile.mkdtemp(prefix="remuda-extender-")
-        self.options, self.process = options, None
+        self.options, self.process, self.env = options, None, {}
         self.store = "dir:" + self.dir
         for o in objects:
             self.put(o)
@@ -64,7 +64,7 @@ class Rig:
         """run it and wait until it is ready"""
         self.log = tempfile.NamedTemporaryFile("w+", prefix="remuda-extender-", suffix=".log")
         self.process = subprocess.Popen([f"{B}/bin/remuda-extender", "--store", self.store, "--listen", "127.0.0.1:0",
-                                         *self.options], stderr=self.log, stdout=self.log)
+                                         *self.options], stderr=self.log, stdout=self.log, env={**os.environ, **self.env})
         for _ in range(3000):
             text = open(self.log.name).read()
             m = re.search(r"listening address=([0-9.]+):(\d+)", text)
