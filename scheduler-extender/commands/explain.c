@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/json/json_field.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/command/cluster_arguments.h"
 #include "cli/command/commands.h"
+#include "cli/command/document.h"
 #include "cli/command/table.h"
 #include "io/clock.h"
 #include "scheduler-extender/explain/explain.h"
@@ -49,7 +49,6 @@ static const struct option_program program = {
 static int print_reasons(bool as_json)
 {
         json_t *list = json_array();
-        CLEANUP(free_p) char *text = NULL;
 
         for (size_t i = REASON_NONE + 1; i < REASON_COUNT; i++) {
                 const struct reason_text *reason = reason_text((enum reason) i);
@@ -63,10 +62,9 @@ static int print_reasons(bool as_json)
                                                              "message", reason->message, "unresolvable",
                                                              reason->unresolvable, "remedy", reason->remedy));
         }
-        text = as_json ? json_dumps(list, JSON_INDENT(2)) : NULL;
+        if (as_json)
+                (void) document_print(list, false, 0);
         json_decref(list);
-        if (text != NULL)
-                puts(text);
         return EXIT_DONE;
 }
 
@@ -163,13 +161,10 @@ static int explain(const struct explain_options *options, const char *operand, s
                 else if ((answer = explain_pod(opened.cluster, pod, clock_realtime_usec(), err)) == NULL)
                         r = -ENOMEM;
         }
-        if (r == 0 && strcmp(options->output, "json") == 0) {
-                CLEANUP(free_p) char *text = json_dumps(answer, JSON_INDENT(2));
-
-                puts(text == NULL ? "" : text);
-        } else if (r == 0) {
+        if (r == 0 && strcmp(options->output, "json") == 0)
+                r = document_print(answer, false, 0);
+        else if (r == 0)
                 print_table(answer);
-        }
         json_decref(answer);
         cluster_arguments_close(&opened);
         return r;

@@ -12,6 +12,7 @@
 #include "base/yaml/yaml_parse.h"
 #include "cli/command/cluster_arguments.h"
 #include "cli/command/commands.h"
+#include "cli/command/document.h"
 #include "cli/command/table.h"
 #include "io/clock.h"
 #include "scheduler-extender/explain/whatif.h"
@@ -178,13 +179,10 @@ static int run(const struct whatif_options *o, struct err *err)
                 r = build_request(o, opened.cluster, context, err);
         if (r == 0)
                 r = whatif(opened.cluster, context, clock_realtime_usec(), &answer, err);
-        if (r == 0 && strcmp(o->output, "json") == 0) {
-                CLEANUP(free_p) char *text = json_dumps(answer, JSON_INDENT(2));
-
-                puts(text == NULL ? "" : text);
-        } else if (r == 0) {
+        if (r == 0 && strcmp(o->output, "json") == 0)
+                r = document_print(answer, false, 0);
+        else if (r == 0)
                 print_table(answer);
-        }
         json_decref(context);
         json_decref(answer);
         cluster_arguments_close(&opened);
