@@ -395,3 +395,11 @@ int options_start(const struct option_program *program, const char *version, int
         text_free(&help);
         return EXIT_DONE;
 }
+
+int options_end(const struct option_program *program, int r, const struct err *err, FILE *errors)
+{
+        if (r < 0)
+                (void) fprintf(errors, "%s: %s\n", program->name,
+                               err->msg[0] != '\0' ? err->msg : "no memory");
+        return exit_code_of(r);
+}

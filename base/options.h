@@ -75,3 +75,7 @@ void options_help(const struct option_program *program, struct text *out);
  * Return: -1 = go on; otherwise the exit code to leave with (0, or EXIT_USAGE). */
 int options_start(const struct option_program *program, const char *version, int argc, char **argv,
                   void *ret_options, size_t *ret_operands, FILE *out, FILE *errors);
+
+/* options_end() - the usual end of a command: what went wrong on `errors`, "NAME: sentence".
+ * Return: the exit code that goes with @r (base/exit_code.h). */
+int options_end(const struct option_program *program, int r, const struct err *err, FILE *errors);

@@ -259,9 +259,5 @@ int command_nodes(int argc, char **argv)
         else if (r == 0)
                 r = print_nodes(&options, cluster_ledger(opened.cluster));
         cluster_arguments_close(&opened);
-        if (r < 0) {
-                fprintf(stderr, "remuda nodes: %s\n", err.msg[0] != '\0' ? err.msg : "no memory");
-                return exit_code_of(r);
-        }
-        return EXIT_DONE;
+        return options_end(&program, r, &err, stderr);
 }

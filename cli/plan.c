@@ -1,7 +1,6 @@
 /* `remuda plan`: the planners' own commands, and those that need what only this program has: devices, jobs,
  * stores. */
 #include "planner/commands/plan.h"
-#include "base/exit_code.h"
 #include "cli/command/commands.h"
 #include "cli/plan_more.h"
 #include "store/speed_store.h"
@@ -14,9 +13,7 @@ static const struct plan_command more[] = {
 
 int command_plan(int argc, char **argv)
 {
-        const struct plan_host host = { .more = more,
-                                        .read_speeds = speed_store_read_now,
-                                        .exit_code = exit_code_of };
+        const struct plan_host host = { .more = more, .read_speeds = speed_store_read_now };
 
         return plan_run(&host, argc, argv);
 }

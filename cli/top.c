@@ -104,10 +104,8 @@ static int look(const struct agent_client *client, bool terminal)
 
         if (r == 0)
                 r = agent_client_inventory(client, &inventory, &err);
-        if (r < 0) {
-                fprintf(stderr, "remuda top: %s\n", err.msg);
-                return exit_code_of(r);
-        }
+        if (r < 0)
+                return options_end(&program, r, &err, stderr);
         if (terminal)
                 fputs("\033[H\033[2J", stdout); /* home, and an empty screen */
         printf("node %s, %zu devices in %zu groups, class %s, pool %s\n", inventory.node,

@@ -115,10 +115,8 @@ static int show(const struct agent_client *client, const struct health_options *
         size_t ill = 0;
         int r = agent_client_inventory(client, &inventory, &err);
 
-        if (r < 0) {
-                fprintf(stderr, "remuda health: %s\n", err.msg);
-                return exit_code_of(r);
-        }
+        if (r < 0)
+                return options_end(&program, r, &err, stderr);
         for (size_t i = 0; i < inventory.device_count; i++)
                 ill += is_ill(&inventory.devices[i]);
         if (strcmp(options->output, "json") == 0) {
@@ -144,10 +142,8 @@ static int clear_one(const struct agent_client *client, const char *id)
                 r = err_set(&err, -EINVAL, "'%.60s...' is no device's id", id);
         else
                 r = agent_client_request(client, "POST", path, &answer, &err);
-        if (r < 0) {
-                fprintf(stderr, "remuda health: %s\n", err.msg);
-                return exit_code_of(r);
-        }
+        if (r < 0)
+                return options_end(&program, r, &err, stderr);
         printf("%s: cleared\n", id);
         return EXIT_DONE;
 }

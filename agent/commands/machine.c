@@ -51,12 +51,6 @@ static const struct option_program program = {
         .specs = specs,
 };
 
-static int fail(const struct err *err)
-{
-        fprintf(stderr, "remuda machine: %s\n", err->msg);
-        return exit_code_of(err->code);
-}
-
 static int write_all(const char *path, const char *bytes, size_t size, struct err *err)
 {
         CLEANUP(fclose_p) FILE *file = NULL;
@@ -145,5 +139,5 @@ int command_machine(int argc, char **argv)
                       stderr);
                 return EXIT_USAGE;
         }
-        return r < 0 ? fail(&err) : EXIT_DONE;
+        return options_end(&program, r, &err, stderr);
 }

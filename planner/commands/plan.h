@@ -24,7 +24,6 @@ struct plan_host {
         /* the SpeedTable of a store, for speed_table_free(). 0 or a negative errno */
         int (*read_speeds)(const char *store, const char *kubeconfig, struct speed_table *ret,
                            struct err *err);
-        int (*exit_code)(int error); /* of an error of read_speeds */
 };
 
 /* plan_run() - argv[0] is "plan". Return: an exit code. */

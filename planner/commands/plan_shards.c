@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/exit_code.h"
 #include "base/options.h"
 #include "base/version.h"
 #include "planner/commands/plan.h"
@@ -96,9 +95,8 @@ int plan_shards(int argc, char **argv, const struct plan_host *host)
                 return r;
         r = plan_read_json(argv[1], &json, &err);
         if (r == 0 && options.store != NULL && (r = read_speeds(&options, host, &speeds, &err)) < 0) {
-                fprintf(stderr, "remuda plan shards: %s\n", err.msg);
                 json_decref(json);
-                return host->exit_code == NULL ? EXIT_USAGE : host->exit_code(r);
+                return options_end(&program, r, &err, stderr);
         }
         if (r == 0)
                 r = answer(json, options.store != NULL ? &speeds : NULL, &options, &out, &err);

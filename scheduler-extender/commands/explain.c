@@ -186,9 +186,5 @@ int command_explain(int argc, char **argv)
                 return EXIT_USAGE;
         }
         r = explain(&options, argv[1], &err);
-        if (r < 0) {
-                fprintf(stderr, "remuda explain: %s\n", err.msg);
-                return exit_code_of(r);
-        }
-        return EXIT_DONE;
+        return options_end(&program, r, &err, stderr);
 }

@@ -174,9 +174,5 @@ int command_simulate(int argc, char **argv)
                 (void) fclose(simulation.placements);
         trace_csv_nodes_free(&simulation.nodes);
         trace_csv_pods_free(&simulation.pods);
-        if (r < 0) {
-                fprintf(stderr, "remuda simulate: %s\n", err.msg);
-                return exit_code_of(r);
-        }
-        return EXIT_DONE;
+        return options_end(&program, r, &err, stderr);
 }

@@ -203,9 +203,5 @@ int command_whatif(int argc, char **argv)
                 return EXIT_USAGE;
         }
         r = run(&options, &err);
-        if (r < 0) {
-                fprintf(stderr, "remuda whatif: %s\n", err.msg);
-                return exit_code_of(r);
-        }
-        return EXIT_DONE;
+        return options_end(&program, r, &err, stderr);
 }
