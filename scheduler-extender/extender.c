@@ -389,9 +389,9 @@ static int listen_http(struct extender *x, struct err *err)
         struct http_server_options options = {
                 .address = x->options->server.listen,
                 .loopback_only = true,
-                .tls_certificate_file = x->options->server.tls_cert,
-                .tls_key_file = x->options->server.tls_key,
-                .client_ca_file = x->options->server.client_ca,
+                .tls = { { x->options->server.tls_cert, x->options->server.tls_key,
+                           x->options->server.client_ca },
+                         x->options->server.client_names },
                 .body_max_bytes = (size_t) x->options->body_max_mib << 20,
                 .routes = routes,
                 .userdata = x,

@@ -277,6 +277,10 @@ static void set_tls(const struct http_client *client, CURL *easy)
                 (void) curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
                 (void) curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
         }
+        (void) curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long) CURL_SSLVERSION_TLSv1_2); /* at least */
+#if LIBCURL_VERSION_NUM >= 0x075700
+        (void) curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L); /* a CA that is rotated counts at once */
+#endif
         if (client->ca_file != NULL)
                 (void) curl_easy_setopt(easy, CURLOPT_CAINFO, client->ca_file);
         if (client->certificate_file != NULL)

@@ -36,7 +36,8 @@ struct http_connection {
         size_t received_bytes;       /* of the body being read */
         uint64_t sending_since_usec; /* 0 = no answer is on its way */
         size_t sending_bytes;
-        struct http_exchange *exchange; /* the server's: the request at hand, or NULL */
+        struct http_tls_credentials *tls; /* the server's: what its session holds, or NULL */
+        struct http_exchange *exchange;   /* the server's: the request at hand, or NULL */
 };
 
 /* Zero but for the limits before the first connection. */

@@ -16,6 +16,7 @@
 #include "io/http/http_connections.h"
 #include "io/http/http_listen.h"
 #include "io/http/http_pages.h"
+#include "io/http/http_routes.h"
 #include "io/http/http_tls.h"
 #include "io/loop.h"
 
@@ -26,6 +27,7 @@
 #define CONNECTIONS_DEFAULT   4096
 #define IDLE_TIMEOUT_DEFAULT  60
 #define CONNECTIONS_SLACK     64 /* accepted beyond the maximum, for as long as one is closed */
+#define TLS_PRIORITIES        "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" /* as io/tls/tls.c */
 #define RUNS_MAX              64
 #define IDLE_RUNS_MAX         4u /* in a row, before the next one is put off */
 #define IDLE_WAIT_MAX_USEC    UINT64_C(100000)
@@ -132,38 +134,6 @@ static void exchange_free(struct http_exchange *x)
         free(x);
 }
 
-static bool matches(const struct http_route *route, const char *path)
-{
-        size_t length = strlen(route->path);
-
-        if (length > 0 && route->path[length - 1] == '*')
-                return strncmp(route->path, path, length - 1) == 0;
-        return strcmp(route->path, path) == 0;
-}
-
-/* allowed_methods() - the methods a path has routes for, or "" when the path is not known. */
-static void allowed_methods(const struct http_server *s, const char *path, char *methods,
-                            size_t methods_bytes)
-{
-        struct text list = { 0 };
-
-        for (const struct http_route *route = s->routes; route->method != NULL; route++)
-                if (matches(route, path))
-                        text_printf(&list, "%s%s", list.size_bytes > 0 ? ", " : "", route->method);
-        (void) text_copy(methods, methods_bytes, list.data != NULL ? list.data : "");
-        text_free(&list);
-}
-
-static const struct http_route *find_route(const struct http_server *s, const char *method, const char *path)
-{
-        const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
-
-        for (const struct http_route *route = s->routes; route->method != NULL; route++)
-                if (strcmp(route->method, wanted) == 0 && matches(route, path))
-                        return route;
-        return NULL;
-}
-
 /* Refuses what can be refused before the body is there. */
 static void judge_head(struct http_exchange *x, struct MHD_Connection *mhd, const char *method,
                        const char *path)
@@ -173,14 +143,17 @@ static void judge_head(struct http_exchange *x, struct MHD_Connection *mhd, cons
         uint64_t content_bytes = 0;
         char methods[64];
 
-        if (s->tls.client_ca != NULL && !http_tls_is_known(mhd)) {
-                http_reply_error(&x->refusal, 403,
-                                 "a client certificate signed by the configured CA is required");
+        if (http_tls_pem(&s->tls, 2) != NULL && !http_tls_is_known(&s->tls, mhd)) {
+                http_reply_error(
+                        &x->refusal, 403,
+                        "a client certificate signed by the configured CA is required, made for clients%s%s",
+                        s->tls.files.client_names != NULL ? ", of one of the names " : "",
+                        s->tls.files.client_names != NULL ? s->tls.files.client_names : "");
                 return;
         }
-        x->route = find_route(s, method, path);
+        x->route = http_routes_find(s->routes, method, path);
         if (x->route == NULL) {
-                allowed_methods(s, path, methods, sizeof(methods));
+                http_routes_methods(s->routes, path, methods, sizeof(methods));
                 if (methods[0] == '\0')
                         http_reply_error(&x->refusal, 404, "there is nothing at '%.200s'", path);
                 else
@@ -263,7 +236,7 @@ static enum MHD_Result refuse(struct http_exchange *x, struct MHD_Connection *mh
         char methods[64] = "";
 
         if (x->refusal.status == 405)
-                allowed_methods(x->server, path, methods, sizeof(methods));
+                http_routes_methods(x->server->routes, path, methods, sizeof(methods));
         return send_reply(x->server, mhd, &x->refusal, methods[0] != '\0' ? methods : NULL);
 }
 
@@ -334,11 +307,17 @@ static void on_connection(void *userdata, struct MHD_Connection *mhd, void **con
 {
         struct http_server *s = userdata;
 
+        struct http_connection *c = *context;
+
         s->progress++;
-        if (code == MHD_CONNECTION_NOTIFY_STARTED)
-                *context = http_connections_add(&s->connections, mhd, loop_now_usec(s->loop));
-        else if (*context != NULL)
+        if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+                *context = c = http_connections_add(&s->connections, mhd, loop_now_usec(s->loop));
+                if (c != NULL)
+                        c->tls = http_tls_begin(&s->tls, mhd, loop_now_usec(s->loop));
+        } else if (c != NULL) {
+                http_tls_end(c->tls);
                 http_connections_remove(&s->connections, TAKE(*context));
+        }
 }
 
 struct http_pending *http_suspend(const struct http_request *request)
@@ -484,6 +463,8 @@ static int attach(struct http_server *s, struct err *err)
 static int start(struct http_server *s, struct err *err)
 {
         unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
+        static const enum MHD_OPTION pem[] = { MHD_OPTION_HTTPS_MEM_CERT, MHD_OPTION_HTTPS_MEM_KEY,
+                                               MHD_OPTION_HTTPS_MEM_TRUST };
         struct MHD_OptionItem options[12];
         size_t n = 0;
 
@@ -496,19 +477,19 @@ static int start(struct http_server *s, struct err *err)
                                                 (intptr_t) CONNECTION_POOL_BYTES, NULL };
         options[n++] = (struct MHD_OptionItem){ MHD_OPTION_NOTIFY_CONNECTION, (intptr_t) on_connection, s };
         options[n++] = (struct MHD_OptionItem){ MHD_OPTION_NOTIFY_COMPLETED, (intptr_t) on_completed, s };
-        if (s->tls.key != NULL) {
+        for (size_t i = 0; i < HTTP_TLS_FILES && http_tls_pem(&s->tls, i) != NULL; i++)
+                options[n++] = (struct MHD_OptionItem){ pem[i], 0, (void *) http_tls_pem(&s->tls, i) };
+        if (http_tls_pem(&s->tls, 0) != NULL) {
                 flags |= MHD_USE_TLS;
-                options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_KEY, 0, s->tls.key };
-                options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_CERT, 0, s->tls.certificate };
+                options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_PRIORITIES, 0, TLS_PRIORITIES };
         }
-        if (s->tls.client_ca != NULL)
-                options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_TRUST, 0, s->tls.client_ca };
         options[n] = (struct MHD_OptionItem){ MHD_OPTION_END, 0, NULL };
         s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_ARRAY, options,
                                      MHD_OPTION_END);
         if (s->daemon == NULL)
                 return err_set(err, -EIO, "start the HTTP server on '%s'%s", s->listen.address,
-                               s->tls.key != NULL ? ": do the certificate and its key belong together?" : "");
+                               flags & MHD_USE_TLS ? ": do the certificate and its key belong together?"
+                                                   : "");
         return 0;
 }
 
@@ -539,11 +520,10 @@ int http_server_new(sd_event *loop, const struct http_server_options *options, s
         s->listen.fd = -1;
         s->loop = sd_event_ref(loop);
         configure(s, options);
-        r = http_tls_read(&s->tls, options->tls_certificate_file, options->tls_key_file,
-                          options->client_ca_file, err);
+        r = http_tls_open(&s->tls, &options->tls, err);
         if (r == 0)
                 r = http_listen_open(options->address, options->unix_mode,
-                                     options->loopback_only && options->client_ca_file == NULL,
+                                     options->loopback_only && options->tls.names[2] == NULL,
                                      options->unix_take_over, &s->listen, err);
         if (r == 0)
                 r = start(s, err);
@@ -577,7 +557,7 @@ void http_server_free(struct http_server *s)
         http_listen_remove(&s->listen);
         http_pages_free(&s->pages);
         http_body_pool_free(&s->bodies);
-        http_tls_free(&s->tls);
+        http_tls_close(&s->tls);
         sd_event_unref(s->loop);
         free(s);
 }
@@ -590,4 +570,10 @@ const char *http_server_address(const struct http_server *s)
 bool http_server_is_reachable(const struct http_server *s)
 {
         return http_listen_is_there(&s->listen);
+}
+
+void http_server_metrics(const struct http_server *s, const char *expiry, const char *reloads,
+                         struct text *page)
+{
+        http_tls_metrics(&s->tls, expiry, reloads, page);
 }

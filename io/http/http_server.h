@@ -12,20 +12,22 @@
 #include <systemd/sd-event.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "io/http/http.h"
+#include "io/http/http_tls.h"
 
 struct http_server;
 
 struct http_server_options {
-        const char *address; /* "127.0.0.1:8080", "[::1]:0", or "unix:/run/remuda/agent.sock" */
-        mode_t unix_mode;    /* of a UNIX socket; 0 = 0660 */
-        bool unix_take_over; /* a living server's UNIX socket is replaced; it keeps whom it has */
-        bool loopback_only;  /* refuse other addresses unless client_ca_file is set */
-        const char *tls_certificate_file, *tls_key_file, *client_ca_file; /* NULL = plain */
-        size_t body_max_bytes;                                            /* 0 = 64 MiB */
-        unsigned connections_max;                                         /* 0 = 4096 */
-        unsigned connections_max_per_address;                             /* 0 = no limit of its own */
-        unsigned idle_timeout_sec;                                        /* 0 = 60 */
+        const char *address;       /* "127.0.0.1:8080", "[::1]:0", or "unix:/run/remuda/agent.sock" */
+        mode_t unix_mode;          /* of a UNIX socket; 0 = 0660 */
+        bool unix_take_over;       /* a living server's UNIX socket is replaced; it keeps whom it has */
+        bool loopback_only;        /* refuse other addresses unless there is a client CA */
+        struct http_tls_files tls; /* all NULL = plain; with a client CA other addresses may be served */
+        size_t body_max_bytes;     /* 0 = 64 MiB */
+        unsigned connections_max;  /* 0 = 4096 */
+        unsigned connections_max_per_address; /* 0 = no limit of its own */
+        unsigned idle_timeout_sec;            /* 0 = 60 */
         const struct http_route
                 *routes; /* static; ends with method == NULL. Unknown path 404, wrong method 405 */
         void *userdata;
@@ -39,6 +41,11 @@ void http_server_free(struct http_server *server); /* closes every connection; a
 /* http_server_is_reachable() - is the file of its UNIX socket still there, and its own? Asks the file system.
  */
 bool http_server_is_reachable(const struct http_server *server);
+
+/* http_server_metrics() - when its certificate ends and how often its files were read again, as families of
+ * these names; nothing without TLS. */
+void http_server_metrics(const struct http_server *server, const char *expiry, const char *reloads,
+                         struct text *page);
 
 /* http_server_address() - "127.0.0.1:41234": the address in use, for port 0. Borrowed. */
 const char *http_server_address(const struct http_server *server);

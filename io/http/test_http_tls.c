@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/http/http_client.h"
 #include "io/http/http_server.h"
 #include "io/loop.h"
+#include "tests/support/http_child.h"
 
 /* Our server and our client, with certificates made by openssl: a CA, a server and a client it signed, and a
  * client that another CA signed. Both ends share a loop. */
@@ -23,6 +25,7 @@ struct fixture {
         struct http_server *server;
         struct http_client *client;
         char folder[64];
+        const char *client_names;
         bool done;
         struct http_call_result result;
         char body[300];
@@ -33,10 +36,13 @@ static const char script[] = "cd %s && exec >log 2>&1 && set -e\n"
                              "-nodes -days 2 -subj /CN=$1 -keyout $1.key -out $1.crt; }\n"
                              "cert() { openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
                              "-subj /CN=$2 -keyout $2.key -out $2.csr;\n"
-                             "  printf 'subjectAltName=IP:127.0.0.1,DNS:extender.remuda\\n' >$2.ext;\n"
+                             "  printf 'subjectAltName=IP:127.0.0.1,DNS:extender.remuda\\n' >$2.ext; [ -z "
+                             "\"$3\" ] || printf 'extendedKeyUsage=%%s\\n' $3 >>$2.ext;\n"
                              "  openssl x509 -req -in $2.csr -CA $1.crt -CAkey $1.key -CAcreateserial -days "
                              "2 -extfile $2.ext -out $2.crt; }\n"
-                             "ca good; ca bad; cert good server; cert good client; cert bad stranger\n";
+                             "ca good; ca bad; cert good server serverAuth; cert good client clientAuth; "
+                             "cert good unsaid; cert bad stranger clientAuth\n"
+                             "cert bad next serverAuth\n";
 
 static char *path(struct fixture *f, const char *name)
 {
@@ -88,9 +94,8 @@ static int serve(struct fixture *f, const char *address, const char *certificate
         CLEANUP(free_p) char *ca_file = ca != NULL ? path(f, ca) : NULL;
         struct http_server_options options = { .address = address,
                                                .loopback_only = true,
-                                               .tls_certificate_file = certificate_file,
-                                               .tls_key_file = key_file,
-                                               .client_ca_file = ca_file,
+                                               .tls = { { certificate_file, key_file, ca_file },
+                                                        f->client_names },
                                                .routes = routes };
 
         if (f->loop == NULL)
@@ -176,6 +181,125 @@ static void others_are_refused(void **state)
         stop(f);
 }
 
+static void a_client_shows_what_is_made_for_clients(void **state)
+{
+        static const char *const others[] = { "server", "unsaid" };
+        struct fixture *f = *state;
+        struct err err = { 0 };
+
+        assert_int_equal(serve(f, "127.0.0.1:0", "server.crt", "server.key", "good.crt", &err), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+                ask(f, "good.crt", others[i], NULL);
+                if (f->result.status == 200) /* 403, or the handshake ends */
+                        fail_msg("%s: %u %s", others[i], f->result.status, f->body);
+        }
+        stop(f);
+}
+
+static void a_client_has_one_of_the_names(void **state)
+{
+        static const struct {
+                const char *names;
+                unsigned status;
+        } rows[] = {
+                { "client", 200 }, { "a,extender.remuda", 200 }, { "a,b", 403 }, { "clien", 403 }, { "", 403 }
+        };
+        struct fixture *f = *state;
+        struct err err = { 0 };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                f->client_names = rows[i].names;
+                assert_int_equal(serve(f, "127.0.0.1:0", "server.crt", "server.key", "good.crt", &err), 0);
+                ask(f, "good.crt", "client", NULL);
+                if (f->result.status != rows[i].status)
+                        fail_msg("'%s': %u %s", rows[i].names, f->result.status, f->body);
+                stop(f);
+        }
+        f->client_names = "client";
+        assert_int_equal(serve(f, "127.0.0.1:0", "server.crt", "server.key", NULL, &err), -EINVAL);
+        assert_non_null(strstr(err.msg, "give a client CA"));
+        stop(f);
+        f->client_names = NULL;
+}
+
+static void copy(struct fixture *f, const char *from, const char *to)
+{
+        char command[300];
+
+        (void) text_format(command, sizeof(command), "cd %s && cp %s.crt %s.crt.new && mv %s.crt.new %s.crt",
+                           f->folder, from, to, to, to);
+        assert_int_equal(system(command), 0);
+        (void) text_format(command, sizeof(command),
+                           "cd %s && [ ! -f %s.key ] || { cp %s.key %s.key.new && mv %s.key.new %s.key; }",
+                           f->folder, from, from, to, to, to);
+        assert_int_equal(system(command), 0);
+        (void) usleep(1100000); /* files are looked at once a second */
+}
+
+/* Certificate, key and CA change under a server that runs: who connects next meets the new ones. */
+static void files_that_change_count_from_the_next_connection_on(void **state)
+{
+        struct fixture *f = *state;
+        struct text page = { 0 };
+        struct err err = { 0 };
+        char command[200];
+
+        copy(f, "server", "served");
+        copy(f, "good", "trusted");
+        assert_int_equal(serve(f, "127.0.0.1:0", "served.crt", "served.key", "trusted.crt", &err), 0);
+        ask(f, "good.crt", "client", NULL);
+        assert_int_equal(f->result.status, 200);
+        copy(f, "next", "served");
+        ask(f, "bad.crt", "client", NULL);
+        if (f->result.status != 200)
+                fail_msg("%d %s", f->result.error, f->result.sentence);
+        assert_int_equal(f->result.status, 200);
+        ask(f, "good.crt", "client", NULL);
+        assert_int_equal(f->result.error, -EPROTO);
+        copy(f, "bad", "trusted");
+        ask(f, "bad.crt", "stranger", NULL);
+        assert_int_equal(f->result.status, 200);
+        ask(f, "bad.crt", "client", NULL);
+        assert_true(f->result.status != 200);
+        (void) text_format(command, sizeof(command), "cp %s/client.crt %s/served.crt", f->folder, f->folder);
+        assert_int_equal(system(command), 0); /* no pair: what was read before goes on to count */
+        (void) usleep(1100000);
+        ask(f, "bad.crt", "stranger", NULL);
+        assert_int_equal(f->result.status, 200);
+        http_server_metrics(f->server, "remuda_x_tls_certificate_expiry_seconds",
+                            "remuda_x_tls_reloads_total", &page);
+        assert_non_null(strstr(page.data, "remuda_x_tls_reloads_total{result=\"read\"} 2\n"));
+        assert_non_null(strstr(page.data, "remuda_x_tls_reloads_total{result=\"failed\"} 1\n"));
+        assert_non_null(strstr(page.data, "remuda_x_tls_certificate_expiry_seconds "));
+        text_free(&page);
+        stop(f);
+}
+
+/* In a process of its own: the other end blocks. */
+static void older_than_tls_1_2_is_refused(void **state)
+{
+        static const struct {
+                const char *version;
+                bool served;
+        } rows[] = { { "-tls1", false }, { "-tls1_1", false }, { "-tls1_2", true }, { "-tls1_3", true } };
+        struct fixture *f = *state;
+        CLEANUP(free_p) char *certificate = path(f, "server.crt");
+        CLEANUP(free_p) char *key = path(f, "server.key");
+        struct http_child server = http_child_start_with((struct http_server_options){
+                .address = "127.0.0.1:0", .tls = { { certificate, key, NULL }, NULL } });
+        char command[300];
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                (void) text_format(command, sizeof(command),
+                                   "openssl s_client -connect %s %s -cipher ALL:@SECLEVEL=0 </dev/null 2>&1 "
+                                   "| grep -q 'Cipher is [A-Z]'",
+                                   server.address, rows[i].version);
+                if ((system(command) == 0) != rows[i].served)
+                        fail_msg("%s", rows[i].version);
+        }
+        http_child_stop(&server);
+}
+
 static void without_a_client_ca_anybody_on_loopback_is_served(void **state)
 {
         struct fixture *f = *state;
@@ -204,7 +328,7 @@ static void broken_files_are_named(void **state)
         struct fixture *f = *state;
         struct err err = { 0 };
         struct http_server_options options = { .address = "127.0.0.1:0",
-                                               .client_ca_file = "/tmp/x",
+                                               .tls = { { NULL, NULL, "/tmp/x" }, NULL },
                                                .routes = routes };
 
         assert_int_equal(serve(f, "127.0.0.1:0", "server.crt", "client.key", NULL, &err), -EINVAL);
@@ -223,6 +347,10 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_client_with_our_certificate_is_served),
                 cmocka_unit_test(others_are_refused),
+                cmocka_unit_test(a_client_shows_what_is_made_for_clients),
+                cmocka_unit_test(a_client_has_one_of_the_names),
+                cmocka_unit_test(files_that_change_count_from_the_next_connection_on),
+                cmocka_unit_test(older_than_tls_1_2_is_refused),
                 cmocka_unit_test(without_a_client_ca_anybody_on_loopback_is_served),
                 cmocka_unit_test(other_machines_need_a_client_ca),
                 cmocka_unit_test(broken_files_are_named),

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "io/tls/tls_certificate.h"
 #include "io/tls/tls_reason.h"
 
 #define PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
@@ -86,19 +87,6 @@ static enum tls_reason reason_of(unsigned status)
         return (status & GNUTLS_CERT_UNEXPECTED_OWNER) != 0 ? TLS_REASON_OTHER_NAME : TLS_REASON_UNFIT;
 }
 
-static bool is_for(gnutls_x509_crt_t certificate, bool server)
-{
-        const char *wanted = server ? GNUTLS_KP_TLS_WWW_SERVER : GNUTLS_KP_TLS_WWW_CLIENT;
-        char oid[64];
-        size_t size = sizeof(oid);
-
-        for (unsigned i = 0; gnutls_x509_crt_get_key_purpose_oid(certificate, i, oid, &size, NULL) >= 0;
-             i++, size = sizeof(oid))
-                if (strcmp(oid, wanted) == 0)
-                        return true;
-        return false;
-}
-
 static void free_chain(gnutls_x509_crt_t *chain, unsigned count)
 {
         for (unsigned i = 0; i < count; i++)
@@ -121,7 +109,7 @@ static int judge_own(const struct tls *tls, const struct tls_options *o, struct 
         r = gnutls_x509_crt_list_verify(chain, count, trusted, trusted_count, NULL, 0, 0, &status);
         if (r < 0 || status != 0)
                 r = tls_reason_own(&tls->words, o, reason_of(status), err);
-        else if (!is_for(chain[0], o->server))
+        else if (!tls_certificate_is_for(chain[0], o->server))
                 r = tls_reason_own(&tls->words, o, TLS_REASON_PURPOSE, err);
         else if (o->server && o->name != NULL && gnutls_x509_crt_check_hostname(chain[0], o->name) == 0)
                 r = tls_reason_own(&tls->words, o, TLS_REASON_OTHER_NAME, err);
@@ -169,7 +157,7 @@ static enum tls_reason judge_peer(const struct tls_reason_words *words, gnutls_x
 {
         if (status != 0)
                 return reason_of(status);
-        if (!is_for(certificate, !words->server))
+        if (!tls_certificate_is_for(certificate, !words->server))
                 return TLS_REASON_PURPOSE;
         if (words->server && words->client_name[0] == '\0')
                 return TLS_REASON_NONE;

@@ -169,6 +169,8 @@ static void metrics_handler(void *userdata, const struct http_request *request, 
         metrics_gauge(&page, "remuda_controller_cache_age_seconds", "How long ago the store was last in step",
                       (double) age_usec(h) / 1e6);
         controller_metrics(h->jobs, &page);
+        http_server_metrics(h->http, "remuda_controller_tls_certificate_expiry_seconds",
+                            "remuda_controller_tls_reloads_total", &page);
         process_metrics_append(&page);
         reply->content_type = METRICS_CONTENT_TYPE;
         reply->body = text_take(&page, &reply->body_bytes);
@@ -229,9 +231,9 @@ static int open_jobs(struct host *h, struct err *err)
 static int listen_http(struct host *h, struct err *err)
 {
         const struct http_server_options options = { .address = h->options->listen,
-                                                     .tls_certificate_file = h->options->tls_cert,
-                                                     .tls_key_file = h->options->tls_key,
-                                                     .client_ca_file = h->options->client_ca,
+                                                     .tls = { { h->options->tls_cert, h->options->tls_key,
+                                                                h->options->client_ca },
+                                                              h->options->client_names },
                                                      .routes = routes,
                                                      .userdata = h };
 

@@ -11,7 +11,7 @@ struct server_options {
         const char *listen; /* "127.0.0.1:9520"; port 0 = any */
         const char *kubeconfig;
         const char *config; /* FILE */
-        const char *tls_cert, *tls_key, *client_ca;
+        const char *tls_cert, *tls_key, *client_ca, *client_names;
         const char *placement; /* default placement */
         const char *overflow;
         const char *emergency_namespaces; /* "a,b" or "*" */
@@ -45,7 +45,9 @@ struct server_options {
         { .name = "tls-key", .type = OPTION_STRING, .offset = at(tls_key), .value = "FILE", \
           .help = "its key" }, \
         { .name = "client-ca", .type = OPTION_STRING, .offset = at(client_ca), .value = "FILE", \
-          .help = "clients must show a certificate of this CA" }, \
+          .help = "clients must show a certificate of this CA, made for clients (clientAuth)" }, \
+        { .name = "client-names", .type = OPTION_STRING, .offset = at(client_names), .value = "A,B", \
+          .help = "... that has one of these DNS or common names; else any" }, \
         { .name = "placement", .type = OPTION_CHOICE, .offset = at(placement), \
           .value = "packed|uniform|largest-free|fastest", .default_ = "packed", \
           .help = "where a pod names none" }, \
