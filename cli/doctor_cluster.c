@@ -134,9 +134,9 @@ static void check_policy(const struct doctor_patient *p, const char *name, struc
 
 static void check_policies(const struct doctor_patient *p, struct doctor_finding *f)
 {
-        static const char *const names[] = { "remuda-agent-own-node", "remuda-pod-records",
-                                             "remuda-job-status", "remuda-scheduler-writes",
-                                             "remuda-controller-writes" };
+        static const char *const names[] = { "remuda-agent-own-node",   "remuda-agent-own-lease",
+                                             "remuda-pod-records",      "remuda-job-status",
+                                             "remuda-scheduler-writes", "remuda-controller-writes" };
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 check_policy(p, names[i], f);
