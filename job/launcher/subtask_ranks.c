@@ -142,23 +142,29 @@ static void name_devices(const struct part *part, char *const *devices)
         }
 }
 
+/* Return: NULL = no memory, or a word that is no text. */
 static json_t *rank_file(const struct part *part, const struct launch_ranks_files *files)
 {
         const Subtask__Plan *plan = part->plan;
         json_t *ranks = json_array();
+        int r = 0;
 
         for (uint32_t i = 0; i < part->group->first_rank; i++)
                 (void) json_array_append_new(ranks, json_null());
-        for (size_t i = part->group->first_rank; i < part->group->first_rank + part->group->chips; i++) {
+        for (size_t i = part->group->first_rank; r == 0 && i < part->group->first_rank + part->group->chips;
+             i++) {
                 json_t *entry = launch_ranks_entry(&part->place, i, i, files),
                        *environment = json_object_get(entry, "environment");
 
                 for (size_t k = 0; k < plan->n_environment; k++)
                         (void) json_object_set_new(environment, plan->environment[k]->key,
                                                    json_string(plan->environment[k]->value));
-                (void) json_array_append_new(ranks, entry);
+                r = json_array_append_new(ranks, entry);
         }
-        return json_pack("{s:o}", "ranks", ranks);
+        if (r == 0)
+                return json_pack("{s:o}", "ranks", ranks);
+        json_decref(ranks);
+        return NULL;
 }
 
 void subtask_ranks_free(struct subtask_ranks *ranks)
@@ -193,7 +199,7 @@ static int fill(const struct part *part, const struct subtask_ranks_host *host, 
         ret->chips = part->group->chips;
         return ret->file == NULL || ret->plan == NULL ||
                                json_object_set_new(ret->plan, "ranks", launch_ranks_plan(&part->place)) < 0
-                       ? err_set(err, -ENOMEM, "no memory for the subtask")
+                       ? err_set(err, -EINVAL, "no memory, or a name is no text")
                        : 0;
 }
 

@@ -104,8 +104,12 @@ static json_t *plan_entry(const struct launch_rank *rank, size_t index)
 json_t *launch_ranks_plan(const struct launch_world *world)
 {
         json_t *ranks = json_array();
+        int r = 0;
 
-        for (size_t i = 0; i < world->count; i++)
-                (void) json_array_append_new(ranks, plan_entry(&world->ranks[i], i));
-        return ranks;
+        for (size_t i = 0; r == 0 && i < world->count; i++)
+                r = json_array_append_new(ranks, plan_entry(&world->ranks[i], i));
+        if (r == 0)
+                return ranks;
+        json_decref(ranks);
+        return NULL;
 }

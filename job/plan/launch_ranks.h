@@ -14,7 +14,8 @@ struct launch_ranks_files {
         unsigned threads;       /* of each rank's mathematics; 0 = as it likes */
 };
 
-/* launch_ranks_entry() - one entry of a rank file (job/launcher/rank_file.h). @number: in its files' names */
+/* launch_ranks_entry() - one entry of a rank file (job/launcher/rank_file.h). @number: in its files' names.
+ * NULL = no memory, or a word that is no UTF-8. */
 json_t *launch_ranks_entry(const struct launch_world *world, size_t rank, size_t number,
                            const struct launch_ranks_files *files);
 
@@ -26,5 +27,6 @@ bool launch_ranks_path(char *path, size_t size, const struct launch_ranks_files 
  * each other aside. */
 unsigned launch_ranks_threads(unsigned cores, size_t ranks);
 
-/* launch_ranks_plan() - "ranks" of the file that REMUDA_PLAN names. What is not known is left out. */
+/* launch_ranks_plan() - "ranks" of the file that REMUDA_PLAN names. What is not known is left out.
+ * NULL = no memory, or a word that is no UTF-8. */
 json_t *launch_ranks_plan(const struct launch_world *world);

@@ -18,11 +18,13 @@ static const ProtobufCMessageDescriptor *const kinds[] = {
 
 static void subtask(const Rendezvous__Order *order)
 {
+        static const struct subtask_ranks_host host = { .folder = "/tmp", .threads = 1 };
         struct subtask_ranks ranks;
         struct err err = { 0 };
 
-        if (subtask_ranks(order->plan, "a", "/tmp", NULL, &ranks, &err) == 0 &&
-            (json_array_size(json_object_get(ranks.file, "ranks")) != ranks.first_rank + ranks.chips))
+        if (subtask_ranks(order->plan, "a", &host, &ranks, &err) == 0 &&
+            (json_array_size(json_object_get(ranks.file, "ranks")) != ranks.first_rank + ranks.chips ||
+             json_array_size(json_object_get(ranks.plan, "ranks")) < ranks.first_rank + ranks.chips))
                 __builtin_trap();
         subtask_ranks_free(&ranks);
 }
