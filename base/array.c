@@ -1,6 +1,7 @@
 /* The pointer is copied as bytes: it may be one to anything. */
 #include "base/array.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ void *array_add(void *array, size_t *count, size_t *capacity, size_t element_byt
 
         memcpy(&first, array, sizeof(first));
         if (capacity == NULL || *count == *capacity) {
-                first = reallocarray(first, room, element_bytes);
+                first = room <= SIZE_MAX / element_bytes ? realloc(first, room * element_bytes) : NULL;
                 if (first == NULL)
                         return NULL;
                 memcpy(array, &first, sizeof(first));
