@@ -67,6 +67,14 @@ static void on_forget(void *userdata)
         store_trouble(&d->store, STORE_POD, "a journal was replaced or removed: what it said is forgotten");
 }
 
+static void say_damage(struct store_dir *d, struct journal *j)
+{
+        if (j->damage[0] != '\0' && !j->damage_said)
+                store_trouble(&d->store, STORE_POD, "%s; what can be read of it counts, and nothing is bound",
+                              j->damage);
+        j->damage_said = j->damage[0] != '\0';
+}
+
 int binding_read_journals(struct store_dir *d, struct err *err)
 {
         int bindings = journal_read(&d->bindings, on_forget, on_line, d, err), evictions;
@@ -83,6 +91,8 @@ int binding_read_journals(struct store_dir *d, struct err *err)
                 journal_init(&d->bindings, d->fd, d->bindings.name);
                 evictions = journal_read(&d->bindings, on_forget, on_line, d, err);
         }
+        say_damage(d, &d->bindings);
+        say_damage(d, &d->evictions);
         return evictions < 0 ? evictions : 0;
 }
 

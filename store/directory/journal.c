@@ -1,6 +1,7 @@
 /* A descriptor, how far it was read, and the beginning of a line whose end is not there yet. */
 #include "store/directory/journal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/cleanup.h"
 #include "io/failpoint.h"
@@ -28,6 +30,9 @@ static void close_file(struct journal *j)
                 (void) close(j->fd);
         j->fd = -1;
         j->read_bytes = 0;
+        j->sequence = 0;
+        j->damage[0] = '\0';
+        j->damage_said = false;
         text_reset(&j->rest);
 }
 
@@ -65,6 +70,54 @@ static bool was_replaced(const struct journal *j)
         return st.st_dev != j->device || st.st_ino != j->inode || st.st_size < j->read_bytes;
 }
 
+static unsigned long checksum(const char *bytes, size_t size)
+{
+        return crc32_z(crc32_z(0, NULL, 0), (const unsigned char *) bytes, size);
+}
+
+/* The number in front of the checksum, 0 if there is none. */
+static uint64_t sequence_of(const char *line, size_t size)
+{
+        const char *at = memrchr(line, ':', size);
+        char digits[24] = "";
+        uint64_t sequence = 0;
+
+        if (at == NULL || (size_t) (line + size - at) > sizeof(digits))
+                return 0;
+        memcpy(digits, at + 1, (size_t) (line + size - at) - 1);
+        return text_parse_uint64(digits, &sequence) == 0 ? sequence : 0;
+}
+
+/* Is the line what was written, and the next that was? Only the first damage is noted: others follow from it.
+ */
+static bool check_line(struct journal *j, const char *line, size_t size)
+{
+        static const char begin[] = ",\"checksum\":\"", end[] = "\"}";
+        const size_t tail = strlen(begin) + 8 + strlen(end);
+        uint64_t sequence, sum = 0, expected = j->sequence + 1;
+        char digits[9] = "";
+
+        if (size <= tail || memcmp(line + size - tail, begin, strlen(begin)) != 0 ||
+            memcmp(line + size - strlen(end), end, strlen(end)) != 0)
+                return true; /* torn, or of an older program */
+        memcpy(digits, line + size - strlen(end) - 8, 8);
+        sequence = sequence_of(line, size - tail);
+        if (text_parse_hex64(digits, &sum) < 0 || sum != checksum(line, size - tail)) {
+                if (j->damage[0] == '\0')
+                        (void) text_format(j->damage, sizeof(j->damage),
+                                           "'%s' is damaged: the checksum of line %llu is another's", j->name,
+                                           (unsigned long long) expected);
+                return false;
+        }
+        if (sequence != expected && j->damage[0] == '\0')
+                (void) text_format(
+                        j->damage, sizeof(j->damage),
+                        "'%s' is damaged: line %llu follows line %llu, what was between them is lost",
+                        j->name, (unsigned long long) sequence, (unsigned long long) j->sequence);
+        j->sequence = sequence;
+        return true;
+}
+
 static void take_lines(struct journal *j, const char *block, size_t size, journal_line line, void *userdata)
 {
         while (size > 0) {
@@ -74,7 +127,8 @@ static void take_lines(struct journal *j, const char *block, size_t size, journa
                 text_append_bytes(&j->rest, block, part);
                 if (end == NULL)
                         return;
-                if (!j->rest.failed && j->rest.size_bytes > 0)
+                if (!j->rest.failed && j->rest.size_bytes > 0 &&
+                    check_line(j, j->rest.data, j->rest.size_bytes))
                         line(userdata, j->rest.data, j->rest.size_bytes);
                 text_reset(&j->rest);
                 block += part + 1;
@@ -173,25 +227,52 @@ int journal_lock(struct journal *j, void (*forget)(void *userdata), journal_line
                 r = read_rest(j, line, userdata, err);
                 if (r == 0)
                         r = close_torn_line(j, line, userdata, err);
+                if (r == 0 && j->damage[0] != '\0')
+                        r = err_set(err, -EBADMSG,
+                                    "%s; nothing is appended until the file is restored, or removed by who "
+                                    "knows what it said",
+                                    j->damage);
                 if (r < 0)
                         journal_unlock(j);
                 return r;
         }
 }
 
+/* Each line with its number and its checksum. Return: how many they are. */
+static uint64_t stamp(const struct journal *j, const char *lines, size_t size_bytes, struct text *ret)
+{
+        uint64_t count = 0;
+
+        for (const char *at = lines, *end; at < lines + size_bytes; at = end + 1) {
+                size_t begin = ret->size_bytes;
+
+                end = memchr(at, '\n', (size_t) (lines + size_bytes - at));
+                assert(end != NULL && end > at && end[-1] == '}');
+                text_append_bytes(ret, at, (size_t) (end - at) - 1);
+                text_printf(ret, ",\"sequence\":%llu", (unsigned long long) (j->sequence + ++count));
+                if (!ret->failed)
+                        text_printf(ret, ",\"checksum\":\"%08lx\"}\n",
+                                    checksum(ret->data + begin, ret->size_bytes - begin));
+        }
+        return count;
+}
+
 int journal_commit(struct journal *j, const char *lines, size_t size_bytes, struct err *err)
 {
-        int r = 0;
+        CLEANUP(text_free) struct text stamped = { 0 };
+        uint64_t count = stamp(j, lines, size_bytes, &stamped);
+        int r = stamped.failed ? err_set(err, -ENOMEM, "no memory to append to '%s'", j->name) : 0;
 
-        if (size_bytes > 0) {
-                r = write_all(j->fd, lines, size_bytes);
+        if (r == 0 && count > 0) {
+                r = write_all(j->fd, stamped.data, stamped.size_bytes);
                 FAILPOINT("journal.written");
                 if (r == 0 && fdatasync(j->fd) < 0)
                         r = -errno;
                 FAILPOINT("journal.synced");
-                if (r == 0)
-                        j->read_bytes += (off_t) size_bytes;
-                else if (ftruncate(j->fd, j->read_bytes) < 0)
+                if (r == 0) {
+                        j->read_bytes += (off_t) stamped.size_bytes;
+                        j->sequence += count;
+                } else if (ftruncate(j->fd, j->read_bytes) < 0)
                         (void) err_set(err, r, "append to '%s': %s, and cutting it back: %m", j->name,
                                        strerror(-r));
                 else

@@ -3,10 +3,20 @@
  * What is committed: every line that ends with a newline. Appending takes the file's lock, first reads what
  * others appended (so that the caller decides on everything that is committed), writes, and syncs once for a
  * whole batch. A line that was cut short by a crash is closed by the next append and then reads as junk. If a
- * write fails the file is cut back to where it was. */
+ * write fails the file is cut back to where it was.
+ *
+ * Lines are JSON objects. Appending gives each two members more, at its end:
+ *
+ *         {"uid":"u", ... ,"sequence":7,"checksum":"1c291ca3"}
+ *
+ * the number of the line among those that have one, from 1, and the CRC-32 of all the bytes before the
+ * checksum. A checksum that is another's, or a number that does not follow, means that the disk or somebody
+ * lost lines: what can be read still counts, and nothing is appended any more until the file was mended or
+ * removed. Lines without the two, of older programs, are read as they are. */
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -20,8 +30,11 @@ struct journal {
         int fd; /* -1 while there is no file */
         dev_t device;
         ino_t inode;
-        off_t read_bytes; /* how far it was read */
-        struct text rest; /* the beginning of a line whose end was not there yet */
+        off_t read_bytes;  /* how far it was read */
+        uint64_t sequence; /* of the last line that has one */
+        char damage[200];  /* what is wrong with the file, "" = nothing */
+        bool damage_said;  /* the reader's note that it was told */
+        struct text rest;  /* the beginning of a line whose end was not there yet */
 };
 
 /* One line, NUL-terminated, without its newline. */
@@ -37,8 +50,8 @@ int journal_read(struct journal *j, void (*forget)(void *userdata), journal_line
                  struct err *err);
 
 /* journal_lock() - create the file if need be, take its lock and read what others appended (as
- * journal_read()). Then decide, and journal_commit() (lines, each ended by '\n'; may be empty) or
- * journal_unlock(). */
+ * journal_read()). -EBADMSG and j->damage where lines are lost. Then decide, and journal_commit() (lines,
+ * each ended by '\n'; may be empty) or journal_unlock(). */
 int journal_lock(struct journal *j, void (*forget)(void *userdata), journal_line line, void *userdata,
                  struct err *err);
 int journal_commit(struct journal *j, const char *lines, size_t size_bytes, struct err *err);

@@ -35,7 +35,9 @@ static void a_bind_is_journalled_and_delivered(void **state)
         assert_string_equal(json_string_value(json_object_get(line, "name")), "a");
         assert_string_equal(json_string_value(json_object_get(line, "node")), "n1");
         assert_int_equal(strlen(json_string_value(json_object_get(line, "time"))) >= 20, 1);
-        assert_int_equal(json_object_size(line), 5);
+        assert_int_equal(json_integer_value(json_object_get(line, "sequence")), 1);
+        assert_int_equal(strlen(json_string_value(json_object_get(line, "checksum"))), 8);
+        assert_int_equal(json_object_size(line), 7);
         json_decref(line);
 
         assert_int_equal(dir_store_bind(f, "a", "u-a", "n1"), 0); /* again: a success, and no second line */
@@ -138,6 +140,51 @@ static void a_torn_journal_line_binds_nothing(void **state)
         assert_non_null(strstr(journal, "\"no\n{\"uid\":\"u-a\""));
         assert_true(dir_store_said(f, "cannot be read"));
         dir_store_free(f);
+}
+
+#define POD_C                                                                                                \
+        "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"c\",\"namespace\":\"default\",\"uid\":\"u-c\"},"         \
+        "\"spec\":{}}"
+
+/* Two lines, the second damaged or the first gone: what can be read counts, and nothing is bound any more. */
+static void a_damaged_journal_stops_commits(void **state)
+{
+        static const char *const harms[] = { "checksum", "gap", "none" };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(harms); i++) {
+                struct dir_store *f = dir_store_new();
+                CLEANUP(free_p) char *journal = NULL;
+                bool harmed = i < 2;
+
+                dir_store_write(f, "pods.json",
+                                "{\"kind\":\"List\",\"items\":[" DIR_STORE_POD_A "," POD_C "]}");
+                dir_store_write(
+                        f, "bindings.jsonl", /* of an older program: as it is */
+                        "{\"uid\":\"u-z\",\"namespace\":\"default\",\"name\":\"z\",\"node\":\"n7\"}\n");
+                dir_store_open(f);
+                assert_int_equal(dir_store_bind(f, "a", "u-a", "n1"), 0);
+                assert_int_equal(dir_store_bind(f, "c", "u-c", "n2"), 0);
+                dir_store_close(f);
+                journal = dir_store_read(f, "bindings.jsonl");
+                assert_non_null(strstr(journal, ",\"sequence\":2,"));
+                if (i == 0)
+                        *strstr(strstr(journal, "u-c"), "n2") = 'm';
+                else if (i == 1)
+                        memset(strchr(journal, '\n') + 1, '\n',
+                               (size_t) (strstr(journal, "{\"uid\":\"u-c") - strchr(journal, '\n')) - 1);
+                dir_store_write(f, "bindings.jsonl", journal);
+                dir_store_open(f);
+                assert_string_equal(dir_store_field(f, "Pod default/a", "spec/nodeName"), i == 1 ? "" : "n1");
+                assert_string_equal(dir_store_field(f, "Pod default/c", "spec/nodeName"), i == 0 ? "" : "n2");
+                assert_int_equal(dir_store_said(f, "'bindings.jsonl' is damaged"), harmed);
+                assert_int_equal(dir_store_bind(f, i == 0 ? "c" : "a", i == 0 ? "u-c" : "u-a", "n1"),
+                                 harmed ? -EBADMSG : 0);
+                assert_int_equal(strstr(f->sentence,
+                                        i == 0 ? "the checksum of line 2" : "line 2 follows line 0") != NULL,
+                                 harmed);
+                dir_store_free(f);
+        }
 }
 
 static void lines_of_another_process_count(void **state)
@@ -391,6 +438,7 @@ int main(void)
                 cmocka_unit_test(a_bind_carries_annotations),
                 cmocka_unit_test(a_yaml_pod_is_bound_too),
                 cmocka_unit_test(a_torn_journal_line_binds_nothing),
+                cmocka_unit_test(a_damaged_journal_stops_commits),
                 cmocka_unit_test(lines_of_another_process_count),
                 cmocka_unit_test(many_binds_at_once_are_one_batch),
                 cmocka_unit_test(an_evicted_pod_is_terminating),
