@@ -120,8 +120,10 @@ static void written(void *userdata, int result, const char *sentence)
         struct ledger *ledger = cluster_ledger(x->cluster);
         struct ledger_pod *pod = ledger_pods_find(ledger, bind->args.pod_namespace, bind->args.pod_name);
 
-        if (pod != NULL && strcmp(pod->uid, bind->args.pod_uid) == 0)
+        if (pod != NULL && strcmp(pod->uid, bind->args.pod_uid) == 0) {
                 pod->writing = false;
+                pod->done = pod->done || result == 0;
+        }
         if (result == 0) {
                 FAILPOINT("bind.written");
                 x->metrics.binds++;
@@ -134,7 +136,7 @@ static void written(void *userdata, int result, const char *sentence)
         if (pod != NULL && strcmp(pod->uid, bind->args.pod_uid) == 0 && pod->assumed) {
                 if (bind_certainly_failed(x, result))
                         ledger_pods_forget(ledger, pod);
-                else if (result != -ECANCELED)
+                else if (result != -ECANCELED && !pod->done)
                         settle_later(bind, pod);
         }
         extender_log(x, LOG_WARNING, "bind-failed", "pod=%s/%s node=%s error=\"%s\"",

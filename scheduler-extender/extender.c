@@ -213,12 +213,18 @@ static void on_node_labels(void *userdata, const char *node, const json_t *label
         labels_seen(userdata, node, labels);
 }
 
+/* After the lead was lost: what was being written then has come through by now, or never will. */
+#define AUDIT_AGAIN_USEC UINT64_C(30000000)
+
 static void on_leader(void *userdata, bool leading)
 {
         struct extender *x = userdata;
 
-        if (!leading)
+        if (!leading) {
+                settle_abandon(x);
+                x->audit_again_usec = loop_now_usec(x->loop) + AUDIT_AGAIN_USEC;
                 return;
+        }
         labels_write_all(x);
         wake_waiting(x, NULL, "this replica leads now");
         think_soon(x);
@@ -290,8 +296,9 @@ static void audit_when_due(struct extender *x)
                 return;
         if (x->audited_usec == 0)
                 x->audited_usec = now; /* the first lists were just read */
-        if (now - x->audited_usec < period)
+        if (now - x->audited_usec < period && (x->audit_again_usec == 0 || now < x->audit_again_usec))
                 return;
+        x->audit_again_usec = 0;
         x->auditing = true;
         cluster_refresh(x->cluster);
 }

@@ -23,6 +23,7 @@ struct extender {
         unsigned commits;          /* binds and evictions being written */
         struct settling *settling; /* binds of no clear end */
         uint64_t audited_usec;     /* when the store was last read anew (monotonic); 0 = never */
+        uint64_t audit_again_usec; /* an audit out of turn (monotonic); 0 = none */
         bool auditing;
         struct name_map labels; /* what Node objects have: see labels.c */
         bool was_ready;

@@ -6,4 +6,5 @@
 struct extender;
 
 void settle_bind(struct extender *x, const struct store_binding *binding);
-void settle_close(struct extender *x); /* forget them all */
+void settle_abandon(struct extender *x); /* another leads */
+void settle_close(struct extender *x);   /* forget them all */

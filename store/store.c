@@ -156,6 +156,11 @@ bool store_is_rechecking(const struct store *store)
         return store->rechecking;
 }
 
+bool store_is_fresh(const struct store *store)
+{
+        return store->rechecking || store->listing;
+}
+
 uint64_t store_age_usec(const struct store *store, unsigned which, uint64_t now_usec)
 {
         return store->backend->age_usec(store, which, now_usec);

@@ -63,6 +63,9 @@ void store_close(struct store *store); /* accepts NULL; pending writes are answe
 void store_refresh(struct store *store);
 bool store_is_rechecking(const struct store *store);
 
+/* store_is_fresh() - was the object being delivered read after store_refresh() was called? */
+bool store_is_fresh(const struct store *store);
+
 /* store_age_usec() - how long ago the backend was last known to be in step with these kinds (a bit set as in
  * store_options; 0 for a healthy watch or directory). */
 #define STORE_ALL_KINDS (~0u)

@@ -50,6 +50,7 @@ struct store {
         struct store_options options; /* spec and strings are not kept: a backend copies what it needs */
         sd_event_source *answering;
         bool rechecking; /* see store_is_rechecking() */
+        bool listing;    /* see store_is_fresh() */
         struct pending_answer *first_answer, **last_answer;
 };
 

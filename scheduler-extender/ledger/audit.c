@@ -38,7 +38,7 @@ bool audit_settle(struct ledger *ledger, const char *namespace_, const char *nam
 {
         struct ledger_pod *pod = ledger_pods_find(ledger, namespace_, name);
 
-        if (pod == NULL || !pod->assumed || pod->writing)
+        if (pod == NULL || !pod->assumed || pod->writing || pod->settling || pod->done)
                 return false;
         ledger_pods_forget(ledger, pod);
         return true;

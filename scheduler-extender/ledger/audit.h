@@ -18,8 +18,8 @@ struct audit {
 struct audit audit_pod(const struct ledger *ledger, const char *namespace_, const char *name);
 struct audit audit_node(const struct ledger *ledger, const char *name);
 
-/* audit_settle() - give up a bind of ours that is not being written and that the store, asked afresh, does
- * not have. Did it hold chips? */
+/* audit_settle() - give up a bind of ours that is neither being written or settled nor done, and that the
+ * store, asked afresh, does not have. Did it hold chips? */
 bool audit_settle(struct ledger *ledger, const char *namespace_, const char *name);
 
 /* audit_differs() - was the ledger wrong? Then `sentence` says what it had and what is true. A pod that is

@@ -117,17 +117,23 @@ static void compare(struct cluster *c, enum store_kind kind, const char *key, co
                 c->options.drifted(c->options.userdata, kind, key, sentence);
 }
 
+/* A bind that was not, as a fresh look shows: no error of the ledger's. */
+static void settle_pod(struct cluster *c, const char *key, const json_t *object)
+{
+        char namespace_[256];
+        const char *name = split_key(key, namespace_, sizeof(namespace_));
+
+        if (!json_is_string(json_object_get(json_object_get(object, "spec"), "nodeName")))
+                (void) audit_settle(c->ledger, namespace_, name);
+}
+
 static int recheck_pod(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
         char namespace_[256];
         const char *name = split_key(key, namespace_, sizeof(namespace_));
         struct audit before = audit_pod(c->ledger, namespace_, name), now;
-        const json_t *node = json_object_get(json_object_get(object, "spec"), "nodeName");
-        int r;
+        int r = take_pod(c, key, object, err);
 
-        if (!json_is_string(node))
-                (void) audit_settle(c->ledger, namespace_, name);
-        r = take_pod(c, key, object, err);
         now = audit_pod(c->ledger, namespace_, name);
         compare(c, STORE_POD, key, &before, &now);
         return r;
@@ -265,6 +271,8 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
 
         if (takers[kind] == NULL)
                 return;
+        if (kind == STORE_POD && c->store != NULL && store_is_fresh(c->store))
+                settle_pod(c, key, object);
         if (recheck && (kind == STORE_POD || kind == STORE_INVENTORY))
                 r = (kind == STORE_POD ? recheck_pod : recheck_inventory)(c, key, object, &err);
         else

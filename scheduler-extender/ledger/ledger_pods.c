@@ -430,6 +430,7 @@ int ledger_pods_assume(struct ledger *ledger, struct ledger_pod *pod, struct led
         if (part_count > 0)
                 memcpy(pod->parts, parts, pod->part_count * sizeof(*parts));
         pod->borrowed = node->reserved && !pod->request.emergency;
+        pod->done = pod->settling = false;
         pod->assumed = true;
         give_up_slot(ledger, pod, node);
         drop_reservations(ledger, pod);

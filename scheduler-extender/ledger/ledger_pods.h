@@ -29,6 +29,8 @@ struct ledger_pod {
         bool borrowed;         /* came to a reserved node without an emergency's right */
         bool assumed;          /* bound by us, not confirmed by the store yet */
         bool writing;          /* ... and the write is under way */
+        bool done;             /* ... or was said to be done: the store will show it */
+        bool settling;         /* ... or its unclear end is being settled: see settle.h */
         bool deleting;         /* has a deletion timestamp: counts until it is gone */
         bool ended;            /* Succeeded or Failed: holds nothing */
         uint64_t waited_usec;  /* since when it has a reservation, until it is bound

@@ -59,9 +59,9 @@ bool roster_named(struct roster *roster, uint32_t before, uint32_t index);
 static inline size_t roster_expects(const struct roster *roster, uint32_t index, const char *at,
                                     const char *end)
 {
-        const struct roster_seat *seat = &roster->seats[index];
+        const struct roster_seat *seat = index < roster->count ? &roster->seats[index] : NULL;
 
-        if (index >= roster->count || !seat->plain || (size_t) (end - at) <= seat->name_bytes ||
+        if (seat == NULL || !seat->plain || (size_t) (end - at) <= seat->name_bytes ||
             memcmp(roster->text + seat->name_at, at, seat->name_bytes + 1u) != 0)
                 return 0;
         return seat->name_bytes;

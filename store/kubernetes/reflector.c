@@ -45,7 +45,9 @@ static uint32_t random_below(uint32_t limit)
 
 static void deliver(struct reflector *r, const char *key, const json_t *object)
 {
+        r->store->listing = r->rechecking;
         r->store->options.changed(r->store->options.userdata, r->kind, key, object);
+        r->store->listing = false;
 }
 
 static void deliver_again(struct reflector *r, const char *key, const json_t *object, bool known)
