@@ -1,0 +1,491 @@
+/* One step after the other, and after each a look at both ledgers. */
+#include "tests/model/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler-extender/extender.h"
+#include "scheduler-extender/extender_internal.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+
+#define QUIET_EVERY 250
+
+static struct extender *extenders[STAND_INS_REPLICAS];
+static struct extender_options options;
+
+/* What a filter said last, and may be bound on later. */
+static struct {
+        unsigned uid;
+        int node;
+} chosen[WORLD_PODS];
+
+/* --- the extenders */
+
+static void start(int replica)
+{
+        struct err err = { 0 };
+
+        stand_ins_opening = replica;
+        if (extender_new(NULL, &options, &extenders[replica], &err) < 0) {
+                (void) fprintf(stderr, "model: %s\n", err.msg);
+                abort();
+        }
+}
+
+static void kill_one(int replica)
+{
+        world_trace("kill r%d", replica);
+        if (stand_ins_leader == replica)
+                stand_ins_leader = -1;
+        extender_free(extenders[replica]);
+        extenders[replica] = NULL;
+}
+
+static void change_leader(int to)
+{
+        world_trace("leader %d, then %d", stand_ins_leader, to);
+        if (stand_ins_leader >= 0)
+                world_settle_late(stand_ins_leader); /* what it had begun ends before another begins */
+        stand_ins_lead(to);
+}
+
+/* --- the ledger of our own, and theirs */
+
+static uint64_t held_by(int replica, int node)
+{
+        const struct ledger *ledger = cluster_ledger(extenders[replica]->cluster);
+        const char *name = world_node_name(node);
+        const struct ledger_node *n = ledger_nodes_find(ledger, name, strlen(name));
+        uint64_t held = 0;
+
+        for (uint32_t g = 0; n != NULL && g < n->group_count; g++)
+                held += n->groups[g].held;
+        return n == NULL || n->group_count == 0 ? UINT64_MAX : held;
+}
+
+static unsigned must_hold(int replica, int node)
+{
+        unsigned chips = 0;
+
+        for (int i = 0; i < WORLD_PODS; i++) {
+                const struct world_word *told = &world.told[replica][i],
+                                        *answered = &world.answered[replica][i];
+
+                if (told->uid != 0 && !told->over && told->node == node)
+                        chips += told->chips;
+                else if (answered->uid != 0 && answered->node == node)
+                        chips += answered->chips;
+        }
+        return chips;
+}
+
+static void look(void)
+{
+        for (int r = 0; r < STAND_INS_REPLICAS; r++)
+                for (int n = 0; n < WORLD_NODES && extenders[r] != NULL; n++)
+                        if (held_by(r, n) < must_hold(r, n))
+                                world_break("an account shrank without proof",
+                                            "replica %d holds %llu on %s, was told of %u", r,
+                                            (unsigned long long) held_by(r, n), world_node_name(n),
+                                            must_hold(r, n));
+}
+
+/* --- what tenants do */
+
+static const char *const label_names[] = { "remuda.dev/gang-size",   "remuda.dev/preemptible",
+                                           "remuda.dev/urgency",     "remuda.dev/job",
+                                           "remuda.dev/max-seconds", "remuda.dev/same-group" };
+static const char *const label_values[] = { "2",     "true", "emergency", "a",    "x",
+                                            "false", "16",   "-1",        "1e20", "" };
+static const char *const annotation_names[] = { "remuda.dev/models", "remuda.dev/groups", "remuda.dev/batch",
+                                                "remuda.dev/gang", "remuda.dev/placement" };
+static const char *const annotation_values[] = {
+        "H100", "g0=1", "g1=4", "64", "A100", "x", "nvidia.com/gpu=4x2", "g0=4,g1=4", "packed", "g0=8", "="
+};
+#define PICK(list) (list)[chance_below(world.chance, sizeof(list) / sizeof((list)[0]))]
+
+static void scribble(struct world_pod *pod)
+{
+        if (chance_of(world.chance, 50))
+                (void) json_object_set_new(pod->labels, PICK(label_names), json_string(PICK(label_values)));
+        else
+                (void) json_object_set_new(pod->annotations, PICK(annotation_names),
+                                           json_string(PICK(annotation_values)));
+}
+
+static void make(int index)
+{
+        struct world_pod *pod = &world.pods[index];
+
+        json_decref(pod->labels);
+        json_decref(pod->annotations);
+        pod->labels = json_object();
+        pod->annotations = json_object();
+        pod->uid = ++world.uids;
+        pod->exists = true;
+        pod->ended = pod->deleting = pod->right = false;
+        pod->node = -1;
+        pod->created_usec = stand_ins_realtime_usec / 1000000 * 1000000;
+        pod->chips = 1u << chance_below(world.chance, chance_of(world.chance, 30) ? 4 : 3);
+        if (chance_of(world.chance, 30))
+                (void) json_object_set_new(pod->labels, "remuda.dev/preemptible", json_string("true"));
+        if (strcmp(pod->namespace_, "ops") == 0 && chance_of(world.chance, 40))
+                (void) json_object_set_new(pod->labels, "remuda.dev/urgency", json_string("emergency"));
+        for (size_t n = chance_below(world.chance, 4); n > 2; n--)
+                scribble(pod);
+        world_changed(index);
+}
+
+static void step_make(void)
+{
+        int index = (int) chance_below(world.chance, WORLD_PODS);
+
+        if (!world.pods[index].exists)
+                make(index);
+}
+
+/* --- what kube-scheduler does */
+
+static char *filter_body(const struct world_pod *pod)
+{
+        json_t *names = json_array(), *body;
+        char *text;
+
+        for (int n = 0; n < WORLD_NODES; n++)
+                (void) json_array_append_new(names, json_string(world_node_name(n)));
+        body = json_pack("{s:o,s:n,s:o}", "Pod", world_pod_json(pod), "Nodes", "NodeNames", names);
+        text = json_dumps(body, JSON_COMPACT);
+        json_decref(body);
+        return text;
+}
+
+/* Return: a node that passes, or -1. */
+static int filter(int replica, int index)
+{
+        struct stand_ins_call call = { .reply = NULL };
+        char *body = filter_body(&world.pods[index]);
+        json_t *reply, *names;
+        int node = -1;
+
+        (void) stand_ins_call(replica, "/scheduler/filter", body, &call);
+        free(body);
+        reply = json_loads(call.reply == NULL ? "" : call.reply, 0, NULL);
+        names = json_object_get(reply, "NodeNames");
+        if (call.status == 200 && json_array_size(names) > 0) {
+                const char *name = json_string_value(
+                        json_array_get(names, chance_below(world.chance, json_array_size(names))));
+
+                for (node = 0; strcmp(world_node_name(node), name) != 0;)
+                        node++;
+        }
+        json_decref(reply);
+        free(call.reply);
+        return node;
+}
+
+static void bind_pod(int replica, int index, int node)
+{
+        struct stand_ins_call *call = calloc(1, sizeof(*call));
+        char body[256];
+
+        (void) snprintf(body, sizeof(body),
+                        "{\"PodName\":\"%s\",\"PodNamespace\":\"%s\",\"PodUID\":\"u%u\",\"Node\":\"%s\"}",
+                        world.pods[index].name, world.pods[index].namespace_, chosen[index].uid,
+                        world_node_name(node));
+        if (call == NULL)
+                abort();
+        if (stand_ins_call(replica, "/scheduler/bind", body, call))
+                return; /* freed when it is answered */
+        free(call->reply);
+        free(call);
+}
+
+static int any_replica(void)
+{
+        int replica = (int) chance_below(world.chance, STAND_INS_REPLICAS);
+
+        if (chance_of(world.chance, 90) && stand_ins_leader >= 0)
+                replica = stand_ins_leader;
+        return extenders[replica] != NULL ? replica : -1;
+}
+
+static void step_schedule(void)
+{
+        int index = (int) chance_below(world.chance, WORLD_PODS), replica = any_replica(), node, tries = 0;
+
+        while (++tries < WORLD_PODS && (!world.pods[index].exists || world.pods[index].node >= 0))
+                index = (index + 1) % WORLD_PODS;
+        if (replica < 0 || tries == WORLD_PODS)
+                return;
+        node = filter(replica, index);
+        chosen[index].uid = world.pods[index].uid;
+        chosen[index].node = node;
+        if (node >= 0 && chance_of(world.chance, 70))
+                bind_pod(replica, index, node);
+}
+
+/* What a filter said a while ago. */
+static void step_bind_late(void)
+{
+        int index = (int) chance_below(world.chance, WORLD_PODS), replica = any_replica();
+
+        if (replica >= 0 && chosen[index].uid != 0 && chosen[index].node >= 0)
+                bind_pod(replica, index, chosen[index].node);
+}
+
+/* Another scheduler, when nothing is under way that it could collide with. */
+static void step_bind_by_others(void)
+{
+        int index = (int) chance_below(world.chance, WORLD_PODS),
+            node = (int) chance_below(world.chance, WORLD_NODES);
+        struct world_pod *pod = &world.pods[index];
+
+        if (!pod->exists || pod->ended || pod->deleting || pod->node >= 0 || !world_is_quiet() ||
+            world_held(node) + pod->chips > WORLD_CHIPS)
+                return;
+        for (int r = 0; r < STAND_INS_REPLICAS; r++)
+                if (held_by(r, node) > world_held(node))
+                        return; /* a bind that is being settled may yet come through */
+        pod->node = node;
+        world_changed(index);
+        for (int r = 0; r < STAND_INS_REPLICAS; r++)
+                while (world_deliver(r)) {
+                }
+}
+
+/* --- what becomes of pods */
+
+static void step_life(void)
+{
+        int index = (int) chance_below(world.chance, WORLD_PODS);
+        struct world_pod *pod = &world.pods[index];
+
+        if (!pod->exists || (pod->node < 0 && chance_of(world.chance, 80)))
+                return;
+        switch (chance_below(world.chance, 6)) {
+        case 0:
+                pod->ended = pod->ended || pod->node >= 0;
+                break;
+        case 1:
+                pod->deleting = true;
+                break;
+        case 2: /* force-deleted */
+                pod->exists = false;
+                break;
+        case 3: /* another of its name at once */
+                pod->exists = false;
+                world_changed(index);
+                make(index);
+                return;
+        case 4:
+                pod->exists = !pod->deleting;
+                break;
+        default:
+                pod->exists = !pod->ended;
+                break;
+        }
+        if (!pod->exists)
+                pod->node = -1;
+        world_changed(index);
+}
+
+static void step_scribble(void)
+{
+        int index = (int) chance_below(world.chance, WORLD_PODS);
+
+        if (!world.pods[index].exists || (world.pods[index].node < 0 && chance_of(world.chance, 80)))
+                return; /* mostly those that are on a node already */
+        scribble(&world.pods[index]);
+        world_changed(index);
+}
+
+/* --- what the world does */
+
+static void step_deliver(void)
+{
+        int replica = (int) chance_below(world.chance, STAND_INS_REPLICAS);
+
+        for (size_t n = 1 + chance_below(world.chance, 20); n > 0 && world_deliver(replica); n--) {
+        }
+}
+
+static void step_answer(void)
+{
+        (void) world_answer((int) chance_below(world.chance, STAND_INS_REPLICAS));
+}
+
+static void step_time(void)
+{
+        static const uint64_t steps_msec[] = { 1, 10, 100, 500, 1000, 1000, 5000, 65000 };
+
+        stand_ins_monotonic_usec += PICK(steps_msec) * 1000;
+        stand_ins_realtime_usec += 1000000;
+        if (chance_of(world.chance, 3)) /* somebody sets the clock: up to ten years, either way */
+                stand_ins_realtime_usec = UINT64_C(1795000000000000) +
+                                          (chance_below(world.chance, 21) * UINT64_C(31536000000000)) -
+                                          UINT64_C(315360000000000);
+}
+
+static void make_trouble(void)
+{
+        int replica = (int) chance_below(world.chance, STAND_INS_REPLICAS);
+        int node = (int) chance_below(world.chance, WORLD_NODES);
+
+        switch (chance_below(world.chance, 6)) {
+        case 0:
+                kill_one(replica);
+                start(replica);
+                break;
+        case 1:
+                change_leader(chance_of(world.chance, 20) ? -1 : replica);
+                break;
+        case 2:
+                world.usable[node] = WORLD_CHIPS - (unsigned) chance_below(world.chance, 3);
+                world_tell(node);
+                break;
+        default:
+                world_list_anew(replica);
+                break;
+        }
+}
+
+static void step_trouble(void)
+{
+        if (stand_ins_leader < 0 && chance_of(world.chance, 50))
+                change_leader((int) chance_below(world.chance, STAND_INS_REPLICAS));
+        if (chance_of(world.chance, 30))
+                make_trouble();
+}
+
+/* --- once all is quiet */
+
+static void settle(void)
+{
+        world.faults = false;
+        if (stand_ins_leader < 0)
+                change_leader(0);
+        for (int round = 0; round < 60; round++) {
+                for (int r = 0; r < STAND_INS_REPLICAS; r++) {
+                        while (world_answer(r)) {
+                        }
+                        while (world_deliver(r)) {
+                        }
+                }
+                stand_ins_monotonic_usec += 2000000;
+                stand_ins_realtime_usec += 2000000;
+                stand_ins_run();
+                look();
+        }
+        world.faults = true;
+}
+
+static void compare(void)
+{
+        for (int r = 0; r < STAND_INS_REPLICAS; r++)
+                for (int n = 0; n < WORLD_NODES; n++)
+                        if (held_by(r, n) != world_held(n))
+                                world_break("ledger and truth differ",
+                                            "replica %d holds %llu on %s, the truth is %u", r,
+                                            (unsigned long long) held_by(r, n), world_node_name(n),
+                                            world_held(n));
+}
+
+static bool is_borrowed(void)
+{
+        bool any = false;
+
+        for (int i = 0; i < WORLD_PODS; i++) {
+                const struct world_pod *pod = &world.pods[i];
+
+                if (!pod->exists || pod->ended || pod->node != WORLD_NODES - 1)
+                        continue;
+                if (pod->right || pod->deleting || strcmp(pod->namespace_, "ops") == 0)
+                        return false;
+                any = true;
+        }
+        return any && world.usable[WORLD_NODES - 1] == WORLD_CHIPS;
+}
+
+/* An emergency of all the reserve's chips, while nobody but borrowers sits there, whatever their labels say.
+ */
+static void take_back(void)
+{
+        int index = 2; /* of namespace ops */
+        struct world_pod *pod = &world.pods[index];
+
+        pod->exists = false;
+        pod->node = -1;
+        world_changed(index);
+        if (!is_borrowed())
+                return;
+        for (int i = 0; i < WORLD_PODS; i++) { /* other emergencies would have the chips first */
+                struct world_pod *other = &world.pods[i];
+
+                if (other->exists && other->node < 0) {
+                        other->exists = false;
+                        world_changed(i);
+                }
+        }
+        make(index);
+        json_object_clear(pod->annotations);
+        json_object_clear(pod->labels);
+        (void) json_object_set_new(pod->labels, "remuda.dev/urgency", json_string("emergency"));
+        pod->chips = WORLD_CHIPS;
+        world_changed(index);
+        for (int round = 0; round < 4; round++) {
+                settle();
+                for (int i = 0; i < WORLD_PODS; i++)
+                        if (world.pods[i].exists && world.pods[i].deleting) {
+                                world.pods[i].exists = false; /* its kubelet ends it */
+                                world.pods[i].node = -1;
+                                world_changed(i);
+                        }
+        }
+        settle();
+        if (filter(stand_ins_leader, index) < 0)
+                world_break("borrowers were not evicted", "%u chips are held on the reserve",
+                            world_held(WORLD_NODES - 1));
+}
+
+static void step(void)
+{
+        static void (*const steps[])(void) = {
+                step_make,    step_make,    step_make,      step_schedule,      step_schedule, step_schedule,
+                step_life,    step_life,    step_scribble,  step_scribble,      step_deliver,  step_deliver,
+                step_deliver, step_deliver, step_answer,    step_answer,        step_answer,   step_time,
+                step_time,    step_trouble, step_bind_late, step_bind_by_others
+        };
+
+        steps[chance_below(world.chance, sizeof(steps) / sizeof(steps[0]))]();
+        stand_ins_run();
+        look();
+}
+
+const char *model_run(struct chance *chance, uint64_t steps)
+{
+        extender_options_default(&options);
+        options.server.store = "kubernetes";
+        options.server.emergency_namespaces = "ops";
+        options.server.lend_reserve = true;
+        options.server.stale_after_sec = 0;
+        memset(chosen, 0, sizeof(chosen));
+        world_reset(chance);
+        world.faults = true;
+        stand_ins_monotonic_usec = UINT64_C(1000000000);
+        stand_ins_realtime_usec = UINT64_C(1795000000000000);
+        stand_ins_leader = -1;
+        for (int r = 0; r < STAND_INS_REPLICAS; r++)
+                start(r);
+        for (uint64_t s = 1; s <= steps && world.wrong == NULL && !chance->ended; s++) {
+                step();
+                if (s % QUIET_EVERY != 0)
+                        continue;
+                settle();
+                compare();
+                take_back();
+        }
+        for (int r = 0; r < STAND_INS_REPLICAS; r++)
+                kill_one(r);
+        return world.wrong;
+}

@@ -1,0 +1,69 @@
+/* World: an API server in memory, with the promises of the real one and its faults, and the truth of who
+ * holds what: a plain ledger, kept apart from the extender's and written from what the API server did alone.
+ *
+ * store_open() of a replica opens a view of it. What happens is told to a view event by event, when it is
+ * asked to; a write is decided when it comes and answered later, by chance also never done, done without an
+ * answer, or done after its answer. */
+#pragma once
+
+#include <jansson.h>
+
+#include "tests/model/chance.h"
+#include "tests/model/stand_ins.h"
+
+#define WORLD_PODS  40
+#define WORLD_NODES 6
+#define WORLD_CHIPS 8 /* of a node, in two groups */
+#define WORLD_GPU   "nvidia.com/gpu"
+
+struct world_pod {
+        bool exists, ended, deleting;
+        bool right; /* an emergency, by its class or where the label counts, when it was bound */
+        char name[8];
+        const char *namespace_;
+        unsigned uid;
+        int node; /* -1 = on none */
+        unsigned chips;
+        uint64_t created_usec;
+        json_t *labels, *annotations;
+};
+
+/* What a replica was told of a pod, or was answered. */
+struct world_word {
+        unsigned uid; /* 0 = nothing */
+        int node;
+        unsigned chips;
+        bool over; /* gone, or ended: the proof by which an account may shrink */
+};
+
+struct world {
+        struct chance *chance;
+        struct world_pod pods[WORLD_PODS];
+        struct world_word told[STAND_INS_REPLICAS][WORLD_PODS];
+        struct world_word answered[STAND_INS_REPLICAS][WORLD_PODS]; /* binds that were said to be done */
+        unsigned uids;
+        unsigned usable[WORLD_NODES];
+        bool faults;
+        const char *wrong; /* a promise was broken: what */
+        char detail[200];
+        uint64_t binds, evictions, events;
+};
+
+extern struct world world;
+
+const char *world_node_name(int node); /* the last one is reserved */
+unsigned world_held(int node);         /* by the truth */
+void world_reset(struct chance *chance);
+
+/* world_changed() - the pod is told of to all views, as it is now; also that it is gone. */
+void world_changed(int pod);
+void world_tell(int node);           /* the same for a node and its inventory */
+bool world_deliver(int replica);     /* the next event. Return: was there one? */
+void world_list_anew(int replica);   /* 410, or a watch that broke: all is listed */
+bool world_answer(int replica);      /* a write. Return: was there one? */
+void world_settle_late(int replica); /* writes that are on their way, are done or never will be */
+bool world_is_quiet(void);           /* nothing is to be delivered or answered */
+json_t *world_pod_json(const struct world_pod *pod); /* a new reference */
+/* world_trace() - a line on standard error, with MODEL_TRACE in the environment. */
+void world_trace(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void world_break(const char *what, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
