@@ -9,6 +9,7 @@
 #include "agent/launch/program_file.h"
 #include "base/text.h"
 #include "io/loop.h"
+#include "job/plan/job_lease.h"
 #include "scheduler-extender/decide/overflow.h"
 
 #define LOAD_USEC 60000000u
@@ -17,6 +18,15 @@ static void print_trouble(void *userdata, const char *sentence)
 {
         (void) userdata;
         fprintf(stderr, "remuda: %s\n", sentence);
+}
+
+/* What was decided for jobs is leased here as in the extender. */
+static void on_observed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
+{
+        const struct cluster_arguments_opened *opened = userdata;
+
+        if (kind == STORE_TRAINING_JOB)
+                job_lease_observe(opened->cluster, key, object);
 }
 
 /* Cuts "a,b" in place of a copy. Return: how many words. */
@@ -41,7 +51,9 @@ int cluster_arguments_open(const struct cluster_arguments *a, struct cluster_arg
 {
         struct cluster_options options = { .store = a->store,
                                            .kubeconfig = a->kubeconfig,
-                                           .trouble = print_trouble };
+                                           .trouble = print_trouble,
+                                           .observed = on_observed,
+                                           .userdata = ret };
         const char *namespaces = a->emergency_namespaces == NULL ? "" : a->emergency_namespaces;
         const char *classes = a->emergency_classes == NULL ? "" : a->emergency_classes;
         int r;

@@ -478,6 +478,7 @@ int cluster_load(sd_event *loop, const struct cluster_options *options, uint64_t
         if (r < 0)
                 return r;
         assert(c != NULL);
+        *ret = c; /* callbacks may look */
         r = sd_event_add_time_relative(loop, &timer, CLOCK_MONOTONIC, timeout_usec, 0, on_timeout, c);
         c->waiting = true;
         if (r >= 0 && !cluster_is_ready(c))
@@ -486,10 +487,10 @@ int cluster_load(sd_event *loop, const struct cluster_options *options, uint64_t
         sd_event_source_unref(timer);
         if (r < 0 || !cluster_is_ready(c)) {
                 cluster_close(c);
+                *ret = NULL;
                 return err_set(err, r < 0 ? r : -EINTR, "the store '%s' did not tell all it has in time",
                                options->store);
         }
-        *ret = c;
         return 0;
 }
 
