@@ -16,7 +16,7 @@ wanted   := -fstack-clash-protection -ftrivial-auto-var-init=zero -fcf-protectio
 HARDEN   := -fstack-protector-strong -fPIE -ffile-prefix-map=$(CURDIR)=. $(if $(findstring -fsanitize,$(CFLAGS))$(findstring -O0,$(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3) \
             $(shell for f in $(wanted); do echo 'int x;' | $(CC) -Werror $$f -x c -c -o /dev/null - 2>/dev/null && echo $$f; done)
 # Debian's start files (crt1.o) carry no mark of a shadow stack, so the linker is told; they have no landing pads, so it is told no more.
-MARKS    := -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code $(if $(findstring -fcf-protection,$(HARDEN)),-Wl$(comma)-z$(comma)shstk)
+MARKS    := -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code $(if $(findstring -fcf-protection,$(HARDEN)),-Wl$(comma)-z$(comma)shstk)
 REVISION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 ALL_C     = -std=gnu11 -ffp-contract=off -D_GNU_SOURCE -I. -I$(B)/generated $(WARN) $(HARDEN) -ffunction-sections -fdata-sections $(CFLAGS)
 LINK      = $(CC) $(CFLAGS) -pie $(MARKS) -Wl,--as-needed $(LDFLAGS)
@@ -29,8 +29,9 @@ all: programs ## build every program into build/bin/ (the default)
 # archive; programs link what they need of them. tools/floors says which room may include which.
 rooms      := base io store planner agent plugin scheduler-extender job cli
 mains      := agent/main.c scheduler-extender/main.c job/controller/main.c job/launcher/main.c cli/main.c planner/commands/main.c
-sources     = $(filter-out $(mains),$(shell find $(1) -name '*.c' ! -name 'test_*' ! -path '*/static/*'))
-tests_of    = $(shell find $(1) -name 'test_*.c')
+# Sorted: the order of a folder on disk would be the order of the code in a program.
+sources     = $(filter-out $(mains),$(sort $(shell find $(1) -name '*.c' ! -name 'test_*' ! -path '*/static/*')))
+tests_of    = $(sort $(shell find $(1) -name 'test_*.c'))
 object      = $(patsubst %.c,$(B)/obj/%.o,$(1))
 archive     = $(patsubst %,$(B)/lib/%.a,$(1))
 # A package is built and tested where what it stands on is: MPI and BLAS (`make trainer` says what is missing).
@@ -72,7 +73,7 @@ $(B)/obj/%.o: %.c
 $(call object,$(mains)): CFLAGS += -DREMUDA_VERSION='"0.1.0 ($(REVISION))"'
 
 # Protocol Buffers: ROOM/NAME.proto -> build/generated/ROOM/NAME.pb-c.{c,h}, in the archive of its room.
-protos       := $(shell find $(rooms) -name '*.proto')
+protos       := $(sort $(shell find $(rooms) -name '*.proto'))
 proto_header := $(protos:%.proto=$(B)/generated/%.pb-c.h)
 $(B)/generated/%.pb-c.h $(B)/generated/%.pb-c.c: %.proto
 	@mkdir -p $(@D)
