@@ -154,12 +154,14 @@ $(B)/bench/%: $(B)/obj/tests/bench/%.o $(archives)
 
 soak: all ## agent, extender and controller under churn for SOAK_SECONDS (3600): memory level, descriptors constant
 	@B=$(B) tests/soak/run
+OF       ?= asan
+OF_FLAGS ?= $(ASAN)
 torture: ## every unit test, once for each place at which memory, a file or a connection is refused (TORTURE_EVERY=K: every K-th)
-	@$(MAKE) --no-print-directory B=$(B)/asan CFLAGS='$(ASAN)' unit-build $(B)/asan/obj/tests/torture/torture.o
-	@mkdir -p $(B)/torture && ln -sfn ../asan/obj $(B)/torture/obj && ln -sfn ../asan/generated $(B)/torture/generated
-	@$(MAKE) --no-print-directory B=$(B)/torture CFLAGS='$(ASAN)' packages= ARCHIVE_AFTER='objcopy --redefine-syms=tests/torture/names $$@' \
-	        LDFLAGS=$(B)/torture/obj/tests/torture/torture.o torture-build
-	@B=$(B)/torture tests/run-torture $(B)/torture/tests
+	@$(MAKE) --no-print-directory B=$(B)/$(OF) CFLAGS='$(OF_FLAGS)' unit-build $(B)/$(OF)/obj/tests/torture/torture.o
+	@mkdir -p $(B)/torture/$(OF) && ln -sfn ../../$(OF)/obj $(B)/torture/$(OF)/obj && ln -sfn ../../$(OF)/generated $(B)/torture/$(OF)/generated
+	@$(MAKE) --no-print-directory B=$(B)/torture/$(OF) CFLAGS='$(OF_FLAGS)' packages= ARCHIVE_AFTER='objcopy --redefine-syms=tests/torture/names $$@' \
+	        LDFLAGS=$(B)/$(OF)/obj/tests/torture/torture.o torture-build
+	@B=$(B) tests/run-torture $(B)/torture/$(OF)/tests
 torture-build: $(unit)
 
 # The rest
