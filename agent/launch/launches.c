@@ -114,7 +114,7 @@ static int on_end(sd_event_source *source, const siginfo_t *info, void *userdata
 /* A session of its own, without input, that ends with the agent. */
 static bool leave_agent(void)
 {
-        int nothing = open("/dev/null", O_RDONLY);
+        int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
         sigset_t none;
 
         (void) sigemptyset(&none);
