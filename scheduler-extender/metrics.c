@@ -155,6 +155,11 @@ void metrics_handler(void *userdata, const struct http_request *request, struct 
         metrics_counter(&page, "remuda_extender_wakes_total",
                         "Times that waiting pods were woken by a change that only this side knows",
                         x->metrics.wakes);
+        metrics_gauge(&page, "remuda_extender_names", "Names of resources, models and groups that are kept",
+                      cluster_ledger(x->cluster)->symbols.count);
+        metrics_counter(&page, "remuda_extender_names_refused_total",
+                        "Names that a node could not bring any more, or that no room was left for",
+                        cluster_ledger(x->cluster)->symbols.refused);
         metrics_gauge(&page, "remuda_extender_holds", "Older pods that have chips held for them",
                       x->backfills);
         controller_metrics(x->jobs, &page);

@@ -58,6 +58,7 @@ struct ledger_node {
         bool reserved;       /* pool "reserved" */
         bool out_of_service; /* its taint: somebody has seen to it that nothing runs there */
         uint8_t node_class;  /* enum node_class */
+        uint16_t brought;    /* names that no other had: its agent may fill the table no further */
         uint32_t group_count;
         struct ledger_group *groups;
         struct ledger_job_slot *slots;

@@ -110,18 +110,18 @@ void ledger_nodes_judge(struct ledger *ledger, struct ledger_node *node)
 }
 
 /* Of a shared group every id is a share of a chip: so many are asked for and held, each so slow and small. */
-static void group_from_inventory(struct ledger *ledger, const struct device_group *from,
-                                 struct ledger_group *to)
+static void group_from_inventory(struct ledger *ledger, struct ledger_node *node,
+                                 const struct device_group *from, struct ledger_group *to)
 {
         struct symbols *symbols = &ledger->symbols;
         unsigned shares = from->shares > 1 ? from->shares : 1;
 
         *to = (struct ledger_group){
-                .name = symbols_add(symbols, from->name),
-                .vendor = symbols_add(symbols, from->vendor),
-                .runtime = symbols_add(symbols, from->runtime),
-                .model = symbols_add(symbols, from->model),
-                .resource = symbols_add(symbols, from->resource),
+                .name = symbols_add_of(symbols, from->name, &node->brought),
+                .vendor = symbols_add_of(symbols, from->vendor, &node->brought),
+                .runtime = symbols_add_of(symbols, from->runtime, &node->brought),
+                .model = symbols_add_of(symbols, from->model, &node->brought),
+                .resource = symbols_add_of(symbols, from->resource, &node->brought),
                 .total = shares_of(from->total, shares),
                 .healthy = shares_of(from->healthy < from->total ? from->healthy : from->total, shares),
                 .tflops = from->tflops_bf16 / shares,
@@ -130,24 +130,25 @@ static void group_from_inventory(struct ledger *ledger, const struct device_grou
                 .measured_gflops = from->measured_gflops / shares,
                 .memory_bytes = from->memory_bytes / shares,
         };
-        if (from->resource[0] != '\0')
+        if (to->resource != 0)
                 ledger_chips_mark(ledger, from->resource);
 }
 
 static void hardware_from_inventory(struct ledger *ledger, const struct hardware *from,
-                                    struct ledger_hardware *to)
+                                    struct ledger_node *node)
 {
         const struct hardware_network *fastest = NULL;
 
         for (size_t i = 0; i < from->network_count; i++)
                 if (fastest == NULL || from->networks[i].mbps > fastest->mbps)
                         fastest = &from->networks[i];
-        *to = (struct ledger_hardware){
+        node->hardware = (struct ledger_hardware){
                 .cores = from->cores,
                 .max_mhz = from->max_mhz,
                 .memory_bytes = from->memory_bytes,
-                .memory_type = symbols_add(&ledger->symbols, from->memory_type),
-                .network_kind = fastest == NULL ? 0 : symbols_add(&ledger->symbols, fastest->kind),
+                .memory_type = symbols_add_of(&ledger->symbols, from->memory_type, &node->brought),
+                .network_kind =
+                        fastest == NULL ? 0 : symbols_add_of(&ledger->symbols, fastest->kind, &node->brought),
                 .network_mbps = fastest == NULL ? 0 : fastest->mbps,
         };
 }
@@ -163,7 +164,8 @@ static int programs_from_inventory(struct ledger *ledger, const struct inventory
                         return -ENOMEM;
         }
         for (size_t i = 0; i < inventory->program_count; i++) {
-                programs[i].runtime = symbols_add(&ledger->symbols, inventory->programs[i].runtime);
+                programs[i].runtime =
+                        symbols_add_of(&ledger->symbols, inventory->programs[i].runtime, &node->brought);
                 memcpy(programs[i].sha256, inventory->programs[i].sha256, sizeof(programs[i].sha256));
         }
         free(node->programs);
@@ -195,13 +197,13 @@ int ledger_nodes_set_inventory(struct ledger *ledger, const struct inventory *in
                 return -ENOMEM;
         }
         for (size_t i = 0; i < inventory->group_count; i++)
-                group_from_inventory(ledger, &inventory->groups[i], &groups[i]);
-        hardware_from_inventory(ledger, &inventory->hardware, &node->hardware);
+                group_from_inventory(ledger, node, &inventory->groups[i], &groups[i]);
+        hardware_from_inventory(ledger, &inventory->hardware, node);
         free(node->groups);
         node->groups = groups;
         node->group_count = (uint32_t) inventory->group_count;
         node->node_class = (uint8_t) inventory->node_class;
-        node->pool = symbols_add(&ledger->symbols, inventory->pool);
+        node->pool = symbols_add_of(&ledger->symbols, inventory->pool, &node->brought);
         node->reserved = strcmp(inventory->pool, "reserved") == 0;
         node->has_inventory = true;
         note_resources(ledger, node);
@@ -275,7 +277,9 @@ int ledger_nodes_set(struct ledger *ledger, const struct ledger_node_facts *fact
         node->trust.node_boot_hash = hash_of(facts->boot_id);
         ledger_trust_set_uid(&node->trust, hash_of(facts->uid), facts->now_usec);
         node->switch_domain =
-                facts->switch_domain == NULL ? 0 : symbols_add(&ledger->symbols, facts->switch_domain);
+                facts->switch_domain == NULL
+                        ? 0
+                        : symbols_add_of(&ledger->symbols, facts->switch_domain, &node->brought);
         if (!node->has_inventory)
                 return use_allocatable(ledger, node);
         ledger_nodes_judge(ledger, node);

@@ -25,7 +25,7 @@ static int take_sick(const struct inventory *inventory, struct ledger *ledger, s
                 if (device->usable || device->group[0] == '\0')
                         continue;
                 memcpy(entry->id, device->id, sizeof(entry->id));
-                entry->group = symbols_add(&ledger->symbols, device->group);
+                entry->group = symbols_add_of(&ledger->symbols, device->group, &node->brought);
                 entry->health = (uint8_t) device->health;
                 node->sick_count++;
         }

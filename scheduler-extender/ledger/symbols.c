@@ -68,6 +68,19 @@ uint32_t symbols_add(struct symbols *symbols, const char *name)
         return symbols->count;
 }
 
+uint32_t symbols_add_of(struct symbols *symbols, const char *name, uint16_t *brought)
+{
+        uint32_t symbol = symbols_find(symbols, name, strlen(name));
+
+        if (symbol != 0 || name[0] == '\0')
+                return symbol;
+        if (*brought < SYMBOLS_OF_ONE)
+                symbol = symbols_add(symbols, name);
+        *brought = (uint16_t) (*brought + (symbol != 0));
+        symbols->refused += symbol == 0;
+        return symbol;
+}
+
 uint32_t symbols_find(const struct symbols *symbols, const char *name, size_t bytes)
 {
         return symbols->slot_count == 0 || bytes == 0 ? 0 : *find_slot(symbols, name, bytes);
