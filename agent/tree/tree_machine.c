@@ -88,7 +88,7 @@ static int machine_kind(void *state, const char *path)
         const struct tree_machine_entry *entry = find(state, path);
 
         if (entry != NULL)
-                return entry->kind;
+                return (int) entry->kind;
         return path[0] == '\0' || first_below(state, path) < ((struct tree_machine *) state)->count
                        ? TREE_DIRECTORY
                        : TREE_ABSENT;
