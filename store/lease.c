@@ -12,6 +12,7 @@
 #include "base/json/json_table.h"
 #include "base/text.h"
 #include "base/timestamp.h"
+#include "io/clock.h"
 #include "io/loop.h"
 #include "store/kubernetes/kube.h"
 
@@ -64,7 +65,7 @@ struct lease {
 /* What an object claims; seen to change now, or when it was. */
 static void see(const struct lease *l, const json_t *object, struct claim_seen *seen)
 {
-        struct claim_seen now = { .observed_usec = loop_now_usec(l->loop),
+        struct claim_seen now = { .observed_usec = clock_monotonic_usec(),
                                   .duration_usec = l->duration_usec };
 
         (void) json_table_decode(&claim_table, object, &now, NULL);
@@ -93,7 +94,7 @@ static bool held_by_us(const struct lease *l)
 static bool held_by_another(const struct lease *l)
 {
         return l->own.holder[0] != '\0' && !held_by_us(l) &&
-               loop_now_usec(l->loop) < l->own.observed_usec + l->own.duration_usec;
+               clock_monotonic_usec() < l->own.observed_usec + l->own.duration_usec;
 }
 
 /* Do those that we serve lead elsewhere? */
@@ -105,13 +106,15 @@ static bool is_wanted_elsewhere(const struct lease *l)
                          (n->holder[bytes] == '_' || n->holder[bytes] == '\0');
 
         return l->beside != NULL && n->holder[0] != '\0' && !beside_us &&
-               loop_now_usec(l->loop) < n->observed_usec + n->duration_usec;
+               clock_monotonic_usec() < n->observed_usec + n->duration_usec;
 }
 
+/* By the clock itself and not by the loop's, which stands as long as a handler runs: one that was held up, or
+ * a process that was stopped in the midst of it, would go on leading by the time at which it began. */
 bool lease_leading(const struct lease *l)
 {
         return l->renewed_usec != 0 && !l->leaving && !is_wanted_elsewhere(l) &&
-               loop_now_usec(l->loop) < l->renewed_usec + l->renew_usec;
+               clock_monotonic_usec() < l->renewed_usec + l->renew_usec;
 }
 
 const char *lease_holder(const struct lease *l)

@@ -219,6 +219,38 @@ static void a_lost_reply_to_a_renewal_is_survived(void **state)
         fixture_free(f);
 }
 
+struct held_up {
+        const struct lease *lease;
+        bool before, after;
+};
+
+static void hold_up(void *userdata)
+{
+        struct held_up *h = userdata;
+
+        h->before = lease_leading(h->lease);
+        (void) usleep(2200000); /* longer than a claim counts for who has it */
+        h->after = lease_leading(h->lease);
+}
+
+static void who_is_held_up_in_a_handler_leads_no_longer(void **state)
+{
+        struct fixture *f = fixture_new();
+        sd_event_source *timer = NULL;
+        struct held_up h = { .before = false };
+
+        (void) state;
+        open_lease(f, &f->a, "a");
+        WAIT_UNTIL(f, f->a.leading);
+        h.lease = f->a.lease;
+        h.after = true;
+        assert_true(loop_after(f->loop, 0, hold_up, &h, &timer) >= 0);
+        WAIT_UNTIL(f, h.before);
+        assert_false(h.after);
+        sd_event_source_unref(timer);
+        fixture_free(f);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -226,6 +258,7 @@ int main(void)
                 cmocka_unit_test(who_steps_down_is_replaced_at_once),
                 cmocka_unit_test(who_cannot_renew_stops_leading_before_others_start),
                 cmocka_unit_test(a_lost_reply_to_a_renewal_is_survived),
+                cmocka_unit_test(who_is_held_up_in_a_handler_leads_no_longer),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
