@@ -173,6 +173,24 @@ static void a_rotated_token_is_read_again(void **state)
         kube_store_free(f);
 }
 
+static void a_404_takes_nothing_that_is_known(void **state)
+{
+        struct kube_store *f = kube_store_new();
+
+        (void) state;
+        kube_store_put_pod(f, "a", "u-a", NULL);
+        kube_store_open_pods(f);
+        kube_store_admin(f, "{\"op\":\"fault\",\"match\":\"GET /api/v1/pods\",\"times\":6,\"do\":\"status\","
+                            "\"code\":404,\"reason\":\"NotFound\"}");
+        kube_store_admin(f, "{\"op\":\"drop\"}");
+        KUBE_STORE_WAIT(f, store_age_usec(f->store, STORE_ALL_KINDS, clock_monotonic_usec()) > 500000);
+        assert_true(kube_store_has(f, "Pod default/a"));
+        KUBE_STORE_WAIT(f, store_age_usec(f->store, STORE_ALL_KINDS, clock_monotonic_usec()) == 0);
+        assert_true(kube_store_has(f, "Pod default/a"));
+        assert_int_equal(f->gone, 0);
+        kube_store_free(f);
+}
+
 static void a_kind_that_is_not_installed_is_empty_until_it_is(void **state)
 {
         struct kube_store *f = kube_store_new();
@@ -336,6 +354,7 @@ int main(void)
                 cmocka_unit_test(bookmarks_keep_the_place),
                 cmocka_unit_test(events_may_come_in_any_pieces),
                 cmocka_unit_test(a_rotated_token_is_read_again),
+                cmocka_unit_test(a_404_takes_nothing_that_is_known),
                 cmocka_unit_test(a_kind_that_is_not_installed_is_empty_until_it_is),
                 cmocka_unit_test(an_unwell_server_makes_the_store_old_not_empty),
                 cmocka_unit_test(one_odd_object_stops_nothing),
