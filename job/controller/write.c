@@ -202,8 +202,9 @@ static const char *remedy_for(const char *sentence)
                        : "";
 }
 
-/* Tried again after a second, and ever more rarely, up to half a minute, as long as it is refused. */
-void write_refused(struct record *record, const char *sentence)
+/* A pod or the Secret could not be made: said in status and event, tried again after a second, and ever more
+ * rarely, up to half a minute, as long as it is refused. */
+static void say_refused(struct record *record, const char *sentence)
 {
         struct controller *c = record->controller;
         struct job_state *state = &record->state;
@@ -238,7 +239,7 @@ static void on_secret(void *userdata, int result, const char *sentence)
         record->secret_asked = false;
         record->secret_made = result == 0;
         if (!record->secret_made)
-                write_refused(record, sentence);
+                say_refused(record, sentence);
 }
 
 bool write_token(char token[49])
@@ -338,7 +339,7 @@ static void on_pod(void *userdata, int result, const char *sentence)
         record = end(write, "pod", result, sentence);
         if (record == NULL || result == 0 || result == -EEXIST)
                 return;
-        write_refused(record, sentence);
+        say_refused(record, sentence);
 }
 
 void write_pod(struct record *record, const char *name, const char *subtask, json_t *object)

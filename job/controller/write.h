@@ -10,8 +10,6 @@
 void write_status(struct record *record); /* if it is dirty and none is under way */
 void write_finalizer(struct record *record, bool present);
 bool write_secret(struct record *record); /* Return: is it there? */
-/* write_refused() - a pod or the Secret could not be made: said in status and event, tried again later. */
-void write_refused(struct record *record, const char *sentence);
 void write_pod(struct record *record, const char *name, const char *subtask, json_t *object); /* takes it */
 void write_manager(struct record *record, struct job_pod *pod, const char *value);
 void write_delete(struct record *record, struct job_pod *pod, unsigned grace_sec);
