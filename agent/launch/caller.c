@@ -159,7 +159,7 @@ static bool is_host_path(const char *path)
 
 /* "0::PATH" or "4:memory:PATH". Of the hierarchies of version 1 systemd's own counts; a container is in all.
  */
-bool caller_is_of_host(const char *cgroup)
+static bool is_of_host(const char *cgroup)
 {
         char line[4096];
         bool any = false;
@@ -196,7 +196,7 @@ static int judge_place(const char *proc, const char *pod_logs, const char *cgrou
         caller_pod_uid(cgroup, c->pod_uid, sizeof(c->pod_uid));
         if (c->pod_uid[0] != '\0')
                 name_pod(pod_logs, c);
-        else if (caller_is_of_host(cgroup) || is_of_our_own(proc, cgroup))
+        else if (is_of_host(cgroup) || is_of_our_own(proc, cgroup))
                 c->trusted = c->uid == 0 || is_in_group(proc, c, trusted_group);
         else
                 return err_set(err, -EACCES,

@@ -27,8 +27,5 @@ struct caller {
 int caller_identify(const char *proc, const char *pod_logs, const struct peer *peer,
                     const char *trusted_group, struct caller *ret, struct err *err);
 
-/* caller_is_of_host() - does the text of /proc/PID/cgroup say that it is in no container? */
-bool caller_is_of_host(const char *cgroup);
-
 /* caller_pod_uid() - the pod's uid in the text of /proc/PID/cgroup, with dashes; "" when there is none. */
 void caller_pod_uid(const char *cgroup, char *ret, size_t ret_bytes);

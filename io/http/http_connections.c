@@ -45,6 +45,10 @@ static void close_soon(struct http_connections *all, struct http_connection *c)
 {
         if (c->closing)
                 return;
+        if (c->rank ==
+            HTTP_CONNECTIONS_SENDING) /* what it does not take is not kept for it, by the kernel neither */
+                (void) setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &(struct linger){ .l_onoff = 1 },
+                                  sizeof(struct linger));
         c->closing = true;
         all->count--;
         set_rank(all, c, HTTP_CONNECTIONS_CLOSING); /* nothing more to choose it for */
