@@ -132,7 +132,7 @@ check-docs: programs ## every option, metric, reason word and decision is docume
 	@B=$(B) tools/check-docs
 e2e: all ## prove it on a real Kubernetes, and on a real API server alone (skips, saying why, where it cannot run)
 	@B=$(B) tests/e2e/run
-	@B=$(B) tests/run-tests tests/e2e
+	@B=$(B) TEST_TIMEOUT_SECONDS=600 tests/run-tests tests/e2e
 demo: deps ## run the main job from end to end and write build/demo/report.html
 	@$(MAKE) --no-print-directory all
 	@B=$(B) tests/demo/run
