@@ -72,12 +72,14 @@ $(B)/obj/%.o: %.c
 	$(CC) $(ALL_C) $(CFLAGS_$(subst /,_,$(<D))) -MMD -MP -c -o $@ $<
 $(call object,$(mains)): CFLAGS += -DREMUDA_VERSION='"0.1.0 ($(REVISION))"'
 
-# Protocol Buffers: ROOM/NAME.proto -> build/generated/ROOM/NAME.pb-c.{c,h}, in the archive of its room.
+# Protocol Buffers: ROOM/NAME.proto -> build/generated/ROOM/NAME.pb-c.{c,h}, in the archive of its room, and the bounds of
+# its fields, NAME.bounds.h.
 protos       := $(sort $(shell find $(rooms) -name '*.proto'))
 proto_header := $(protos:%.proto=$(B)/generated/%.pb-c.h)
-$(B)/generated/%.pb-c.h $(B)/generated/%.pb-c.c: %.proto
+$(B)/generated/%.pb-c.h $(B)/generated/%.pb-c.c $(B)/generated/%.bounds.h: %.proto
 	@mkdir -p $(@D)
 	protoc-c --proto_path=. --c_out=$(B)/generated $<
+	tools/proto-bounds $< >$(B)/generated/$*.bounds.h
 $(protos:%.proto=$(B)/obj/generated/%.pb-c.o): | $(proto_header)
 # generated code keeps its own habits: no warnings asked for
 $(protos:%.proto=$(B)/obj/generated/%.pb-c.o): $(B)/obj/generated/%.pb-c.o: $(B)/generated/%.pb-c.c

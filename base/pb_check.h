@@ -1,5 +1,5 @@
-/* Protobuf check: the figures, texts and lists of a message within their bounds, by a table beside its
- * .proto. Pure. */
+/* Protobuf check: the figures, texts and lists of a message within their bounds, by the bounds that
+ * its .proto gives them (tools/proto-bounds). Pure. */
 #pragma once
 
 #include <protobuf-c/protobuf-c.h>

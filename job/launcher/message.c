@@ -10,21 +10,10 @@
 
 #define ARENA_BYTES ((size_t) 4 << 20)
 
-/* clang-format off */
 static const struct pb_check bounds[] = {
-        { &rendezvous__greeting__descriptor, "nonce", 64, 64 },
-        { &rendezvous__join__descriptor,   "runtime", 0, JOB_RUNTIME_BYTES - 1 },
-        { &rendezvous__join__descriptor,   "address", 0, 63 },
-        { &rendezvous__join__descriptor,   "port",    0, 65535 },
-        { &rendezvous__join__descriptor,   "chips",   1, MESSAGE_CHIPS_MAX },
-        { &rendezvous__order__descriptor,  "kind",    1, RENDEZVOUS__ORDER__KIND__welcome },
-        { &rendezvous__order__descriptor,  "argv",    0, 512 },
-        { &rendezvous__order__descriptor,  "proof",   0, 64 },
-        { &rendezvous__start__descriptor,  "argv",    0, 512 },
-        { &rendezvous__seen__descriptor,   "ranks",   0, MESSAGE_CHIPS_MAX },
+#include "job/launcher/rendezvous.bounds.h"
         { .of = NULL },
 };
-/* clang-format on */
 
 static const void *field_of(const ProtobufCMessage *message, const char *name)
 {

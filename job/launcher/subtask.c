@@ -13,25 +13,10 @@
 #include "job/spec/job.h"
 #include "job/spec/program_table.h"
 
-/* clang-format off */
 static const struct pb_check bounds[] = {
-        { &subtask__plan__descriptor,    "global_batch",   1, 1 << 24 },
-        { &subtask__plan__descriptor,    "samples",        0, (uint64_t) 1 << 40 },
-        { &subtask__plan__descriptor,    "epochs",         0, 1000000 },
-        { &subtask__plan__descriptor,    "world",          0, (uint64_t) 1 << 31 },
-        { &subtask__plan__descriptor,    "segments",       0, JOB_SEGMENTS_MAX },
-        { &subtask__restart__descriptor, "max",            0, 1000 },
-        { &subtask__restart__descriptor, "hang_seconds",   0, 86400 },
-        { &subtask__restart__descriptor, "rejoin_seconds", 0, 86400 },
-        { &subtask__restart__descriptor, "min_chips",      0, SUBTASK_CHIPS_MAX },
-        { &subtask__group__descriptor,   "chips",          1, MESSAGE_CHIPS_MAX },
-        { &subtask__group__descriptor,   "batch",          0, 1 << 24 },
-        { &subtask__group__descriptor,   "port",           0, 65535 },
-        { &subtask__group__descriptor,   "end",            0, (uint64_t) 1 << 40 },
-        { &subtask__stage__descriptor,   "last",           0, 1 << 20 },
+#include "job/plan/subtask.bounds.h"
         { .of = NULL },
 };
-/* clang-format on */
 
 bool subtask_is_server(const Subtask__Group *group)
 {
