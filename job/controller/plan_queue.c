@@ -22,7 +22,8 @@
 
 #define SAY_USEC 10000000u /* the same reason in other words is said this often */
 
-/* Jobs of higher priority that found no room: those after them must not take what they wait for. */
+/* Emergencies, and jobs of higher priority in their namespace, that found no room: those after them must not
+ * take what they wait for, as long as rules.hold_usec; then for as long they may. */
 struct blocked {
         const struct record *jobs[64];
         size_t count;
@@ -86,6 +87,7 @@ static void planned(struct record *record)
         struct job_state *state = &record->state;
         uint64_t now = controller_now(c);
 
+        record->blocks_usec = 0;
         c->metrics.planned++;
         if (state->start_usec == 0)
                 state->start_usec = now;
@@ -255,13 +257,15 @@ static void say_verdict(struct record *record, const struct job_order_entry *ent
         text_free(&sentence);
 }
 
-/* Does a job of higher priority wait for chips that this one would take? */
+/* Does an emergency, or a job of higher priority of its namespace, wait for chips that this one would take?
+ */
 static const struct record *blocker_of(const struct blocked *blocked, const struct record *record)
 {
         for (size_t i = 0; i < blocked->count; i++) {
                 const struct job *other = &blocked->jobs[i]->job;
 
-                if (other->priority <= record->job.priority &&
+                if ((strcmp(blocked->jobs[i]->namespace_, record->namespace_) != 0 ||
+                     other->priority <= record->job.priority) &&
                     (int) blocked->jobs[i]->emergency <= (int) record->emergency)
                         continue;
                 for (size_t a = 0; a < other->worker_count; a++)
@@ -306,6 +310,16 @@ static size_t count_making(const struct controller *c)
         return count;
 }
 
+static bool may_block(struct record *record)
+{
+        uint64_t limit = cluster_rules(record->controller->options.cluster)->hold_usec,
+                 now = controller_monotonic(record->controller);
+
+        if (record->blocks_usec == 0 || (limit > 0 && now - record->blocks_usec >= 2 * limit))
+                record->blocks_usec = now;
+        return (limit == 0 || now - record->blocks_usec < limit) && could_ever_run(record);
+}
+
 static void serve_ready(struct record **records, const size_t *order, size_t ready)
 {
         struct blocked blocked = { .count = 0 };
@@ -325,7 +339,7 @@ static void serve_ready(struct record **records, const size_t *order, size_t rea
                         say_waiting(record, JOB_PENDING, "WaitsForPriority", sentence);
                 } else if (plan_job(record)) {
                         making += record->state.group_count > 0;
-                } else if (blocked.count < ARRAY_SIZE(blocked.jobs) && could_ever_run(record)) {
+                } else if (blocked.count < ARRAY_SIZE(blocked.jobs) && may_block(record)) {
                         blocked.jobs[blocked.count++] = record;
                 }
         }

@@ -46,6 +46,7 @@ struct record {
         char *keys; /* JOB_ANNOTATION_KEYS of its pods, owned; NULL = not made yet */
         bool finalizing, secret_asked, secret_made, queued, pods_counted;
         uint64_t ended_usec;   /* CLOCK_MONOTONIC: when this process saw that it has ended; 0 = it has not */
+        uint64_t blocks_usec;  /* CLOCK_MONOTONIC: since when others wait behind it; 0 = they do not */
         uint64_t said_usec;    /* CLOCK_MONOTONIC: when it was last said why it waits */
         uint64_t retry_usec;   /* CLOCK_MONOTONIC: not before, after a failed write */
         uint64_t refused_usec; /* CLOCK_MONOTONIC since when its pods are refused; 0 = they are not */

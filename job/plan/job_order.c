@@ -234,21 +234,79 @@ static void judge_all(struct job_order_entry *entries, size_t count, const struc
 
 #define COMPARE(x, y) (((x) > (y)) - ((x) < (y)))
 
-static int by_precedence(const void *a, const void *b, void *all)
+/* Entries, and for each of them the one whose place it takes. */
+struct places {
+        const struct job_order_entry *entries;
+        size_t *of;
+};
+
+static int by_namespace(const struct job_order_entry *x, const struct job_order_entry *y)
 {
-        const struct job_order_entry *entries = all, *x = &entries[*(const size_t *) a],
-                                     *y = &entries[*(const size_t *) b];
+        int r = COMPARE(y->verdict == JOB_ORDER_READY, x->verdict == JOB_ORDER_READY);
+
+        return r != 0 ? r : strcmp(or_empty(x->namespace_), or_empty(y->namespace_));
+}
+
+/* Without a word of their owners but the urgency, which not everybody may ask for. */
+static int by_place(const struct job_order_entry *x, const struct job_order_entry *y)
+{
         int r = COMPARE(y->verdict == JOB_ORDER_READY, x->verdict == JOB_ORDER_READY);
 
         if (r == 0)
                 r = COMPARE(y->urgency, x->urgency);
         if (r == 0)
-                r = COMPARE(y->priority, x->priority);
-        if (r == 0)
                 r = COMPARE(y->chips, x->chips);
         if (r == 0)
                 r = COMPARE(x->created_usec, y->created_usec);
         return r == 0 ? compare_names(x, y) : r;
+}
+
+static int by_namespace_and_place(const void *a, const void *b, void *all)
+{
+        const struct job_order_entry *entries = ((struct places *) all)->entries,
+                                     *x = &entries[*(const size_t *) a], *y = &entries[*(const size_t *) b];
+        int r = by_namespace(x, y);
+
+        return r == 0 ? by_place(x, y) : r;
+}
+
+static int by_namespace_and_wish(const void *a, const void *b, void *all)
+{
+        const struct job_order_entry *entries = ((struct places *) all)->entries,
+                                     *x = &entries[*(const size_t *) a], *y = &entries[*(const size_t *) b];
+        int r = by_namespace(x, y);
+
+        if (r == 0)
+                r = COMPARE(y->urgency, x->urgency);
+        if (r == 0)
+                r = COMPARE(y->priority, x->priority);
+        return r == 0 ? by_place(x, y) : r;
+}
+
+static int by_place_taken(const void *a, const void *b, void *all)
+{
+        const struct places *p = all;
+
+        return by_place(&p->entries[p->of[*(const size_t *) a]], &p->entries[p->of[*(const size_t *) b]]);
+}
+
+/* The jobs of a namespace take its places in the queue in the order of their priorities: they change nothing
+ * for anybody else. */
+static int sort_all(const struct job_order_entry *entries, size_t count, size_t *order)
+{
+        CLEANUP(free_p) size_t *places = calloc(count + 1, sizeof(*places));
+        CLEANUP(free_p) size_t *taken = calloc(count + 1, sizeof(*taken));
+        struct places context = { .entries = entries, .of = taken };
+
+        if (places == NULL || taken == NULL)
+                return -ENOMEM;
+        memcpy(places, order, count * sizeof(*places));
+        qsort_r(places, count, sizeof(size_t), by_namespace_and_place, &context);
+        qsort_r(order, count, sizeof(size_t), by_namespace_and_wish, &context);
+        for (size_t i = 0; i < count; i++)
+                taken[order[i]] = places[i];
+        qsort_r(order, count, sizeof(size_t), by_place_taken, &context);
+        return 0;
 }
 
 long job_order(struct job_order_entry *entries, size_t count, size_t *ret_order)
@@ -269,7 +327,8 @@ long job_order(struct job_order_entry *entries, size_t count, size_t *ret_order)
         if (component == NULL)
                 return -ENOMEM;
         judge_all(entries, count, &g, component, ret_order);
-        qsort_r(ret_order, count, sizeof(size_t), by_precedence, entries);
+        if (sort_all(entries, count, ret_order) < 0)
+                return -ENOMEM;
         for (size_t i = 0; i < count; i++)
                 ready += entries[i].verdict == JOB_ORDER_READY;
         return ready;

@@ -1,12 +1,13 @@
 /* Job order: which of the jobs that wait may start, in what order, and which never will. Pure data and its
  * rules; `remuda run` with several jobs and the controller ask the same function.
  *
- * Ready jobs are ordered by urgency (emergencies first), priority (larger first), need (more chips first: a
- * big job finds room more rarely, and small ones fill what it leaves), time of creation (older first), then
- * namespace and name, so that the order is total. A job becomes ready when all its parents succeeded. Jobs
- * that wait for each other in a circle never will: each of them is refused by name. A job whose parent
- * failed, or will never start, is DependencyFailed, and so are its own children. O((jobs + dependencies) log
- * jobs) time, O(jobs) memory. */
+ * Ready jobs are ordered by urgency (emergencies first), need (more chips first: a big job finds room more
+ * rarely, and small ones fill what it leaves), time of creation (older first), then namespace and name, so
+ * that the order is total. Priority (larger first) goes before need within one namespace alone: its jobs
+ * share out the places that they have in this order, and nobody else's place changes. A job becomes ready
+ * when all its parents succeeded. Jobs that wait for each other in a circle never will: each of them is
+ * refused by name. A job whose parent failed, or will never start, is DependencyFailed, and so are its own
+ * children. O((jobs + dependencies) log jobs) time, O(jobs) memory. */
 #pragma once
 
 #include <stddef.h>

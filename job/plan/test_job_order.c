@@ -76,6 +76,27 @@ static void priority_then_need_then_age_then_name(void **state)
         assert_int_equal(w.entries[6].verdict, JOB_ORDER_NOT_WAITING);
 }
 
+/* Jobs of two namespaces: the greedy one's priorities share out its own places alone. */
+static void priority_counts_within_its_namespace(void **state)
+{
+        static const struct row rows[] = {
+                { "a", "", 1000000000, 2, 9, JOB_ORDER_WAITING }, { "b", "", 0, 8, 2, JOB_ORDER_WAITING },
+                { "c", "", 5, 2, 3, JOB_ORDER_WAITING },          { "d", "", 0, 4, 1, JOB_ORDER_WAITING },
+                { "e", "", -7, 2, 1, JOB_ORDER_WAITING },
+        };
+        static const char *const namespaces[] = { "greedy", "greedy", "greedy", "modest", "modest" };
+        static const char *const expected[] = { "a", "d", "e", "c",
+                                                "b" }; /* greedy's places: 1st, 4th, 5th */
+        struct world w;
+
+        (void) state;
+        judge(&w, rows, ARRAY_SIZE(rows));
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+                w.entries[i].namespace_ = namespaces[i];
+        w.ready = job_order(w.entries, w.count, w.order);
+        assert_order(&w, expected, ARRAY_SIZE(expected));
+}
+
 static void an_emergency_goes_before_every_priority(void **state)
 {
         static const struct row rows[] = { { "high", "", 1000, 1, 1, JOB_ORDER_WAITING },
@@ -269,6 +290,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(priority_then_need_then_age_then_name),
+                cmocka_unit_test(priority_counts_within_its_namespace),
                 cmocka_unit_test(an_emergency_goes_before_every_priority),
                 cmocka_unit_test(children_wait_for_all_parents),
                 cmocka_unit_test(a_failed_parent_fails_all_below_it),
