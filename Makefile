@@ -154,8 +154,9 @@ $(B)/bench/%: $(B)/obj/tests/bench/%.o $(archives)
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $< $(call whole,$(archives)) $(LIBS)
 
-soak: all ## agent, extender and controller under churn for SOAK_SECONDS (3600): memory level, descriptors constant
+soak: all ## churn for SOAK_SECONDS (3600): memory level, descriptors constant; then STEPS (10^6) of the ledger against its model
 	@B=$(B) tests/soak/run
+	@B=$(B) STEPS=$${STEPS:-1000000} tests/integration/test_extender_model
 OF       ?= asan
 OF_FLAGS ?= $(ASAN)
 torture: ## every unit test, once for each place at which memory, a file or a connection is refused (TORTURE_EVERY=K: every K-th)
