@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,21 +108,17 @@ static void copy_log(struct group_ranks *ranks, size_t index, size_t which)
 static void read_result(const struct group_ranks *ranks, size_t index)
 {
         char path[PATH_BYTES], line[LAST_BYTES];
-        const json_t *accuracy, *loss;
-        json_t *value;
+        struct progress_line said;
 
         path_of(ranks, index, "out", path);
         rank_watch_last_line(path, line, sizeof(line));
-        value = json_loads(line, 0, NULL);
-        accuracy = json_object_get(value, "accuracy");
-        loss = json_object_get(value, "loss");
-        if (json_is_number(accuracy)) {
-                ranks->said[index].accuracy = json_number_value(accuracy);
+        (void) rank_watch_line(line, strlen(line), &said);
+        if (isfinite(said.accuracy)) {
+                ranks->said[index].accuracy = said.accuracy;
                 ranks->said[index].has_accuracy = true;
         }
-        if (json_is_number(loss))
-                ranks->said[index].loss = json_number_value(loss);
-        json_decref(value);
+        if (said.has_loss)
+                ranks->said[index].loss = said.loss;
 }
 
 /* A report is replaced by rename: another file is another report. */

@@ -133,6 +133,7 @@ void run_event(struct run *run, const char *reason, const char *fmt, ...)
 void run_finish(struct run *run, const char *phase, const char *reason, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
 json_t *run_summary(struct run *run);
+const char *run_summary_phase(const json_t *summary); /* "unknown" where it says none */
 int run_print_summary(struct run *run, const json_t *summary);
 void run_free(struct run *run);
 

@@ -33,6 +33,28 @@ bool run_folder_rank_path(const struct run *run, char path[RUN_PATH_BYTES], size
         return text_format(path, RUN_PATH_BYTES, "%s/rank-%zu.%s", run->folder, rank, suffix);
 }
 
+json_t *run_folder_last_line(const struct run *run, const char *name, const char *member)
+{
+        CLEANUP(fclose_p) FILE *f = NULL;
+        CLEANUP(free_p) char *line = NULL;
+        char path[RUN_PATH_BYTES];
+        json_t *found = NULL;
+        size_t size = 0;
+
+        f = run_folder_path(run, path, name) ? fopen(path, "re") : NULL;
+        while (f != NULL && getline(&line, &size, f) > 0) {
+                json_t *value = json_loads(line, 0, NULL);
+                const json_t *said = json_object_get(value, member);
+
+                if (said != NULL && !(json_is_array(said) && json_array_size(said) == 0)) {
+                        json_decref(found);
+                        found = json_incref(value);
+                }
+                json_decref(value);
+        }
+        return found;
+}
+
 int run_folder_write_json(const char *path, const json_t *value, struct err *err)
 {
         CLEANUP(free_p) char *text = json_dumps(value, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
@@ -225,7 +247,6 @@ static int await_parent(struct run *run, const char *parent, size_t index, int *
         const struct timespec pause = { .tv_nsec = 200000000 };
         char path[RUN_PATH_BYTES];
         sigset_t signals;
-        const char *phase;
         json_t *summary;
         bool runs;
         int r = jobs_folder_running(run->work, parent, &runs);
@@ -242,18 +263,17 @@ static int await_parent(struct run *run, const char *parent, size_t index, int *
                 return 1;
         (void) text_format(path, sizeof(path), "%s/%s/summary.json", run->work, parent);
         summary = r < 0 ? NULL : json_load_file(path, 0, NULL);
-        phase = json_string_value(json_object_get(summary, "phase"));
         if (summary == NULL) {
                 *ret_exit_code = EXIT_USAGE;
                 r = err_set(
                         err, -ESRCH,
                         "spec.dependsOn[%zu]: job '%s' was never run to its end in '%.200s'; run it first",
                         index, parent, run->work);
-        } else if (phase == NULL || strcmp(phase, "Succeeded") != 0) {
+        } else if (strcmp(run_summary_phase(summary), "Succeeded") != 0) {
                 r = 1;
                 run_finish(run, "Failed", "DependencyFailed",
                            "job %s, which this one depends on, ended as %s", parent,
-                           phase == NULL ? "unknown" : phase);
+                           run_summary_phase(summary));
         }
         json_decref(summary);
         return r;

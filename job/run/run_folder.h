@@ -15,4 +15,8 @@ void run_folder_set_aside(struct run *run);
 /* run_folder_path() - folder/NAME, or folder/rank-INDEX.SUFFIX */
 bool run_folder_path(const struct run *run, char path[RUN_PATH_BYTES], const char *name);
 bool run_folder_rank_path(const struct run *run, char path[RUN_PATH_BYTES], size_t rank, const char *suffix);
+
+/* run_folder_last_line() - the last line of folder/NAME that is a JSON object in which @member is there, and
+ * no empty list; a new reference, or NULL. */
+json_t *run_folder_last_line(const struct run *run, const char *name, const char *member);
 int run_folder_write_json(const char *path, const json_t *value, struct err *err); /* by rename */

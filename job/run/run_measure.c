@@ -4,7 +4,6 @@
  * The trainer's --measure times whole steps at a batch and its half, quarter and eighth; a line through them
  * gives the fixed and the growing part of a step. Known speeds come from the SpeedTable (run_speeds.c). */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,31 +20,6 @@
 #define POINTS_MAX           16
 #define POINT_WEIGHT         4.0 /* of a batch size's median step, against steps that are merely seen */
 
-/* The last whole measurement that a rank printed, {"points": [{"batch", "step_ms"}...], "layers": [...]}, or
- * NULL. */
-static json_t *read_answer(const struct run *run, size_t index)
-{
-        CLEANUP(fclose_p) FILE *f = NULL;
-        CLEANUP(free_p) char *line = NULL;
-        char name[64], path[RUN_PATH_BYTES];
-        json_t *found = NULL;
-        size_t size = 0;
-
-        (void) text_format(name, sizeof(name), "measure-%zu.out", index);
-        (void) run_folder_path(run, path, name);
-        f = fopen(path, "re");
-        while (f != NULL && getline(&line, &size, f) > 0) {
-                json_t *answer = json_loads(line, 0, NULL);
-
-                if (json_array_size(json_object_get(answer, "points")) > 0) {
-                        json_decref(found);
-                        found = json_incref(answer);
-                }
-                json_decref(answer);
-        }
-        return found;
-}
-
 /* Several ranks on chips of one model are one source of knowledge: together they count as one. */
 static double look_weight(const struct run *run, const struct run_rank *rank)
 {
@@ -57,16 +31,20 @@ static double look_weight(const struct run *run, const struct run_rank *rank)
         return POINT_WEIGHT / alike;
 }
 
-/* What a rank has measured: a line through its points, and what the table is told.
+/* What a rank has measured, {"points": [{"batch", "step_ms"}...], "layers": [...]}: a line through its
+ * points, and what the table is told.
  * @seen: count of them, with room for POINTS_MAX more. Return: false if there is no line. */
 static bool take_answer(struct run *run, size_t index, struct speed_table_observation *seen, size_t *count)
 {
         struct run_rank *rank = &run->ranks[index];
-        json_t *answer = read_answer(run, index), *point;
         struct speed_fit fit = { 0 };
+        json_t *answer, *point;
         bool fits = true;
+        char name[64];
         size_t i;
 
+        (void) text_format(name, sizeof(name), "measure-%zu.out", index);
+        answer = run_folder_last_line(run, name, "points");
         json_array_foreach(json_object_get(answer, "points"), i, point)
         {
                 double batch = json_number_value(json_object_get(point, "batch")),

@@ -229,13 +229,9 @@ static void run_all(struct queue *q)
                         continue;
                 }
                 keep_worst(q, run_one(q->options, q->path, json_array_get(q->documents, index), &summary));
-                q->entries[index].state =
-                        strcmp(json_string_value(json_object_get(summary, "phase")) == NULL
-                                       ? ""
-                                       : json_string_value(json_object_get(summary, "phase")),
-                               "Succeeded") == 0
-                                ? JOB_ORDER_SUCCEEDED
-                                : JOB_ORDER_FAILED;
+                q->entries[index].state = strcmp(run_summary_phase(summary), "Succeeded") == 0
+                                                  ? JOB_ORDER_SUCCEEDED
+                                                  : JOB_ORDER_FAILED;
                 if (summary != NULL)
                         (void) json_array_append_new(q->summaries, summary);
         }

@@ -55,30 +55,6 @@ void run_finish(struct run *run, const char *phase, const char *reason, const ch
         run_event(run, reason, "%s", run->message);
 }
 
-/* The reference trainer's last line on rank 0's standard output. */
-static json_t *trainer_result(const struct run *run)
-{
-        CLEANUP(fclose_p) FILE *f = NULL;
-        CLEANUP(free_p) char *line = NULL;
-        char path[RUN_PATH_BYTES];
-        json_t *result = NULL;
-        size_t size = 0;
-
-        if (!run_folder_rank_path(run, path, 0, "out"))
-                return NULL;
-        f = fopen(path, "re");
-        while (f != NULL && getline(&line, &size, f) > 0) {
-                json_t *value = json_loads(line, 0, NULL);
-
-                if (json_is_object(value) && json_object_get(value, "loss") != NULL) {
-                        json_decref(result);
-                        result = json_incref(value);
-                }
-                json_decref(value);
-        }
-        return result;
-}
-
 static json_t *number_or_null(const json_t *value)
 {
         return json_is_number(value) ? json_incref((json_t *) value) : json_null();
@@ -141,7 +117,7 @@ static uint64_t epochs_done(const struct run *run)
 json_t *run_summary(struct run *run)
 {
         bool succeeded = run->phase != NULL && strcmp(run->phase, "Succeeded") == 0;
-        json_t *result = succeeded ? trainer_result(run) : NULL;
+        json_t *result = succeeded ? run_folder_last_line(run, "rank-0.out", "loss") : NULL;
         double seconds = (double) (clock_monotonic_usec() - run->started_usec) / 1e6;
         uint64_t used = run->left_samples;
         json_t *summary;
@@ -166,6 +142,13 @@ json_t *run_summary(struct run *run)
                 (void) json_object_set_new(summary, "segments", segments);
         }
         return summary;
+}
+
+const char *run_summary_phase(const json_t *summary)
+{
+        const char *phase = json_string_value(json_object_get(summary, "phase"));
+
+        return phase == NULL ? "unknown" : phase;
 }
 
 static void print_table(const struct run *run, const json_t *summary)
