@@ -97,46 +97,36 @@ int job_pods_check(const struct job *job, const struct job_state *state,
         return r;
 }
 
-static json_t *strings(char *const *list, size_t count)
-{
-        json_t *array = json_array();
-
-        for (size_t i = 0; i < count; i++)
-                add(array, json_string(list[i]));
-        return array;
-}
-
 /* A row of the group's program table: the job's own command, else the administrator's row. */
-static json_t *table_row(const struct job_program *own, const struct program_table_row *row)
+static struct program_table_row table_row(const struct job_program *own, const struct program_table_row *row)
 {
-        json_t *entry = json_object();
+        struct program_table_row entry = row == NULL ? (struct program_table_row){ .path = NULL } : *row;
 
         if (own != NULL && own->command_count > 0) {
-                put(entry, "path", json_string(own->command[0]));
-                put(entry, "args", strings(own->command + 1, own->command_count - 1));
-        } else {
-                put(entry, "path", json_string(row->path));
-                put(entry, "args", strings(row->args, row->arg_count));
+                (void) text_copy(entry.runtime, sizeof(entry.runtime), own->runtime);
+                entry.path = own->command[0];
+                entry.args = own->command + 1;
+                entry.arg_count = own->command_count - 1;
+                entry.sha256[0] = '\0';
         }
-        if (row != NULL && row->environment_count > 0)
-                put(entry, "environment", strings(row->environment, row->environment_count));
-        if (row != NULL && row->sha256[0] != '\0' && (own == NULL || own->command_count == 0))
-                put(entry, "sha256", json_string(row->sha256));
         return entry;
 }
 
-static json_t *program_rows(const struct job *job, const struct program_table *table)
+static json_t *programs_of(const struct job *job, const struct program_table *given)
 {
-        json_t *rows = json_object();
+        size_t count = given == NULL ? 0 : given->count;
+        CLEANUP(free_p)
+        struct program_table_row *rows = calloc(count + job->program_count + 1, sizeof(*rows));
+        struct program_table table = { .programs = rows };
 
-        for (size_t i = 0; table != NULL && i < table->count; i++)
-                put(rows, table->programs[i].runtime,
-                    table_row(own_program(job, table->programs[i].runtime), &table->programs[i]));
-        for (size_t i = 0; i < job->program_count; i++)
+        for (size_t i = 0; rows != NULL && i < count; i++)
+                rows[table.count++] =
+                        table_row(own_program(job, given->programs[i].runtime), &given->programs[i]);
+        for (size_t i = 0; rows != NULL && i < job->program_count; i++)
                 if (job->programs[i].command_count > 0 &&
-                    json_object_get(rows, job->programs[i].runtime) == NULL)
-                        put(rows, job->programs[i].runtime, table_row(&job->programs[i], NULL));
-        return rows;
+                    program_table_find(&table, job->programs[i].runtime) == NULL)
+                        rows[table.count++] = table_row(&job->programs[i], NULL);
+        return rows == NULL ? NULL : program_table_encode(&table);
 }
 
 static json_t *metadata_of(const char *name, const struct job_pods_owner *owner, const char *role)
@@ -152,7 +142,7 @@ json_t *job_pods_secret(const struct job *job, const struct job_pods_owner *owne
                         const struct job_pods_options *options, const char *name,
                         const struct job_pods_secrets *secrets)
 {
-        json_t *table = json_pack("{s:o}", "programs", program_rows(job, options->programs));
+        json_t *table = programs_of(job, options->programs);
         CLEANUP(free_p) char *programs = table == NULL ? NULL : json_dumps(table, JSON_INDENT(1));
 
         json_decref(table);

@@ -58,6 +58,11 @@ static int decode_sha256(const struct json_field *at, void *field, struct err *e
         return 0;
 }
 
+static json_t *encode_sha256(const void *field)
+{
+        return json_string(field);
+}
+
 /* clang-format off */
 #define AT(member) JSON_TABLE_AT(struct program_table_row, member)
 static const struct json_table_rule
@@ -71,8 +76,8 @@ static const struct json_table_row program_rows[] = {
         { "args",        JSON_TABLE_LIST,   AT(args), .element = &word_row,
           .count = offsetof(struct program_table_row, arg_count), .max = PROGRAM_ARGS_MAX },
         { "environment", JSON_TABLE_LIST,   AT(environment), .element = &name_row,
-          .count = offsetof(struct program_table_row, environment_count), .max = PROGRAM_ENVIRONMENT_MAX },
-        { "sha256",      JSON_TABLE_CUSTOM, AT(sha256), .decode = decode_sha256 },
+          .count = offsetof(struct program_table_row, environment_count), .max = PROGRAM_ENVIRONMENT_MAX, .omit = true },
+        { "sha256",      JSON_TABLE_CUSTOM, AT(sha256), .decode = decode_sha256, .encode = encode_sha256, .omit = true },
         { .name = NULL },
 };
 #undef AT
@@ -98,6 +103,11 @@ int program_table_decode(const json_t *value, struct program_table *ret, struct 
         *ret = (struct program_table){ 0 };
         r = json_table_decode(&table_table, value, ret, err);
         return r == -EBADMSG ? -EINVAL : r;
+}
+
+json_t *program_table_encode(const struct program_table *table)
+{
+        return json_table_encode(&table_table, table);
 }
 
 bool program_table_steers(const char *name, bool interpreters)

@@ -43,6 +43,9 @@ struct program_table {
  * Return: 0; -EINVAL and *err with field, value and remedy; -ENOMEM. */
 int program_table_decode(const json_t *value, struct program_table *ret, struct err *err);
 
+/* program_table_encode() - a table as it is read; a new reference, NULL when out of memory. */
+json_t *program_table_encode(const struct program_table *table);
+
 /* program_table_steers() - does a variable of this name bring other code into a program? The loader's: LD_*,
  * GLIBC_*, GCONV_PATH. With @interpreters those of interpreters, too: PYTHON*, PERL5*, RUBY*, NODE_*,
  * BASH_ENV, ENV, JAVA_TOOL_OPTIONS, _JAVA_OPTIONS, CLASSPATH, PATH, and Open MPI's OMPI_MCA_*. */

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -46,6 +47,24 @@ static void a_full_table_is_read(void **state)
         assert_string_equal(program->sha256, HASH);
         assert_string_equal(program_table_find(&table, "sunway")->sha256, "");
         assert_null(program_table_find(&table, "cuda"));
+        program_table_free(&table);
+}
+
+static void a_table_is_written_as_it_is_read(void **state)
+{
+        static const char text[] = "{\"programs\":{\"cpu\":{\"path\":\"/opt/a b\",\"args\":[\"-x\"],"
+                                   "\"environment\":[\"HOME\"],\"sha256\":\"" HASH
+                                   "\"},\"sunway\":{\"path\":\"/s\",\"args\":[]}}}";
+        CLEANUP(free_p) char *written = NULL;
+        struct program_table table;
+        json_t *value;
+
+        (void) state;
+        assert_int_equal(decode(text, &table, NULL), 0);
+        value = program_table_encode(&table);
+        written = json_dumps(value, JSON_COMPACT);
+        assert_string_equal(written, text);
+        json_decref(value);
         program_table_free(&table);
 }
 
@@ -108,6 +127,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_full_table_is_read),
+                cmocka_unit_test(a_table_is_written_as_it_is_read),
                 cmocka_unit_test(what_is_wrong_is_named),
                 cmocka_unit_test(a_hash_in_capitals_is_the_same_hash),
         };
