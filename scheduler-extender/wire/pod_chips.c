@@ -8,8 +8,6 @@
 #include "base/text.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 
-#define CONTAINERS_MAX 4096
-
 bool pod_chips_extended(const char *name)
 {
         const char *slash = strchr(name, '/');
@@ -232,8 +230,8 @@ int pod_chips_decode(const struct json_field *spec, struct ledger *ledger, bool 
         struct tally sidecars = { .count = 0 }, peak = { .count = 0 }, own, total;
         struct json_field list;
 
-        if (json_field_array(spec, "initContainers", CONTAINERS_MAX, &list, err) < 0 ||
-            json_field_array(spec, "containers", CONTAINERS_MAX, &list, err) < 0) {
+        if (json_field_array(spec, "initContainers", SIZE_MAX, &list, err) < 0 ||
+            json_field_array(spec, "containers", SIZE_MAX, &list, err) < 0) {
                 request->unreadable = true;
                 return -EBADMSG;
         }

@@ -302,6 +302,34 @@ static void chips_are_told_from_what_is_beside_them(void **state)
         ledger_life_free(ledger);
 }
 
+/* An API server keeps a pod of so many: its account is what they ask for, and not the whole node. */
+static void thousands_of_containers_are_added_up(void **state)
+{
+        enum { COUNT = 5000 };
+        json_t *json = json_pack("{s:{s:s}, s:{s:[], s:[]}}", "metadata", "name", "p", "spec", "containers",
+                                 "initContainers");
+        json_t *spec = json_object_get(json, "spec");
+        struct ledger *ledger = new_ledger();
+        struct ledger_pod_facts facts;
+        struct err err = { 0 };
+
+        (void) state;
+        for (size_t i = 0; i < COUNT; i++) {
+                json_array_append_new(json_object_get(spec, "initContainers"),
+                                      json_pack("{s:s}", "name", "i"));
+                json_array_append_new(json_object_get(spec, "containers"),
+                                      i % 1000 != 0 ? json_pack("{s:s}", "name", "c")
+                                                    : json_pack("{s:{s:{s:i}}}", "resources", "limits",
+                                                                "nvidia.com/gpu", 1));
+        }
+        assert_int_equal(pod_json_decode(json, &(struct pod_json_policy){ 0 }, ledger, true, &facts, &err),
+                         0);
+        assert_false(facts.request.unreadable);
+        assert_int_equal(request_chips(&facts.request), 5);
+        json_decref(json);
+        ledger_life_free(ledger);
+}
+
 /* What a node offers beside chips, and how much of it, keeps nobody from knowing the node. */
 static void a_node_may_offer_anything(void **state)
 {
@@ -338,6 +366,7 @@ int main(void)
                 cmocka_unit_test(a_gang_may_list_its_members),
                 cmocka_unit_test(a_wrong_wish_takes_no_account_away),
                 cmocka_unit_test(chips_are_told_from_what_is_beside_them),
+                cmocka_unit_test(thousands_of_containers_are_added_up),
                 cmocka_unit_test(a_node_may_offer_anything),
         };
 
