@@ -305,7 +305,8 @@ static size_t count_making(const struct controller *c)
                 const struct record *record = (const struct record *) e;
 
                 count += record->state.group_count > 0 && !record->pods_counted && !record->gone &&
-                         !record->deleting && record->state.phase == JOB_STARTING;
+                         !record->deleting && record->state.phase == JOB_STARTING &&
+                         record->refused_usec == 0; /* others need not wait for a quota */
         }
         return count;
 }

@@ -214,8 +214,10 @@ static void say_refused(struct record *record, const char *sentence)
         c->metrics.pods_refused++;
         if (state->group_count == 0)
                 return; /* it was given up meanwhile */
-        if (record->refused_usec == 0)
+        if (record->refused_usec == 0) {
                 record->refused_usec = now;
+                controller_want_plan(c); /* the next job's pods are made meanwhile */
+        }
         pause = (now - record->refused_usec) / 2;
         record->retry_usec = now + (pause < RETRY_USEC       ? RETRY_USEC
                                     : pause > RETRY_MAX_USEC ? RETRY_MAX_USEC
