@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/whole_file.h"
 
 static int copy_bytes(int from, int to, struct err *err)
 {
@@ -20,27 +21,24 @@ static int copy_bytes(int from, int to, struct err *err)
                 if (sent < 0 && errno == EINTR)
                         sent = 1;
         }
-        return sent < 0 || fchmod(to, 0755) < 0 || fsync(to) < 0 ? err_set(err, -errno, "--copy-to: %m") : 0;
+        return sent < 0 || fchmod(to, 0755) < 0 ? err_set(err, -errno, "--copy-to: %m") : 0;
 }
 
 int in_pods_copy(const char *path, struct err *err)
 {
         CLEANUP(close_p) int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-        CLEANUP(close_p) int to = -1;
-        char beside[4096];
-        int r;
+        struct whole_file file;
+        int r, ended;
 
         if (from < 0)
                 return err_set(err, -errno, "--copy-to: /proc/self/exe: %m");
-        if (!text_format(beside, sizeof(beside), "%s.new", path))
-                return err_set(err, -ENAMETOOLONG, "--copy-to: '%.200s' is too long", path);
-        to = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
-        if (to < 0)
-                return err_set(err, -errno, "--copy-to: '%.200s': %m", beside);
-        r = copy_bytes(from, to, err);
-        if (r == 0 && rename(beside, path) < 0)
-                r = err_set(err, -errno, "--copy-to: '%.200s': %m", path);
-        return r;
+        r = whole_file_open(&file, "--copy-to", path, err);
+        if (r < 0)
+                return r;
+        r = copy_bytes(from, fileno(file.f), err);
+        ended = whole_file_end(&file, r == 0 ? err : NULL);
+        r = r == 0 ? ended : r;
+        return r == 0 ? whole_file_rename(&file, err) : r;
 }
 
 int in_pods_read(const char *path, uint64_t *ret_world, char ret_address[IN_PODS_ADDRESS_BYTES],
