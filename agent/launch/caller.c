@@ -4,17 +4,17 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/read_file.h"
 
 #define UID_CHARACTERS   36 /* 8-4-4-4-12 */
 #define CONTAINER_DIGITS 64
+#define PROC_MAX_BYTES   ((size_t) 1 << 16) /* of a process: its status, its cgroups */
 
 static bool is_uid(const char *s)
 {
@@ -77,20 +77,6 @@ void caller_pod_uid(const char *cgroup, char *ret, size_t ret_bytes)
         }
 }
 
-static bool read_file(const char *path, char *buffer, size_t buffer_bytes)
-{
-        CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
-        size_t done = 0;
-        ssize_t n;
-
-        if (fd < 0)
-                return false;
-        while (done < buffer_bytes - 1 && (n = read(fd, buffer + done, buffer_bytes - 1 - done)) > 0)
-                done += (size_t) n;
-        buffer[done] = '\0';
-        return true;
-}
-
 /* The kubelet keeps a folder NAMESPACE_NAME_UID a pod; the API that tells who holds what knows no uids. */
 static void name_pod(const char *pod_logs, struct caller *c)
 {
@@ -114,14 +100,15 @@ static void name_pod(const char *pod_logs, struct caller *c)
 static bool is_in_group(const char *proc, const struct caller *c, const char *group)
 {
         const struct group *g = getgrnam(group); /* one thread: the static answer is ours */
-        char path[64], status[8192], *line, *end;
+        CLEANUP(free_p) char *status = NULL;
+        char path[64], *line, *end;
 
         if (g == NULL)
                 return false;
         if (c->gid == g->gr_gid)
                 return true;
         (void) text_format(path, sizeof(path), "%s/%d/status", proc, (int) c->pid);
-        line = read_file(path, status, sizeof(status)) ? strstr(status, "\nGroups:") : NULL;
+        line = read_file(path, PROC_MAX_BYTES, &status, NULL, NULL) == 0 ? strstr(status, "\nGroups:") : NULL;
         if (line == NULL)
                 return false;
         line += strlen("\nGroups:");
@@ -184,10 +171,11 @@ static bool is_of_host(const char *cgroup)
 /* Who shares the agent's own cgroup came into its container by its runtime, or is of its unit. */
 static bool is_of_our_own(const char *proc, const char *cgroup)
 {
-        char path[64], own[8192];
+        CLEANUP(free_p) char *own = NULL;
+        char path[64];
 
         (void) text_format(path, sizeof(path), "%s/self/cgroup", proc);
-        return read_file(path, own, sizeof(own)) && strcmp(own, cgroup) == 0;
+        return read_file(path, PROC_MAX_BYTES, &own, NULL, NULL) == 0 && strcmp(own, cgroup) == 0;
 }
 
 static int judge_place(const char *proc, const char *pod_logs, const char *cgroup, const char *trusted_group,
@@ -211,14 +199,15 @@ int caller_identify(const char *proc, const char *pod_logs, const struct peer *p
                     const char *trusted_group, struct caller *ret, struct err *err)
 {
         struct caller c = { .pid = peer->pid, .uid = peer->uid, .gid = peer->gid };
-        char path[64], cgroup[8192];
+        CLEANUP(free_p) char *cgroup = NULL;
+        char path[64];
         int r;
 
         if (peer->pid <= 0)
                 return err_set(err, -ESRCH,
                                "the caller is in another PID namespace; run the agent with hostPID");
         (void) text_format(path, sizeof(path), "%s/%d/cgroup", proc, (int) peer->pid);
-        if (!read_file(path, cgroup, sizeof(cgroup)))
+        if (read_file(path, PROC_MAX_BYTES, &cgroup, NULL, NULL) < 0)
                 return err_set(err, -ESRCH, "the caller has no cgroup that can be read");
         r = judge_place(proc, pod_logs, cgroup, trusted_group, &c, err);
         if (!peer_is_there(peer)) /* what was read may be of another process with its number */
