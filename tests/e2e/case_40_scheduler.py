@@ -7,7 +7,7 @@ import time
 
 from kube import api, create, delete_pod, get, get_pod, pending_reason, phase, pod, scenario, wait
 from sim import (GPU, add_node, finish_deletions, group, node_object, node_of, parallel, pods_of, remove_all, set_inventory,
-                 set_lease, sim_pod, status)
+                 sim_pod, status)
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/remuda-system/leases/"
 PODS = "/api/v1/namespaces/default/pods"
@@ -60,7 +60,7 @@ def reasons():
     add_node("s-lease2", group("g", 8, model="L40"))
     add_node("s-slow", group("g", 8, model="K80", tflops=0.1))
     add_node("s-stale", group("g", 8))
-    set_lease("s-stale", 3600)
+    api("PATCH", "/api/v1/nodes/s-stale/status", {"status": {"nodeInfo": {"bootID": "the next boot"}}}, "application/merge-patch+json")
     api("POST", "/apis/remuda.dev/v1alpha1/namespaces/default/trainingjobs", {
         "apiVersion": "remuda.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "no-cann"},
         "spec": {"globalBatch": 64, "epochs": 1, "model": "mlp", "workers": [{"runtime": "cpu", "chips": 1}], "dependsOn": ["never"],
@@ -119,13 +119,13 @@ def reasons():
 
 
 def wakes():
-    """what waits starts when a device heals, a node is heard of again, a lease ends: seconds, not five minutes"""
+    """what waits starts when a device heals, an agent tells of a node's new boot, a lease ends: seconds, not five minutes"""
     began = time.monotonic()
     set_inventory("s-sick", status([group("g", 8)]))
     bound("w-chipsunhealthy")
     healed = time.monotonic() - began
     began = time.monotonic()
-    set_lease("s-stale", 0)
+    set_inventory("s-stale", dict(status([group("g", 8)]), bootID="the next boot"))
     bound("w-inventorystale")
     heard = time.monotonic() - began
     bound("w-chipsleased", 40)  # --lease-seconds 12 and the scheduler's backoff

@@ -74,15 +74,6 @@ def add_node(name, *groups, cls="any", pool="regular", chips=64, resource=GPU):
         set_inventory(name, status(list(groups), cls, pool))
 
 
-def set_lease(name, seconds_ago):
-    path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-    spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": timestamp(seconds_ago)}
-    try:
-        api("PATCH", path + "/" + name, {"spec": spec}, "application/merge-patch+json")
-    except NotFound:
-        api("POST", path, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": spec})
-
-
 def sim_pod(name, chips, at=None, resource=GPU, labels=None, annotations=None, namespace="default", kind="sim"):
     """A pod for simulated nodes; @at: one of them, or None = any of this kind."""
     return {"apiVersion": "v1", "kind": "Pod",
