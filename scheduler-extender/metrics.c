@@ -5,6 +5,7 @@
 #include "io/http/http_server.h"
 #include "io/loop.h"
 #include "scheduler-extender/extender_internal.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "store/leader.h"
 
@@ -47,7 +48,7 @@ static uint64_t lent_chips(const struct ledger *ledger)
         for (uint32_t i = 0; i < ledger->node_count; i++)
                 for (const struct ledger_pod *pod = ledger->nodes[i]->pods; pod != NULL;
                      pod = pod->next_on_node)
-                        chips += ledger_pods_borrows(pod) ? request_chips(&pod->request) : 0;
+                        chips += ledger_pods_borrows(pod) ? ledger_chips_asked(ledger, &pod->request) : 0;
         return chips;
 }
 

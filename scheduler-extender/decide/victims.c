@@ -1,9 +1,11 @@
 /* Subsets of the pods of one node, cheapest first, until what is left has room for the pod. */
 #include "scheduler-extender/decide/victims.h"
-#include "scheduler-extender/ledger/ledger_pods.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "scheduler-extender/ledger/ledger_chips.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 struct search {
         struct ledger *ledger;
@@ -44,8 +46,8 @@ static void collect(struct search *s, struct ledger_node *node, bool (*may_go)(c
         size_t count = 0;
 
         for (struct ledger_pod *pod = node->pods; pod != NULL && count < 512; pod = pod->next_on_node)
-                if (pod != s->context->self && request_chips(&pod->request) > 0 && !pod->deleting &&
-                    (may_go == NULL || may_go(pod)))
+                if (pod != s->context->self && ledger_chips_asked(s->ledger, &pod->request) > 0 &&
+                    !pod->deleting && (may_go == NULL || may_go(pod)))
                         all[count++] = pod;
         qsort(all, count, sizeof(all[0]), by_youth);
         s->candidate_count = count < VICTIMS_MAX ? count : VICTIMS_MAX;
@@ -84,7 +86,7 @@ static void search_from(struct search *s, size_t next)
         }
         for (size_t i = next; i < s->candidate_count; i++) {
                 struct ledger_pod *pod = s->candidates[i];
-                uint32_t chips = request_chips(&pod->request);
+                uint32_t chips = ledger_chips_asked(s->ledger, &pod->request);
 
                 if (s->found && s->now.chips + chips > s->best.chips)
                         continue;

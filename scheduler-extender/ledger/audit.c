@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 
@@ -19,7 +20,7 @@ struct audit audit_pod(const struct ledger *ledger, const char *namespace_, cons
         audit.deleting = pod->deleting;
         if (pod->node != NULL) {
                 (void) text_copy(audit.node, sizeof(audit.node), pod->node->name);
-                audit.chips = request_chips(&pod->request);
+                audit.chips = ledger_chips_asked(ledger, &pod->request);
         }
         return audit;
 }

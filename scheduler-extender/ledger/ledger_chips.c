@@ -52,3 +52,11 @@ void ledger_chips_only(const struct ledger *ledger, struct request *request)
                         request->items[kept++] = request->items[i];
         request->item_count = kept;
 }
+
+uint32_t ledger_chips_asked(const struct ledger *ledger, const struct request *request)
+{
+        struct request own = *request;
+
+        ledger_chips_only(ledger, &own);
+        return request_chips(&own);
+}

@@ -14,3 +14,6 @@ bool ledger_chips_has(const struct ledger *ledger, uint32_t resource);
  * chips is taken as chips (of a vendor we have not heard of). NICs, or the memory of shared devices, are
  * kube-scheduler's to judge. */
 void ledger_chips_only(const struct ledger *ledger, struct request *request);
+
+/* ledger_chips_asked() - how many chips does the request ask for, without what is beside them? */
+uint32_t ledger_chips_asked(const struct ledger *ledger, const struct request *request);

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "scheduler-extender/ledger/ledger_account.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 
@@ -283,12 +284,14 @@ static int join_job(struct ledger *ledger, struct ledger_pod *pod, const struct 
 static void give_up_slot(struct ledger *ledger, const struct ledger_pod *pod, const struct ledger_node *node)
 {
         struct ledger_job_slot *chosen = NULL;
+        struct request own = pod->request;
 
         if (pod->job == NULL || pod->job->place_count > 0)
                 return;
+        ledger_chips_only(ledger, &own); /* as the slots are: NICs are leased to nobody */
         for (struct ledger_job_slot *slot = pod->job->slots; slot != NULL; slot = slot->next_in_job)
-                if (request_chips(&slot->request) == request_chips(&pod->request) &&
-                    slot->request.items[0].resource == pod->request.items[0].resource &&
+                if (request_chips(&slot->request) == request_chips(&own) &&
+                    slot->request.items[0].resource == own.items[0].resource &&
                     (chosen == NULL || (slot->node == node && chosen->node != node)))
                         chosen = slot;
         if (chosen != NULL)

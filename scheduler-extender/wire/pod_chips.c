@@ -200,17 +200,15 @@ static void append(struct request *request, uint32_t resource, int64_t chips)
                                                                                   : REQUEST_CHIPS_MAX };
 }
 
-/* The order in which resources are named, chips first where there are more than a request holds. */
+/* In the order in which resources are named, but chips first: by them pods are compared. */
 static void append_tally(struct reading *r, const struct json_field *spec, const struct tally *total,
                          bool add, struct request *request)
 {
-        bool choose = total->count > REQUEST_ITEMS_MAX;
-
-        for (int chips = choose; chips >= 0; chips--)
+        for (int chips = 1; chips >= 0; chips--)
                 for (size_t i = 0; i < total->count; i++) {
                         bool chip = is_chip(r, total->rows[i].name);
 
-                        if (choose && chip != (chips == 1))
+                        if (chip != (chips == 1))
                                 continue;
                         if (chip && total->rows[i].chips > REQUEST_CHIPS_MAX)
                                 r->result =
