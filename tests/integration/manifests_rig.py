@@ -1,5 +1,5 @@
 """The shipped manifests on a kube-apiserver (apiserver_rig.Cluster), by the lines of docs/how-to/install.md."""
-import os, subprocess, textwrap, time
+import os, re, subprocess, textwrap, time
 
 
 def kubectl(c, *command, **more):
@@ -14,7 +14,7 @@ def install(c, namespace):
     overlay = os.path.join(c.folder, "overlay-" + namespace)
     os.mkdir(overlay)
     page = open("docs/how-to/install.md").read()
-    text = textwrap.dedent(page[page.index("    resources: [../manifests]\n    transformers"):page.index("**Admit a namespace")])
+    text = textwrap.dedent(re.search(r"    resources: \[\.\./manifests\]\n    transformers(.*\n)(    .*\n)+", page).group(0))
     text = text.replace("../manifests", os.path.relpath("manifests", os.path.realpath(overlay))).replace("chips", namespace)
     with open(os.path.join(overlay, "kustomization.yaml"), "w") as f:
         f.write(text if namespace != "remuda-system" else text.split("transformers")[0])
