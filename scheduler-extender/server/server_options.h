@@ -39,7 +39,7 @@ struct server_options {
         { .name = "kubeconfig", .type = OPTION_STRING, .offset = at(kubeconfig), .value = "FILE", \
           .help = "for --store kubernetes outside a cluster" }, \
         { .name = "config", .type = OPTION_STRING, .offset = at(config), .value = "FILE", \
-          .help = "emergencyPriorityClasses, managedResources (YAML)" }, \
+          .help = "emergencyPriorityClasses, emergencyNamespaces, managedResources (YAML)" }, \
         { .name = "tls-cert", .type = OPTION_STRING, .offset = at(tls_cert), .value = "FILE", \
           .help = "serve HTTPS with this certificate" }, \
         { .name = "tls-key", .type = OPTION_STRING, .offset = at(tls_key), .value = "FILE", \
@@ -59,7 +59,7 @@ struct server_options {
         { .name = "lend-reserve", .type = OPTION_BOOL, .offset = at(lend_reserve), \
           .help = "lend idle reserved chips to preemptible pods" }, \
         { .name = "stale-after", .type = OPTION_UNSIGNED, .offset = at(stale_after_sec), .value = "SECONDS", \
-          .default_ = "60", .maximum = 31536000, .help = "older inventories are not trusted; 0 = never" }, \
+          .default_ = "60", .maximum = 31536000, .help = "nodes silent for longer get no pods and lose jobs; 0 = never" }, \
         { .name = "cache-limit", .type = OPTION_UNSIGNED, .offset = at(cache_limit_sec), .value = "SECONDS", \
           .default_ = "300", .maximum = 31536000, .help = "refuse when out of step for longer; 0 = never" }, \
         { .name = "hold-seconds", .type = OPTION_UNSIGNED, .offset = at(hold_seconds), .value = "N", \
@@ -75,7 +75,7 @@ struct server_options {
         { .name = "leader-lease-seconds", .type = OPTION_UNSIGNED, .offset = at(leader_lease_sec), .value = "N", \
           .default_ = "10", .minimum = 3, .maximum = 600, .help = "a silent leader is replaced after this" }, \
         { .name = "no-leader-elect", .type = OPTION_BOOL, .offset = at(no_leader_elect), \
-          .help = "commit without asking: there is no other replica" }, \
+          .help = "act without asking: there is no other replica" }, \
         { .name = "programs", .type = OPTION_STRING, .offset = at(programs), .value = "FILE", \
           .help = "program table; jobs need a program per runtime" }, \
         { .name = "check", .type = OPTION_CHOICE, .offset = at(check), .value = "healthz|readyz|leaderz", \
