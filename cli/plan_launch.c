@@ -15,6 +15,7 @@
 #include "job/plan/launch_mpi.h"
 #include "job/run/run.h"
 #include "job/run/run_world.h"
+#include "job/spec/job_role.h"
 #include "job/spec/job_yaml.h"
 #include "planner/shards/shards.h"
 
@@ -373,7 +374,7 @@ static void append_json(const struct launch *launch, const char *lines, struct t
 
                 json_writer_open(&json, NULL, '{');
                 json_writer_uint64(&json, "rank", i);
-                json_writer_string(&json, "role", rank->server ? "server" : "worker");
+                json_writer_string(&json, "role", job_role_names[rank->server]);
                 json_writer_string(&json, "node", rank->node);
                 json_writer_string(&json, "runtime", rank->runtime);
                 json_writer_string(&json, "model", rank->model);
@@ -399,8 +400,8 @@ static void append_table(const struct launch *launch, struct text *out)
                 const struct launch_rank *rank = &launch->ranks[i];
 
                 text_printf(out, "%-5zu %-7s %-20s %-10s %-24s %-20s %8llu %9.4f\n", i,
-                            rank->server ? "server" : "worker", rank->node, rank->runtime, rank->model,
-                            rank->group, (unsigned long long) rank->batch, rank->weight);
+                            job_role_names[rank->server], rank->node, rank->runtime, rank->model, rank->group,
+                            (unsigned long long) rank->batch, rank->weight);
         }
 }
 

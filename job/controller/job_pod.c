@@ -19,13 +19,6 @@ static const char *text_at(const struct json_field *in, const char *name)
         return text == NULL ? "" : text;
 }
 
-static int decode_presence(const struct json_field *at, void *field, struct err *err)
-{
-        (void) err;
-        *(bool *) field = at->value != NULL;
-        return 0;
-}
-
 static int decode_owner(const struct json_field *at, void *field, struct err *err)
 {
         (void) err;
@@ -96,10 +89,11 @@ static int decode_sick(const struct json_field *at, void *field, struct err *err
 
 /* clang-format off */
 #define AT(member) JSON_TABLE_AT(struct job_pod, member)
+#define GIVEN(member) .given = offsetof(struct job_pod, member)
 #define WHOLE .offset = 0, .size_bytes = sizeof(struct job_pod)
 #define TABLE(of, ...) { .rows = of, .size_bytes = sizeof(struct job_pod), .lenient = true, __VA_ARGS__ }
 static const struct json_table_row container_rows[] = {
-        { "state.running",             JSON_TABLE_CUSTOM, AT(started), .decode = decode_presence },
+        { "state.running",             JSON_TABLE_UNREAD, GIVEN(started) },
         { "state.waiting.reason",      JSON_TABLE_CHARS,  AT(reason) },
         { "state.waiting.message",     JSON_TABLE_CHARS,  AT(message) },
         { "state.terminated.exitCode", JSON_TABLE_INT,    AT(exit_code), .min = INT32_MIN, .max = INT32_MAX },
@@ -147,7 +141,7 @@ static const struct json_table_row rows[] = {
         { "metadata.labels",            JSON_TABLE_OBJECT, WHOLE, .table = &label_table },
         { "metadata.annotations",       JSON_TABLE_OBJECT, WHOLE, .table = &annotation_table },
         { "metadata.ownerReferences",   JSON_TABLE_CUSTOM, AT(owner), .decode = decode_owner },
-        { "metadata.deletionTimestamp", JSON_TABLE_CUSTOM, AT(deleting), .decode = decode_presence },
+        { "metadata.deletionTimestamp", JSON_TABLE_UNREAD, GIVEN(deleting) },
         { "spec.nodeName",              JSON_TABLE_CHARS,  AT(node) },
         { "status.podIP",               JSON_TABLE_CHARS,  AT(ip) },
         { "status.phase",               JSON_TABLE_CHOICE, AT(phase), .names = phases },

@@ -13,6 +13,7 @@
 #include "job/controller/job_keys.h"
 #include "job/plan/subtask.pb-c.h"
 #include "job/spec/job_arguments.h"
+#include "job/spec/job_role.h"
 #include "scheduler-extender/wire/pod_json.h"
 
 #define LAUNCHER       "/remuda/remuda-launch"
@@ -304,7 +305,7 @@ static json_t *group_metadata(const struct job *job, const struct job_state *sta
         json_t *metadata, *labels, *annotations;
 
         job_group_pod_name(owner->name, group, name);
-        metadata = metadata_of(name, owner, group->server ? "server" : "worker");
+        metadata = metadata_of(name, owner, job_role_names[group->server]);
         labels = json_object_get(metadata, "labels");
         annotations = json_object_get(metadata, "annotations");
         put(labels, JOB_LABEL_SUBTASK, json_string(group->name));

@@ -11,23 +11,8 @@
 #include "base/json/json_table.h"
 #include "base/text.h"
 
-static int decode_role(const struct json_field *at, void *field, struct err *err)
-{
-        const char *role = NULL;
-        int r = json_field_as_string(at, &role, err);
-
-        if (r == 0)
-                *(bool *) field = strcmp(role, "server") == 0;
-        return r;
-}
-
-static json_t *encode_role(const void *field)
-{
-        return json_string(*(const bool *) field ? "server" : "worker");
-}
-
 #define SECONDS .kind = JSON_TABLE_TIME, .scale = 1000000, .omit = true /* as Kubernetes writes them */
-#define ROLE    .kind = JSON_TABLE_CUSTOM, .decode = decode_role, .encode = encode_role
+#define ROLE    .kind = JSON_TABLE_CHOICE, .names = job_role_names
 #define CHARS   .kind = JSON_TABLE_CHARS
 #define UINT    .kind = JSON_TABLE_UINT
 /* -1, NAN = nothing is known */

@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "job/plan/launch_frameworks.h"
+#include "job/spec/job_role.h"
 
 bool launch_ranks_path(char *path, size_t size, const struct launch_ranks_files *files, size_t number,
                        const char *suffix)
@@ -80,7 +81,7 @@ static json_t *pair(uint64_t first, uint64_t last)
 static json_t *plan_entry(const struct launch_rank *rank, size_t index)
 {
         json_t *entry = json_pack("{s:I, s:s, s:s}", "rank", (json_int_t) index, "role",
-                                  rank->server ? "server" : "worker", "runtime", rank->runtime);
+                                  job_role_names[rank->server], "runtime", rank->runtime);
 
         put(entry, "device", rank->device);
         put(entry, "group", rank->group);

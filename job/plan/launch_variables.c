@@ -9,6 +9,7 @@
 #include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/json/json_writer.h"
+#include "job/spec/job_role.h"
 
 static void set(void *userdata, const char *name, const char *value)
 {
@@ -72,7 +73,7 @@ void launch_variables_own(const struct launch_world *world, size_t rank, const s
         else if (visible != NULL)
                 launch_variables_add(to, visible, "%u", of->device_index);
         to->add(to->userdata, "REMUDA_JOB", world->job);
-        to->add(to->userdata, "REMUDA_ROLE", of->server ? "server" : "worker");
+        to->add(to->userdata, "REMUDA_ROLE", job_role_names[of->server]);
         to->add(to->userdata, "REMUDA_VENDOR", of->vendor);
         if (of->device != NULL)
                 to->add(to->userdata, "REMUDA_DEVICES", of->device);

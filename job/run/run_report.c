@@ -12,6 +12,7 @@
 #include "job/run/run.h"
 #include "job/run/run_folder.h"
 #include "job/run/run_split.h"
+#include "job/spec/job_role.h"
 
 #define EVENTS_MAX 10000
 
@@ -85,7 +86,7 @@ static json_t *ranks_json(const struct run *run)
                 const struct run_rank *rank = &run->ranks[i];
                 json_t *entry = json_pack(
                         "{s:I, s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:I, s:o, s:I, s:s}", "rank",
-                        (json_int_t) i, "role", rank->server ? "server" : "worker", "runtime", rank->runtime,
+                        (json_int_t) i, "role", job_role_names[rank->server], "runtime", rank->runtime,
                         "device", rank->device, "program", rank->program == NULL ? "" : rank->program->path,
                         "program_sha256", rank->sha256, "weight", rank->weight, "samples",
                         (json_int_t) rank->used_samples, "restarts", (json_int_t) rank->restarts, "exit_code",
@@ -174,9 +175,8 @@ static void print_table(const struct run *run, const json_t *summary)
                 CLEANUP(free_p) char *code = json_dumps(exit_code, JSON_ENCODE_ANY);
 
                 (void) printf("%-5zu %-7s %-10s %-*s %8.4f %12llu %8llu %5s\n", i,
-                              rank->server ? "server" : "worker", rank->runtime, width, rank->device,
-                              rank->weight, (unsigned long long) rank->used_samples,
-                              (unsigned long long) rank->restarts,
+                              job_role_names[rank->server], rank->runtime, width, rank->device, rank->weight,
+                              (unsigned long long) rank->used_samples, (unsigned long long) rank->restarts,
                               json_is_integer(exit_code) && code != NULL ? code : "-");
                 json_decref(exit_code);
         }

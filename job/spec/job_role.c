@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+const char *const job_role_names[] = { "worker", "server", NULL };
+
 bool job_role_model_matches(const char *wanted, const char *model)
 {
         size_t length = strlen(model);

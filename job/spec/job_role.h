@@ -18,6 +18,9 @@ struct job_role {
         uint64_t min_chips; /* 1..chips; equal to chips = a fixed count, which is always used */
 };
 
+/* {"worker", "server", NULL}: by whether it is a server. */
+extern const char *const job_role_names[];
+
 /* job_role_model_matches() - is `model` one of those that `wanted` ("A|B") names? */
 bool job_role_model_matches(const char *wanted, const char *model);
 
