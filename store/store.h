@@ -35,7 +35,8 @@ struct store_options {
         const char *kubeconfig;          /* kubernetes: NULL = in-cluster, else KUBECONFIG */
         unsigned kinds;                  /* bit set of (1u << STORE_...) to watch; 0 = write only */
         const char *field_selector_node; /* pods of this node only; NULL = all */
-        /* The object is new or changed; object == NULL: it is gone. `key` is "namespace/name" or "name". */
+        /* The object is new or changed; object == NULL: it is gone. `key` is "namespace/name" or "name".
+         * Before one of another uid comes under the same key, the old one is told gone. */
         void (*changed)(void *userdata, enum store_kind kind, const char *key, const json_t *object);
         /* The first complete list of a kind was delivered (again after every re-list; deletions that the
          * re-list showed were delivered before). */

@@ -17,7 +17,18 @@ void delivery_gone(struct store_dir *d, struct object *object)
         if (object->delivered)
                 d->store.options.changed(d->store.options.userdata, (enum store_kind) object->kind,
                                          object->key + 1, NULL);
-        object->delivered = false;
+        object->delivered = 0;
+}
+
+/* Another uid under the same name is another object: the old one goes first. Where either has none, the name
+ * is the identity. */
+static void take_place(struct store_dir *d, struct object *object)
+{
+        uint32_t uid = object->uid != NULL ? (uint32_t) hash_text(object->uid, 0) | 2 : OBJECTS_NO_UID;
+
+        if (object->delivered > OBJECTS_NO_UID && uid > OBJECTS_NO_UID && object->delivered != uid)
+                delivery_gone(d, object);
+        object->delivered = uid;
 }
 
 void delivery_send(struct store_dir *d, struct object *object, json_t *json)
@@ -37,7 +48,7 @@ void delivery_send(struct store_dir *d, struct object *object, json_t *json)
                 commitments_apply(commitment, json);
         if (overlay != NULL)
                 overlays_apply(overlay, json);
-        object->delivered = true;
+        take_place(d, object);
         d->store.options.changed(d->store.options.userdata, (enum store_kind) object->kind, object->key + 1,
                                  json);
 }

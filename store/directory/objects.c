@@ -149,7 +149,7 @@ static int enter(struct objects *all, struct object *object, struct object **ret
         name_map_remove(&all->by_key, &other->entry);
         object->next_same = other;
         object->delivered = other->delivered;
-        other->delivered = false;
+        other->delivered = 0;
         return name_map_insert(&all->by_key, &object->entry); /* as many as before: no memory is needed */
 }
 
@@ -176,7 +176,7 @@ struct object *objects_remove(struct objects *all, struct object *object)
         best->next_same = object->next_same;
         best->delivered = object->delivered;
         object->next_same = NULL;
-        object->delivered = false;
+        object->delivered = 0;
         (void) name_map_insert(&all->by_key,
                                &best->entry); /* as many entries as before: no memory is needed */
         return best;

@@ -26,6 +26,8 @@ struct object_file {
         char name[];
 };
 
+#define OBJECTS_NO_UID 1
+
 struct object {
         struct name_map_entry entry; /* in objects.by_key if it is the one that counts; the key is `key` */
         struct object *next_in_file;
@@ -33,9 +35,9 @@ struct object {
         struct object_file *file;
         uint64_t hash, offset_bytes;
         uint32_t size_bytes; /* 0: a YAML document, read again as a whole */
+        uint32_t delivered;  /* the user knows it: its uid then, hashed, or OBJECTS_NO_UID; 0 = he does not */
         uint8_t kind;
         bool seen;        /* while its file is read again */
-        bool delivered;   /* the user knows it */
         bool terminating; /* a pod: the file says deletionTimestamp */
         char *node;       /* a pod: spec.nodeName of the file, or NULL */
         char *uid;        /* metadata.uid, or NULL */

@@ -163,6 +163,36 @@ static void of_two_files_the_later_counts(void **state)
         dir_store_free(f);
 }
 
+/* As an API server has it: what follows an object under its name does not inherit what was known of it. */
+static void of_another_uid_the_old_one_goes_first(void **state)
+{
+        static const struct {
+                const char *uid;
+                unsigned told;
+        } then[] = { { ",\"uid\":\"one\"", 1 },
+                     { ",\"uid\":\"one\",\"labels\":{}", 1 },
+                     { ",\"uid\":\"two\"", 2 /* gone, new */ },
+                     { "", 1 },
+                     { ",\"uid\":\"two\"", 1 },
+                     { ",\"uid\":\"one\"", 2 } };
+        struct dir_store *f = dir_store_new();
+
+        (void) state;
+        dir_store_open(f);
+        for (size_t i = 0; i < sizeof(then) / sizeof(then[0]); i++) {
+                unsigned before = f->deliveries;
+                char job[200];
+
+                (void) text_format(job, sizeof(job),
+                                   "{\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"j\"%s}}", then[i].uid);
+                dir_store_write(f, "j.json", job);
+                dir_store_settle(f);
+                assert_int_equal(f->deliveries - before, then[i].told);
+                assert_true(dir_store_has(f, "TrainingJob default/j"));
+        }
+        dir_store_free(f);
+}
+
 static void a_directory_that_is_gone_grows_old_and_comes_back(void **state)
 {
         struct dir_store *f = dir_store_new();
@@ -222,6 +252,7 @@ int main(void)
                 cmocka_unit_test(changes_are_seen_and_nothing_else_is_delivered),
                 cmocka_unit_test(half_written_files_change_nothing),
                 cmocka_unit_test(of_two_files_the_later_counts),
+                cmocka_unit_test(of_another_uid_the_old_one_goes_first),
                 cmocka_unit_test(a_directory_that_is_gone_grows_old_and_comes_back),
                 cmocka_unit_test(bad_specs_are_refused),
         };
