@@ -251,7 +251,12 @@ int job_yaml_decode(const json_t *object, struct job *ret, struct err *err)
         r = decode_object(object, ret, err);
         if (r < 0)
                 job_free(ret);
-        return r == -EBADMSG ? -EINVAL : r;
+        if (r == -EBADMSG) {
+                r = -EINVAL;
+                if (err != NULL)
+                        err->code = r;
+        }
+        return r;
 }
 
 int job_yaml_parse(const char *bytes, size_t size_bytes, struct job *ret, struct err *err)

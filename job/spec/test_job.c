@@ -198,7 +198,7 @@ static void every_wrong_field_is_named(void **state)
                 struct job job;
                 int r = job_yaml_parse(refusals[i].text, strlen(refusals[i].text), &job, &err);
 
-                if (r != -EINVAL || strstr(err.msg, refusals[i].says) == NULL)
+                if (r != -EINVAL || err.code != r || strstr(err.msg, refusals[i].says) == NULL)
                         fail_msg("%s\nwant '%s'\ngot %d '%s'", refusals[i].text, refusals[i].says, r,
                                  err.msg);
         }
