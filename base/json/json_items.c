@@ -174,7 +174,7 @@ int json_items_open(const char *bytes, size_t size_bytes, struct json_items *ret
         struct json_items items = { 0 };
         struct member m, list = { 0 };
         const char *begin;
-        int r = 1;
+        int r;
 
         skip_blank(&s);
         if (s.at == s.end)
@@ -182,10 +182,7 @@ int json_items_open(const char *bytes, size_t size_bytes, struct json_items *ret
         begin = s.at;
         if (!expect(&s, '{'))
                 return err_set(err, -EBADMSG, "does not begin with '{'");
-        for (bool first = true; r > 0; first = false) {
-                r = next_member(&s, first, &m);
-                if (r <= 0)
-                        break;
+        for (bool first = true; (r = next_member(&s, first, &m)) > 0; first = false) {
                 if (is_named(&m, "items") && m.value[0] == '[')
                         list = m;
                 else if (is_named(&m, "kind"))

@@ -43,6 +43,9 @@ static const struct {
         { "a word",                  "{\"a\":nil}",                       NULL },
         { "an escape that is none",  "[\"\\q\"]",                         NULL },
         { "a number that is none",   "[1000000000000000000000.]",         NULL },
+        { "brackets without an open", "]}\"\\u0000\"",                 NULL },
+        { "half a pair, then text",  "[\"\\ud800\\ue000\",\"\\ue000\"]",   "[\"\xef\xbf\xbd\xee\x80\x80\",\"\xee\x80\x80\"]" },
+        { "half a pair, then none",  "[\"\\udbff\\u0041\"]",             "[\"\xef\xbf\xbd" "A\"]" },
         { "brackets of two kinds",   "[\"\\u0000\"}",                     NULL },
 };
 /* clang-format on */
@@ -102,6 +105,21 @@ static void test_depth(void **state)
                 }
 }
 
+/* Cut where nobody keeps count any more: no JSON. */
+static void test_depth_cut(void **state)
+{
+        CLEANUP(text_free) struct text text = { 0 };
+        struct err err = { 0 };
+
+        (void) state;
+        for (size_t i = 0; i < 2 * JSON_READ_DEPTH; i++)
+                text_append_char(&text, '[');
+        assert_null(json_read(text.data, text.size_bytes, 0, &err));
+        assert_int_equal(err.code, -EBADMSG);
+        text_append(&text, "]\"]");
+        assert_null(json_read(text.data, text.size_bytes, 0, &err));
+}
+
 /* A list is walked past an item of any depth. */
 static void test_items(void **state)
 {
@@ -133,6 +151,7 @@ int main(void)
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_nearest),
                 cmocka_unit_test(test_depth),
+                cmocka_unit_test(test_depth_cut),
                 cmocka_unit_test(test_items),
         };
 
