@@ -1,0 +1,206 @@
+/* Kubeconfigs as kubectl writes them, in one file and in several, and what is said of each that cannot be
+ * used. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "store/kubernetes/kubeconfig.h"
+
+#define CONTEXT                                                                                              \
+        "current-context: c\n"                                                                               \
+        "contexts: [{name: b}, {name: c, context: {cluster: k, user: u}}]\n"
+#define CLUSTER "clusters: [{name: k, cluster: {server: 'https://h:1/'}}]\n"
+
+/* clang-format off */
+static const struct {
+        const char *text, *says;
+        int result;
+} refused[] = {
+        { "a: [",                                       "kubeconfig '",                                  -EBADMSG },
+        { "{}",                                         "current-context: is missing",                   -EBADMSG },
+        { "current-context: ''",                        "current-context: is missing",                   -EBADMSG },
+        { "current-context: 7",                         "current-context: is missing",                   -EBADMSG },
+        { "current-context: c",                         "there is no context 'c'",                       -EBADMSG },
+        { "current-context: c\ncontexts: [{name: c}]",  "there is no context 'c'",                       -EBADMSG },
+        { "current-context: c\ncontexts: [{name: c, context: {}}]", "there is no cluster ''",            -EBADMSG },
+        { CONTEXT,                                      "context 'c': there is no cluster 'k'",          -EBADMSG },
+        { CONTEXT "clusters: [{name: 7}, {name: k}]",   "there is no cluster 'k'",                       -EBADMSG },
+        { CONTEXT "clusters: [{name: k, cluster: {}}]", "cluster 'k': server: is missing",               -EBADMSG },
+        { CONTEXT "clusters: [{name: k, cluster: {server: ''}}]", "must begin with https://",            -EBADMSG },
+        { CONTEXT "clusters: [{name: k, cluster: {server: 'ftp://h'}}]", "must begin with https://",     -EBADMSG },
+        { CONTEXT "clusters: [{name: k, cluster: {server: 'https://h', certificate-authority-data: '%'}}]",
+                                                        "certificate-authority-data: is not base64",     -EBADMSG },
+        { CONTEXT CLUSTER "users: [{name: u, user: {exec: {command: x}}}]",   "user 'u': exec: is not supported", -ENOTSUP },
+        { CONTEXT CLUSTER "users: [{name: u, user: {password: x}}]",          "password: is not supported", -ENOTSUP },
+        { CONTEXT CLUSTER "users: [{name: u, user: {token: 7}}]",             "token: must be",          -EBADMSG },
+        { CONTEXT CLUSTER "users: [{name: u, user: {client-certificate-data: '%'}}]", "client-certificate-data: is not base64", -EBADMSG },
+        { CONTEXT CLUSTER "users: [{name: u, user: {client-key-data: '%'}}]", "client-key-data: is not base64", -EBADMSG },
+        { "current-context: c\ncontexts: [{name: c, context: {cluster: k, namespace: 7}}]\n" CLUSTER, "namespace: must be", -EBADMSG },
+};
+/* clang-format on */
+
+/* A folder with the files "a" and "b", and nothing of the environment. */
+static int make_place(void **state)
+{
+        static char place[64];
+
+        (void) text_copy(place, sizeof(place), "/tmp/remuda-kubeconfig-XXXXXX");
+        *state = mkdtemp(place);
+        return *state == NULL || unsetenv("KUBECONFIG") < 0 || unsetenv("KUBERNETES_SERVICE_HOST") < 0 ||
+               setenv("HOME", place, 1) < 0;
+}
+
+static int remove_place(void **state)
+{
+        char command[100];
+
+        (void) text_format(command, sizeof(command), "rm -rf %s", (const char *) *state);
+        return system(command);
+}
+
+static const char *write_file(void **state, const char *name, const char *bytes)
+{
+        static char paths[2][128];
+        char *path = paths[name[0] == 'b'];
+        FILE *file;
+
+        (void) text_format(path, 128, "%s/%s", (const char *) *state, name);
+        file = fopen(path, "w");
+        assert_non_null(file);
+        assert_true(fputs(bytes, file) >= 0);
+        assert_int_equal(fclose(file), 0);
+        return path;
+}
+
+static void what_cannot_be_used_is_said(void **state)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+                struct kubeconfig config;
+                struct err err = { 0 };
+                int r = kubeconfig_load(write_file(state, "a", refused[i].text), &config, &err);
+
+                if (r != refused[i].result || strstr(err.msg, refused[i].says) == NULL)
+                        fail_msg("%s\nwant %d '%s'\ngot %d '%s'", refused[i].text, refused[i].result,
+                                 refused[i].says, r, err.msg);
+                kubeconfig_free(&config);
+        }
+}
+
+static void all_that_is_understood(void **state)
+{
+        struct kubeconfig c;
+        struct err err = { 0 };
+        const char *path = write_file(
+                state, "a",
+                "current-context: c\n"
+                "contexts: [{name: c, context: {cluster: k, user: u, namespace: n}}]\n"
+                "clusters: [{name: k, cluster: {server: 'http://h:1', certificate-authority: ca/x, "
+                "tls-server-name: s, "
+                "proxy-url: 'http://p', insecure-skip-tls-verify: true, certificate-authority-data: QUJD}}]\n"
+                "users: [{name: u, user: {token: t, tokenFile: /t, client-certificate: cc, client-key: '', "
+                "client-certificate-data: QUJD, client-key-data: QUJE}}]\n");
+        char beside[200];
+
+        if (kubeconfig_load(path, &c, &err) < 0)
+                fail_msg("%s", err.msg);
+        assert_string_equal(c.server, "http://h:1");
+        (void) text_format(beside, sizeof(beside), "%s/ca/x", (const char *) *state);
+        assert_string_equal(c.ca_file, beside); /* relative to the file */
+        (void) text_format(beside, sizeof(beside), "%s/cc", (const char *) *state);
+        assert_string_equal(c.certificate_file, beside);
+        assert_string_equal(c.token_file, "/t");
+        assert_null(c.key_file); /* empty = not written */
+        assert_string_equal(c.ca_pem, "ABC");
+        assert_string_equal(c.certificate_pem, "ABC");
+        assert_string_equal(c.key_pem, "ABD");
+        assert_string_equal(c.token, "t");
+        assert_string_equal(c.tls_server_name, "s");
+        assert_string_equal(c.proxy, "http://p");
+        assert_string_equal(c.namespace_, "n");
+        assert_true(c.insecure);
+        kubeconfig_free(&c);
+        assert_int_equal(chdir(*state), 0);
+        write_file(state, "b",
+                   CONTEXT
+                   "clusters: [{name: k, cluster: {server: 'https://h/', certificate-authority: x}}]");
+        assert_int_equal(kubeconfig_load("b", &c, NULL), 0);
+        assert_string_equal(c.ca_file, "x"); /* of this folder, as the file is */
+        kubeconfig_free(&c);
+        assert_int_equal(chdir("/"), 0);
+}
+
+/* As kubectl: who is not there is left out, the first that defines something wins. */
+static void several_files(void **state)
+{
+        struct kubeconfig c;
+        struct err err = { 0 };
+        char list[400];
+
+        write_file(state, "a", CONTEXT);
+        write_file(state, "b", "current-context: d\n" CLUSTER);
+        (void) text_format(list, sizeof(list), "%s/none:%s/a:%s/b", (const char *) *state,
+                           (const char *) *state, (const char *) *state);
+        assert_int_equal(setenv("KUBECONFIG", list, 1), 0);
+        if (kubeconfig_load(NULL, &c, &err) < 0)
+                fail_msg("%s", err.msg);
+        assert_string_equal(c.server, "https://h:1");
+        assert_string_equal(c.namespace_, "default");
+        kubeconfig_free(&c);
+        write_file(state, "b", "a: [");
+        assert_int_equal(kubeconfig_load(NULL, &c, &err), -EBADMSG);
+        kubeconfig_free(&c);
+        (void) text_format(list, sizeof(list), "%s/none:%s/nor", (const char *) *state,
+                           (const char *) *state);
+        assert_int_equal(kubeconfig_load(list, &c, &err), -ENOENT);
+        assert_non_null(strstr(err.msg, "none of the kubeconfig files"));
+        assert_int_equal(setenv("KUBECONFIG", list, 1), 0);
+        assert_int_equal(kubeconfig_load(NULL, &c, &err), -ENOENT);
+        assert_int_equal(setenv("KUBECONFIG", "", 1), 0);
+}
+
+static void where_it_is_looked_for(void **state)
+{
+        struct kubeconfig c;
+        struct err err = { 0 };
+        char path[128];
+
+        assert_int_equal(unsetenv("KUBECONFIG"), 0);
+        assert_int_equal(kubeconfig_load(NULL, &c, &err), -ENOENT);
+        assert_non_null(strstr(err.msg, "there is no ~/.kube/config"));
+        assert_int_equal(setenv("KUBECONFIG", "", 1), 0);               /* as if there were none */
+        assert_int_equal(setenv("KUBERNETES_SERVICE_HOST", "h", 1), 0); /* and no port: this is no pod */
+        (void) text_format(path, sizeof(path), "%s/none", (const char *) *state);
+        assert_int_equal(kubeconfig_load(path, &c, &err), -ENOENT);
+        (void) text_format(path, sizeof(path), "%s/.kube", (const char *) *state);
+        assert_int_equal(mkdir(path, 0700), 0);
+        write_file(state, ".kube/config", CONTEXT CLUSTER);
+        assert_int_equal(kubeconfig_load(NULL, &c, &err), 0);
+        assert_string_equal(c.server, "https://h:1");
+        kubeconfig_free(&c);
+        assert_int_equal(unsetenv("HOME"), 0);
+        assert_int_equal(kubeconfig_load(NULL, &c, &err), -ENOENT);
+        assert_non_null(strstr(err.msg, "set KUBECONFIG"));
+}
+
+int main(void)
+{
+        static const struct CMUnitTest tests[] = {
+                cmocka_unit_test(what_cannot_be_used_is_said),
+                cmocka_unit_test(all_that_is_understood),
+                cmocka_unit_test(several_files),
+                cmocka_unit_test(where_it_is_looked_for),
+        };
+
+        return cmocka_run_group_tests(tests, make_place, remove_place);
+}
