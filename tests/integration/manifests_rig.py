@@ -9,12 +9,16 @@ def kubectl(c, *command, **more):
     return subprocess.run([tool, *command], capture_output=True, text=True, timeout=120, **more)
 
 
+def overlays():
+    """Every kustomization.yaml that the page shows."""
+    return [textwrap.dedent(o) for o in re.findall(r"(?m)^    resources: \[\.\./manifests\]\n(?:    .*\n)+", open("docs/how-to/install.md").read())]
+
+
 def install(c, namespace):
     """`kubectl apply -k` of the manifests, or of the documented overlay for another namespace."""
     overlay = os.path.join(c.folder, "overlay-" + namespace)
     os.mkdir(overlay)
-    page = open("docs/how-to/install.md").read()
-    text = textwrap.dedent(re.search(r"    resources: \[\.\./manifests\]\n    transformers(.*\n)(    .*\n)+", page).group(0))
+    text = next(o for o in overlays() if "transformers:" in o)
     text = text.replace("../manifests", os.path.relpath("manifests", os.path.realpath(overlay))).replace("chips", namespace)
     with open(os.path.join(overlay, "kustomization.yaml"), "w") as f:
         f.write(text if namespace != "remuda-system" else text.split("transformers")[0])
