@@ -6,6 +6,6 @@ $(B)/tests-bin/model-extender: $(call object,tests/model/model_main.c) $(model_o
 	$(LINK) -Wl,--allow-multiple-definition -o $@ $(call whole,$^) $(LIBS)
 programs: $(B)/tests-bin/model-extender
 
-$(B)/fuzz/fuzz_extender_model: $(B)/obj/tests/fuzz/fuzz_extender_model.o $(model_objects) $(model_archives)
+$(B)/fuzz/fuzz_extender_model $(B)/fuzz/fuzz_extender_doors: $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(model_objects) $(model_archives)
 	@mkdir -p $(@D)
 	$(LINK) -fsanitize=fuzzer -Wl,--allow-multiple-definition -o $@ $(call whole,$^) $(LIBS)
