@@ -296,6 +296,12 @@ static bool could_ever_run(struct record *record)
         return usable >= job_worker_chips(&record->job);
 }
 
+static bool is_making(const struct record *record)
+{
+        return record->state.group_count > 0 && !record->pods_counted && !record->gone && !record->deleting &&
+               record->state.phase == JOB_STARTING;
+}
+
 static size_t count_making(const struct controller *c)
 {
         size_t count = 0;
@@ -304,11 +310,30 @@ static size_t count_making(const struct controller *c)
              e = name_map_next(&c->records, e)) {
                 const struct record *record = (const struct record *) e;
 
-                count += record->state.group_count > 0 && !record->pods_counted && !record->gone &&
-                         !record->deleting && record->state.phase == JOB_STARTING &&
-                         record->refused_usec == 0; /* others need not wait for a quota */
+                count +=
+                        is_making(record) && record->refused_usec == 0; /* others need not wait for a quota */
         }
         return count;
+}
+
+/* Jobs of its namespace hold chips while their pods are refused, and as many as may be made at one time have
+ * none yet: another one's would be refused, too. */
+static bool waits_for_refused(const struct record *like)
+{
+        size_t refused = 0, making = 0;
+
+        for (const struct name_map_entry *e = name_map_first(&like->controller->records); e != NULL;
+             e = name_map_next(&like->controller->records, e)) {
+                const struct record *record = (const struct record *) e;
+
+                if (strcmp(record->namespace_, like->namespace_) != 0)
+                        continue;
+                if (record->refused_usec != 0 && record->state.group_count > 0 && !record->gone)
+                        refused++;
+                else
+                        making += is_making(record);
+        }
+        return refused > 0 && refused + making >= MAKING_MAX;
 }
 
 static bool may_block(struct record *record)
@@ -333,6 +358,11 @@ static void serve_ready(struct record **records, const size_t *order, size_t rea
 
                 if (controller_monotonic(record->controller) < record->plan_after_usec)
                         continue; /* its pods were refused: it blocks nobody meanwhile */
+                if (waits_for_refused(record)) {
+                        say_waiting(record, JOB_PENDING, "WaitsForRefused",
+                                    "the pods of other jobs in its namespace are refused");
+                        continue;
+                }
                 blocker = blocker_of(&blocked, record);
                 if (blocker != NULL) {
                         (void) text_format(sentence, sizeof(sentence),
