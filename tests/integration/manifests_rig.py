@@ -30,11 +30,15 @@ def install(c, namespace):
     return applied
 
 
-def admit(c, namespace, installed="remuda-system"):
-    """The documented line, word for word."""
-    line = next(l for l in open("docs/how-to/install.md") if "create rolebinding remuda-controller" in l)
+def documented(c, begin, namespace, installed="remuda-system"):
+    """The documented line that begins so, word for word."""
+    line = next(l for l in open("docs/how-to/install.md") if l.startswith("    kubectl " + begin))
     return kubectl(c, "--kubeconfig", c.config("admin-config", {"token": "good-token"}),
                    *line.strip().replace("NAMESPACE", namespace).replace("remuda-system:", installed + ":").split()[1:])
+
+
+def admit(c, namespace, installed="remuda-system"):
+    return documented(c, "create rolebinding remuda-controller", namespace, installed)
 
 
 def token(c, namespace, account, **spec):
