@@ -1,6 +1,6 @@
 /* Any lines as requests to the extender's doors, in memory (tests/model/world.h): the first byte of a line
  * says which door, the rest is the body. What is answered with 200 is JSON, what is refused is said, nobody
- * waits for ever, and whatever was bound the accounts end as the API server has them. */
+ * waits for ever, and no promise of the world is broken. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
