@@ -129,12 +129,14 @@ void observe_job(struct controller *c, const char *key, const json_t *object)
         controller_queue(record);
 }
 
-/* What an earlier controller made is used on. */
+/* What an earlier controller made is used on; so is what another makes while this one does not lead: keys
+ * that it was stopped with before its Secret was there are nobody's. */
 static void take_keys(struct record *record, struct job_pod *pod, const char *keys)
 {
         job_keys_secret(keys, pod->secret);
-        if (pod->secret[0] == '\0' || record->keys != NULL)
+        if (pod->secret[0] == '\0' || (record->keys != NULL && controller_leads(record->controller)))
                 return;
+        record->secret_asked = false;
         record_set_keys(record, strdup(keys));
         record->secret_made = record->keys != NULL;
         (void) text_copy(record->keys_uid, sizeof(record->keys_uid), pod->owner);

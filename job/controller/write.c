@@ -236,7 +236,7 @@ static void on_secret(void *userdata, int result, const char *sentence)
 {
         struct record *record = end(userdata, "secret", result, sentence);
 
-        if (record == NULL)
+        if (record == NULL || !record->secret_asked) /* its keys were another's meanwhile */
                 return;
         record->secret_asked = false;
         record->secret_made = result == 0;
