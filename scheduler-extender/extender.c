@@ -21,6 +21,7 @@
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/metrics.h"
 #include "scheduler-extender/reserve.h"
+#include "scheduler-extender/server/server_health.h"
 #include "scheduler-extender/settle.h"
 #include "scheduler-extender/verbs.h"
 #include "scheduler-extender/wake.h"
@@ -60,45 +61,18 @@ const char *extender_address(const struct extender *x)
 
 const char *extender_refuses(struct extender *x)
 {
-        uint64_t limit = (uint64_t) x->options->server.cache_limit_sec * 1000000;
-
         if (!cluster_is_ready(x->cluster))
                 return "the extender has not read the cluster's nodes and pods yet; try again";
-        if (limit > 0 && !x->options->fail_open &&
-            store_age_usec(cluster_store(x->cluster), STORE_ALL_KINDS, loop_now_usec(x->loop)) > limit)
+        if (!x->options->fail_open &&
+            server_health_is_old(x->cluster, &x->options->server, loop_now_usec(x->loop)))
                 return "the extender has lost touch with the store for longer than --cache-limit";
         return NULL;
 }
 
-static void healthz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
-{
-        (void) userdata;
-        (void) request;
-        http_reply_text(reply, 200, "text/plain", "ok\n");
-}
-
-/* "ok", and a line for each kind of which objects cannot be read: they stop nothing, but somebody should
- * look. */
 static void readyz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
-        const struct extender *x = userdata;
-        CLEANUP(text_free) struct text page = { 0 };
-
         (void) request;
-        if (!cluster_is_ready(x->cluster)) {
-                http_reply_text(reply, 503, "text/plain", "the first complete lists are not in yet\n");
-                return;
-        }
-        text_append(&page, "ok\n");
-        for (int kind = 0; kind < STORE_KIND_COUNT; kind++) {
-                const char *example;
-                size_t count = cluster_unreadable(x->cluster, (enum store_kind) kind, &example);
-
-                if (count > 0)
-                        text_printf(&page, "unreadable: %zu of kind %s, such as %s\n", count,
-                                    store_kind_name((enum store_kind) kind), example);
-        }
-        http_reply_text(reply, 200, "text/plain", page.failed ? "ok\n" : page.data);
+        server_health_ready(((struct extender *) userdata)->cluster, reply);
 }
 
 static void leaderz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
@@ -118,7 +92,7 @@ static const struct http_route routes[] = {
         { .method = "POST", .path = "/scheduler/filter", .handler = verbs_filter },
         { .method = "POST", .path = "/scheduler/prioritize", .handler = verbs_prioritize },
         { .method = "POST", .path = "/scheduler/bind", .handler = bind_handler, .body_max_bytes = 65536 },
-        { .method = "GET", .path = "/healthz", .handler = healthz_handler },
+        { .method = "GET", .path = "/healthz", .handler = server_health_alive },
         { .method = "GET", .path = "/readyz", .handler = readyz_handler },
         { .method = "GET", .path = "/leaderz", .handler = leaderz_handler },
         { .method = "GET", .path = "/v1/explain", .handler = verbs_explain },

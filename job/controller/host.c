@@ -13,6 +13,7 @@
 #include "io/loop.h"
 #include "io/process_metrics.h"
 #include "job/controller/controller.h"
+#include "scheduler-extender/server/server_health.h"
 #include "store/leader.h"
 
 #define AT(member) offsetof(struct server_options, member)
@@ -75,11 +76,9 @@ static uint64_t age_usec(const struct host *h)
 /* Why nothing may be written now, or NULL. */
 static const char *refuses(struct host *h)
 {
-        uint64_t limit = (uint64_t) h->options->cache_limit_sec * 1000000;
-
         if (!is_read(h))
                 return "the first complete lists are not in yet";
-        if (limit > 0 && age_usec(h) > limit)
+        if (server_health_is_old(h->cluster, h->options, loop_now_usec(h->loop)))
                 return "out of touch with the store for longer than --cache-limit";
         return leader_refuses(h->leader);
 }
@@ -134,28 +133,18 @@ static void every_second(void *userdata)
         cluster_look_at_ages(h->cluster);
 }
 
-static void answer(struct http_reply *reply, const char *refusal)
-{
-        http_reply_text(reply, refusal == NULL ? 200 : 503, "text/plain", refusal == NULL ? "ok\n" : refusal);
-}
-
-static void healthz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
-{
-        (void) userdata;
-        (void) request;
-        answer(reply, NULL);
-}
-
 static void readyz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
         (void) request;
-        answer(reply, is_read(userdata) ? NULL : refuses(userdata));
+        server_health_ready(((struct host *) userdata)->cluster, reply);
 }
 
 static void leaderz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
+        const char *refusal = refuses(userdata);
+
         (void) request;
-        answer(reply, refuses(userdata));
+        http_reply_text(reply, refusal == NULL ? 200 : 503, "text/plain", refusal == NULL ? "ok\n" : refusal);
 }
 
 static void metrics_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
@@ -179,7 +168,7 @@ static void metrics_handler(void *userdata, const struct http_request *request, 
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET", .path = "/healthz", .handler = healthz_handler },
+        { .method = "GET", .path = "/healthz", .handler = server_health_alive },
         { .method = "GET", .path = "/readyz", .handler = readyz_handler },
         { .method = "GET", .path = "/leaderz", .handler = leaderz_handler },
         { .method = "GET", .path = "/metrics", .handler = metrics_handler, .shared = true },

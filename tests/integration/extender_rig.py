@@ -37,6 +37,8 @@ def pod(name, chips=1, node=None, labels=None, annotations=None, namespace="defa
 
 
 class Rig:
+    program = "remuda-extender"
+
     def __init__(self, *options, objects=()):
         self.dir = tempfile.mkdtemp(prefix="remuda-extender-")
         self.options, self.process, self.env = options, None, {}
@@ -63,7 +65,7 @@ class Rig:
     def start(self):
         """run it and wait until it is ready"""
         self.log = tempfile.NamedTemporaryFile("w+", prefix="remuda-extender-", suffix=".log")
-        self.process = subprocess.Popen([f"{B}/bin/remuda-extender", "--store", self.store, "--listen", "127.0.0.1:0",
+        self.process = subprocess.Popen([f"{B}/bin/{self.program}", "--store", self.store, "--listen", "127.0.0.1:0",
                                          *self.options], stderr=self.log, stdout=self.log, env={**os.environ, **self.env})
         for _ in range(3000):
             text = open(self.log.name).read()
