@@ -102,11 +102,21 @@ static void format_memory(uint64_t bytes, char *ret, size_t ret_bytes)
                 (void) text_format(ret, ret_bytes, "%.0f GiB", (double) bytes / (double) (1 << 30));
 }
 
-static void format_rate(double tflops, char *ret, size_t ret_bytes)
+/* The peak of the first precision that is known, "989 bf16"; "~1.7 fp32" is an estimate. */
+static void format_peak(const struct device_group *group, char *ret, size_t ret_bytes)
 {
+        const struct {
+                double tflops;
+                const char *precision;
+        } peaks[] = { { group->tflops_bf16, "bf16" },
+                      { group->tflops_fp16, "fp16" },
+                      { group->tflops_fp32, "fp32" } };
+
         ret[0] = '\0';
-        if (tflops > 0)
-                (void) text_format(ret, ret_bytes, "%g", tflops);
+        for (size_t i = 0; i < ARRAY_SIZE(peaks) && ret[0] == '\0'; i++)
+                if (peaks[i].tflops > 0)
+                        (void) text_format(ret, ret_bytes, "%s%.4g %s", group->tflops_estimated ? "~" : "",
+                                           peaks[i].tflops, peaks[i].precision);
 }
 
 static int print_groups(const struct inventory *inventory, bool wide, bool colour)
@@ -137,11 +147,12 @@ static int print_groups(const struct inventory *inventory, bool wide, bool colou
                 table_add(&table, TABLE_PLAIN, "%s", group->fabric);
                 if (wide) {
                         table_add(&table, TABLE_FAINT, "%s", group->fabric_source);
-                        format_rate(group->tflops_bf16, text, sizeof(text));
+                        format_peak(group, text, sizeof(text));
                         table_add(&table, TABLE_PLAIN, "%s", text);
                         text[0] = '\0';
                         if (group->measured_gflops > 0)
-                                (void) text_format(text, sizeof(text), "%.1f", group->measured_gflops);
+                                (void) text_format(text, sizeof(text), "%.1f %s", group->measured_gflops,
+                                                   group->measured_precision);
                         table_add(&table, TABLE_PLAIN, "%s", text);
                 }
                 table_add(&table, TABLE_PLAIN, "%s", group->resource);

@@ -5,11 +5,13 @@
  * /proc is one core group; on the SMP servers (SW3231 and later) a NUMA node is taken for one. */
 #include "agent/discovery/cpu.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "agent/discovery/cpu_peak.h"
 #include "agent/vendor/rows.h"
 #include "base/cleanup.h"
 #include "base/ranges.h"
@@ -19,7 +21,11 @@
 #define NODES_MAX 1024
 
 struct cpus {
-        unsigned nodes[NODES_MAX]; /* numbers of the NUMA nodes or sockets that have processors */
+        struct cpu_node { /* a NUMA node or socket that has processors */
+                unsigned number;
+                unsigned processors; /* how many */
+                unsigned first;      /* one of them, where it is known */
+        } nodes[NODES_MAX];          /* by number */
         size_t node_count;
         bool sockets; /* they are sockets */
         unsigned online[CPUS_MAX];
@@ -39,23 +45,41 @@ static size_t read_ranges(const struct tree *tree, const char *path, unsigned *r
 
 static int by_number(const void *a, const void *b)
 {
-        const unsigned *x = a, *y = b;
+        const struct cpu_node *x = a, *y = b;
 
-        return *x < *y ? -1 : *x > *y;
+        return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Kernels before 2.6.25 tell the processors as a mask alone. */
-static bool node_has_cpus(const struct tree *tree, unsigned node)
+/* How many bits "0000ff00,000000ff" has; 0 = it is no mask. */
+static unsigned count_bits(const char *mask)
 {
-        char path[96], mask[TREE_VALUE_BYTES];
-        unsigned first;
+        static const char digits[] = "0123456789abcdef";
+        unsigned count = 0;
 
-        (void) text_format(path, sizeof(path), "sys/devices/system/node/node%u/cpulist", node);
-        if (read_ranges(tree, path, &first, 1) > 0)
-                return true;
-        (void) text_format(path, sizeof(path), "sys/devices/system/node/node%u/cpumap", node);
-        return tree_read_text(tree, path, mask, sizeof(mask)) > 0 && strspn(mask, "0,") != strlen(mask) &&
-               strspn(mask, "0123456789abcdefABCDEF,") == strlen(mask);
+        if (strspn(mask, "0123456789abcdefABCDEF,") != strlen(mask))
+                return 0;
+        for (const char *digit = mask; *digit != '\0'; digit++)
+                if (*digit != ',')
+                        count += (unsigned) __builtin_popcount(
+                                (unsigned) (strchr(digits, tolower((unsigned char) *digit)) - digits));
+        return count;
+}
+
+/* A NUMA node; without processors it has memory alone. Kernels before 2.6.25 tell them as a mask. */
+static struct cpu_node read_node(const struct tree *tree, unsigned number)
+{
+        struct cpu_node node = { .number = number };
+        char path[96], text[TREE_VALUE_BYTES];
+        int count = 0;
+
+        (void) text_format(path, sizeof(path), "sys/devices/system/node/node%u/cpulist", number);
+        if (tree_read_text(tree, path, text, sizeof(text)) > 0)
+                count = ranges_parse(text, &node.first, 1);
+        node.processors = count > 0 ? (unsigned) count : 0;
+        (void) text_format(path, sizeof(path), "sys/devices/system/node/node%u/cpumap", number);
+        if (count <= 0 && tree_read_text(tree, path, text, sizeof(text)) > 0)
+                node.processors = count_bits(text);
+        return node;
 }
 
 static void read_nodes(const struct tree *tree, struct cpus *cpus)
@@ -65,10 +89,11 @@ static void read_nodes(const struct tree *tree, struct cpus *cpus)
 
         if (count == 0)
                 count = scan_numbers(tree, "sys/devices/system/node", "node", all, NODES_MAX);
-        qsort(all, count, sizeof(*all), by_number);
-        for (size_t i = 0; i < count; i++)
-                if (node_has_cpus(tree, all[i]))
-                        cpus->nodes[cpus->node_count++] = all[i];
+        for (size_t i = 0; i < count; i++) {
+                cpus->nodes[cpus->node_count] = read_node(tree, all[i]);
+                cpus->node_count += cpus->nodes[cpus->node_count].processors > 0;
+        }
+        qsort(cpus->nodes, cpus->node_count, sizeof(*cpus->nodes), by_number);
 }
 
 static void read_sockets(const struct tree *tree, struct cpus *cpus)
@@ -84,10 +109,14 @@ static void read_sockets(const struct tree *tree, struct cpus *cpus)
                                    cpus->online[i]);
                 if (tree_read_int64(tree, path, &socket) < 0 || socket < 0 || socket >= RANGES_MAX)
                         socket = 0;
-                while (known < cpus->node_count && cpus->nodes[known] != (unsigned) socket)
+                while (known < cpus->node_count && cpus->nodes[known].number != (unsigned) socket)
                         known++;
-                if (known == cpus->node_count && cpus->node_count < NODES_MAX)
-                        cpus->nodes[cpus->node_count++] = (unsigned) socket;
+                if (known == NODES_MAX)
+                        continue;
+                if (known == cpus->node_count)
+                        cpus->nodes[cpus->node_count++] =
+                                (struct cpu_node){ .number = (unsigned) socket, .first = cpus->online[i] };
+                cpus->nodes[known].processors++;
         }
         qsort(cpus->nodes, cpus->node_count, sizeof(*cpus->nodes), by_number);
 }
@@ -161,27 +190,36 @@ static void describe_cpu(const struct scan *scan, struct device *device, struct 
         (void) text_copy(placement->resource, sizeof(placement->resource), vendor_cpu.resource);
 }
 
+static void estimate(const struct scan *scan, const struct cpu_node *node, struct scan_placement *placement)
+{
+        placement->tflops_fp32 =
+                cpu_peak_tflops(scan->tree, &scan->inventory->hardware, node->processors, node->first);
+        placement->tflops_estimated = placement->tflops_fp32 > 0;
+}
+
 static int add_cpu_groups(struct scan *scan, const struct cpus *cpus)
 {
         for (size_t i = 0; i < cpus->node_count; i++) {
-                struct device device = { .numa = cpus->sockets ? -1 : (int) cpus->nodes[i],
+                const struct cpu_node *node = &cpus->nodes[i];
+                struct device device = { .numa = cpus->sockets ? -1 : (int) node->number,
                                          .index = (unsigned) i };
-                struct scan_placement placement = { .grouped = true, .order = (int) cpus->nodes[i] };
+                struct scan_placement placement = { .grouped = true, .order = (int) node->number };
                 char path[96];
                 int r;
 
                 describe_cpu(scan, &device, &placement);
                 (void) text_format(device.id, sizeof(device.id), "cpu-%s%u",
-                                   cpus->sockets ? "socket" : "numa", cpus->nodes[i]);
+                                   cpus->sockets ? "socket" : "numa", node->number);
                 (void) text_format(path, sizeof(path), "sys/devices/system/node/node%u/meminfo",
-                                   cpus->nodes[i]);
+                                   node->number);
                 device.memory_bytes = read_memory(scan->tree, path);
                 if (device.memory_bytes == 0 || cpus->node_count == 1) /* hot-plugged memory has no node */
                         device.memory_bytes = scan->inventory->hardware.memory_bytes / cpus->node_count;
                 (void) text_copy(placement.fabric, sizeof(placement.fabric),
                                  cpus->sockets ? "socket" : "numa");
                 (void) text_copy(placement.source, sizeof(placement.source), "sysfs");
-                (void) text_format(placement.key, sizeof(placement.key), "%u", cpus->nodes[i]);
+                (void) text_format(placement.key, sizeof(placement.key), "%u", node->number);
+                estimate(scan, node, &placement);
                 r = scan_add(scan, &device, &placement);
                 if (r < 0)
                         return r;
@@ -233,7 +271,7 @@ static unsigned core_groups_per_chip(const char *model)
 static int add_core_group(struct scan *scan, const struct cpus *cpus, size_t i, unsigned per_chip)
 {
         static const char *const names[] = { "SW26010", "SW26010-Pro", "SW-SMP" };
-        unsigned number = per_chip > 0 ? (unsigned) i : cpus->nodes[i],
+        unsigned number = per_chip > 0 ? (unsigned) i : cpus->nodes[i].number,
                  chip = per_chip > 0 ? number / per_chip : 0;
         struct device device = { .numa = per_chip > 0 ? -1 : (int) number, .index = (unsigned) i };
         struct scan_placement placement = { .grouped = true, .order = (int) chip };
@@ -255,7 +293,9 @@ static int add_core_group(struct scan *scan, const struct cpus *cpus, size_t i, 
         (void) text_copy(placement.source, sizeof(placement.source), per_chip > 0 ? "rule" : "sysfs");
         (void) text_format(placement.key, sizeof(placement.key), "chip%u", chip);
         placement.tflops_fp16 = per_chip == 6 ? 9.2 : 0;
-        placement.tflops_fp32 = per_chip == 4 ? 0.765 : per_chip == 6 ? 2.3 : 0;
+        placement.tflops_fp32 = per_chip == 4 ? 0.765 : 2.3;
+        if (per_chip == 0)
+                estimate(scan, &cpus->nodes[i], &placement);
         return scan_add(scan, &device, &placement);
 }
 

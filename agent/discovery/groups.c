@@ -139,6 +139,7 @@ static int add_group(struct scan *scan, size_t first, struct err *err)
         group->tflops_bf16 = placement->tflops_bf16;
         group->tflops_fp16 = placement->tflops_fp16;
         group->tflops_fp32 = placement->tflops_fp32;
+        group->tflops_estimated = placement->tflops_estimated;
         group->memory_bytes = device->memory_bytes;
         name_group(scan, placement, group);
         return 0;

@@ -139,8 +139,7 @@ static void read_networks(const struct tree *tree, struct hardware *ret)
         tree_names_free(&names);
 }
 
-/* The value of "key   : value" in the first part of /proc/cpuinfo. */
-static bool cpuinfo_value(const char *text, const char *key, char *ret, size_t ret_bytes)
+bool hardware_cpuinfo_value(const char *text, const char *key, char *ret, size_t ret_bytes)
 {
         for (const char *line = text; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
                 const char *value;
@@ -181,8 +180,8 @@ static void arm_model(const char *text, char *ret, size_t ret_bytes)
         };
         char implementer[16] = "", part[16] = "";
 
-        (void) cpuinfo_value(text, "CPU implementer", implementer, sizeof(implementer));
-        (void) cpuinfo_value(text, "CPU part", part, sizeof(part));
+        (void) hardware_cpuinfo_value(text, "CPU implementer", implementer, sizeof(implementer));
+        (void) hardware_cpuinfo_value(text, "CPU part", part, sizeof(part));
         for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
                 if (strcmp(parts[i].implementer, implementer) == 0 &&
                     (parts[i].part == NULL || strcmp(parts[i].part, part) == 0)) {
@@ -223,15 +222,16 @@ static void read_cpu(const struct tree *tree, struct hardware *hardware)
 
         text[size > 0 ? size : 0] = '\0';
         for (size_t i = 0; i < ARRAY_SIZE(keys) && hardware->cpu_model[0] == '\0'; i++)
-                (void) cpuinfo_value(text, keys[i], hardware->cpu_model, sizeof(hardware->cpu_model));
+                (void) hardware_cpuinfo_value(text, keys[i], hardware->cpu_model,
+                                              sizeof(hardware->cpu_model));
         if (hardware->cpu_model[0] == '\0')
                 arm_model(text, hardware->cpu_model, sizeof(hardware->cpu_model));
         if (tree_read_int64(tree, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", &khz) == 0 &&
             khz > 0 && khz < 100000000)
                 hardware->max_mhz = (unsigned) (khz / 1000);
         else if ((hardware->max_mhz = named_mhz(hardware->cpu_model)) == 0 &&
-                 cpuinfo_value(text, "cpu MHz", mhz, sizeof(mhz)) && text_parse_double(mhz, &value) == 0 &&
-                 value > 0 && value < 100000)
+                 hardware_cpuinfo_value(text, "cpu MHz", mhz, sizeof(mhz)) &&
+                 text_parse_double(mhz, &value) == 0 && value > 0 && value < 100000)
                 hardware->max_mhz = (unsigned) value; /* what it runs at now: better than nothing */
 }
 
@@ -242,7 +242,7 @@ static void read_memory(const struct tree *tree, struct hardware *hardware)
         uint64_t kibibytes;
 
         text[size > 0 ? size : 0] = '\0';
-        if (!cpuinfo_value(text, "MemTotal", digits, sizeof(digits)))
+        if (!hardware_cpuinfo_value(text, "MemTotal", digits, sizeof(digits)))
                 return;
         digits[strspn(digits, "0123456789")] = '\0';
         if (text_parse_uint64(digits, &kibibytes) == 0 && kibibytes < UINT64_MAX / 2048)

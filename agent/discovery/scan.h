@@ -23,6 +23,7 @@ struct scan_placement {
         char runtime[16];                /* of the group */
         char resource[DEVICE_RESOURCE_BYTES];
         double tflops_bf16, tflops_fp16, tflops_fp32;
+        bool tflops_estimated;
 };
 
 /* A sysfs class, read once: which function each of its devices belongs to. */

@@ -1,9 +1,10 @@
-/* Device: the names of its health. */
+/* Device: the names of its health, and what a group leaves unsaid. */
 #include "agent/inventory/device.h"
 
 #include <assert.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 /* clang-format off */
 const char *const device_health_names[] = {
@@ -21,4 +22,10 @@ const char *device_health_name(enum device_health health)
 {
         assert(health < HEALTH_COUNT);
         return device_health_names[health];
+}
+
+void device_group_complete(struct device_group *group)
+{
+        if (group->measured_kernel[0] != '\0' && group->measured_precision[0] == '\0')
+                (void) text_copy(group->measured_precision, sizeof(group->measured_precision), "fp32");
 }

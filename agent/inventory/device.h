@@ -72,12 +72,18 @@ struct device_group {
         unsigned shares;                      /* replicas per device; 0 or 1 = not shared */
         double tflops_bf16;                   /* dense peak per device; 0 = not known */
         double tflops_fp16, tflops_fp32;
+        bool tflops_estimated; /* from the processors, by no data sheet: stands for every precision */
         uint64_t memory_bytes; /* per device */
-        /* set by `remuda devices --measure` and refined by jobs; kernel "" = not measured */
+        /* set by `remuda devices --measure`; kernel "" = not measured */
         char measured_kernel[32];
+        char measured_precision[8]; /* "fp32" */
         double measured_gflops;
         uint64_t measured_usec; /* CLOCK_REALTIME */
 };
 
 extern const char *const device_health_names[];            /* by enum; ended by NULL */
 const char *device_health_name(enum device_health health); /* "healthy" ... */
+
+/* device_group_complete() - a figure that was measured before precisions were told is of single precision: so
+ * every kernel was. */
+void device_group_complete(struct device_group *group);

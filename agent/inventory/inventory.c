@@ -155,7 +155,9 @@ static bool group_same(const struct device_group *a, const struct device_group *
                same(a->fabric_source, b->fabric_source) && a->total == b->total && a->healthy == b->healthy &&
                a->free == b->free && a->shares == b->shares && rate_same(a->tflops_bf16, b->tflops_bf16) &&
                rate_same(a->tflops_fp16, b->tflops_fp16) && rate_same(a->tflops_fp32, b->tflops_fp32) &&
-               a->memory_bytes == b->memory_bytes && same(a->measured_kernel, b->measured_kernel) &&
+               a->tflops_estimated == b->tflops_estimated && a->memory_bytes == b->memory_bytes &&
+               same(a->measured_kernel, b->measured_kernel) &&
+               same(a->measured_precision, b->measured_precision) &&
                rate_same(a->measured_gflops, b->measured_gflops) && a->measured_usec == b->measured_usec;
 }
 

@@ -34,6 +34,14 @@ static int decode_shares(const struct json_field *at, void *field, struct err *e
         return r;
 }
 
+static int complete_group(const struct json_field *at, void *object, struct err *err)
+{
+        (void) at;
+        (void) err;
+        device_group_complete(object);
+        return 0;
+}
+
 /* clang-format off */
 #define AT(member) JSON_TABLE_AT(struct device_group, member)
 static const struct json_table_row group_rows[] = {
@@ -53,12 +61,15 @@ static const struct json_table_row group_rows[] = {
         { "tflopsFp16",       JSON_TABLE_DOUBLE, AT(tflops_fp16), SPEED },
         { "tflopsFp32",       JSON_TABLE_DOUBLE, AT(tflops_fp32), SPEED },
         { "memoryBytes",      JSON_TABLE_UINT,   AT(memory_bytes) },
+        { "estimated",        JSON_TABLE_BOOL,   AT(tflops_estimated), .omit = true },
         { "measured.kernel",  JSON_TABLE_CHARS,  AT(measured_kernel), .omit = true },
+        { "measured.precision", JSON_TABLE_CHARS, AT(measured_precision), .omit = true },
         { "measured.gflops",  JSON_TABLE_DOUBLE, AT(measured_gflops), SPEED },
         { "measured.time",    JSON_TABLE_TIME,   AT(measured_usec), .omit = true },
         { .name = NULL },
 };
-static const struct json_table group_table = { .rows = group_rows, .size_bytes = sizeof(struct device_group) };
+static const struct json_table group_table = { .rows = group_rows, .size_bytes = sizeof(struct device_group),
+                                               .check = complete_group };
 #undef AT
 
 /* What `usable` is when a document does not say so. */

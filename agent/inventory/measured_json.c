@@ -12,12 +12,20 @@
 
 static int measured_something(const struct json_field *at, void *object, struct err *err)
 {
-        const struct device_group *g = object;
+        struct device_group *g = object;
 
+        device_group_complete(g);
         if (g->measured_kernel[0] == '\0' || g->measured_gflops <= 0 || g->measured_usec == 0)
                 return json_field_error(at, err, "measured nothing");
         return 0;
 }
+
+static bool is_precision(const char *text)
+{
+        return strcmp(text, "bf16") == 0 || strcmp(text, "fp16") == 0 || strcmp(text, "fp32") == 0;
+}
+
+static const struct json_table_rule precision = { is_precision, "is no precision; bf16, fp16 or fp32" };
 
 struct file {
         unsigned version;
@@ -33,6 +41,7 @@ static const struct json_table_row group_rows[] = {
         { "vendor",   JSON_TABLE_CHARS,  GROUP(vendor) },
         { "model",    JSON_TABLE_CHARS,  GROUP(model) },
         { "kernel",   JSON_TABLE_CHARS,  GROUP(measured_kernel) },
+        { "precision", JSON_TABLE_CHARS, JSON_TABLE_AT(struct device_group, measured_precision), .rule = &precision },
         { "gflops",   JSON_TABLE_DOUBLE, GROUP(measured_gflops), .most = GFLOPS_MAX },
         { "time",     JSON_TABLE_TIME,   GROUP(measured_usec) },
         { .name = NULL },
@@ -90,6 +99,8 @@ void measured_json_apply(const struct measured_json_list *list, struct inventory
                     strcmp(to->model, from->model) != 0)
                         continue;
                 (void) text_copy(to->measured_kernel, sizeof(to->measured_kernel), from->measured_kernel);
+                (void) text_copy(to->measured_precision, sizeof(to->measured_precision),
+                                 from->measured_precision);
                 to->measured_gflops = from->measured_gflops;
                 to->measured_usec = from->measured_usec;
         }

@@ -1,5 +1,6 @@
 /* Measured: the file in which `remuda devices --measure --save` keeps what it measured, and from which the
- * agent publishes it: {"version": 1, "measured": [{"group", "vendor", "model", "kernel", "gflops", "time"}]}.
+ * agent publishes it: {"version": 1, "measured": [{"group", "vendor", "model", "kernel",
+ * "precision", "gflops", "time"}]}.
  *
  * In memory only. Strict: a file that is not whole, or says what cannot be, is refused as a whole. */
 #pragma once

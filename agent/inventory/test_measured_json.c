@@ -14,7 +14,7 @@
 
 #define ROW                                                                                                  \
         "\"group\": \"cpu-0\", \"vendor\": \"cpu\", \"model\": \"Xeon\", \"kernel\": \"sgemm-openblas\", "   \
-        "\"gflops\": 14.25, \"time\": \"2026-11-21T10:00:00Z\""
+        "\"precision\": \"fp32\", \"gflops\": 14.25, \"time\": \"2026-11-21T10:00:00Z\""
 #define FILE_OF(rows) "{\"version\": 1, \"measured\": [" rows "]}"
 
 /* clang-format off */
@@ -29,6 +29,7 @@ static const struct { const char *what, *text, *error; /* NULL = accepted */ } f
         { "a field is missing",    FILE_OF("{\"group\": \"cpu-0\"}"),                       "measured[0].vendor" },
         { "no row",                FILE_OF("7"),                                            "measured[0]" },
         { "a text for a number",   FILE_OF("{\"group\": 7, \"vendor\": \"\", \"model\": \"\", \"kernel\": \"\", \"gflops\": 1, \"time\": \"\"}"), "measured[0].group" },
+        { "no such precision",     FILE_OF("{\"group\": \"g\", \"vendor\": \"v\", \"model\": \"m\", \"kernel\": \"k\", \"precision\": \"tf32\"}"), "measured[0].precision" },
         { "the second is wrong",   FILE_OF("{" ROW "}, {}"),                                "measured[1].group" },
 };
 /* clang-format on */
@@ -101,12 +102,27 @@ static void a_figure_goes_to_the_same_group_alone(void **state)
         measured_json_free(&list);
 }
 
+static void a_figure_of_before_is_of_single_precision(void **state)
+{
+        struct measured_json_list list = { NULL, 0 };
+        struct err err = { 0 };
+        json_t *value = json_loads(files[0].text, 0, NULL);
+
+        (void) state;
+        (void) json_object_del(json_array_get(json_object_get(value, "measured"), 0), "precision");
+        assert_int_equal(measured_json_decode(value, &list, &err), 0);
+        assert_string_equal(list.groups[0].measured_precision, "fp32");
+        measured_json_free(&list);
+        json_decref(value);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_file_is_taken_whole_or_refused_with_the_place),
                 cmocka_unit_test(numbers_have_bounds),
                 cmocka_unit_test(a_figure_goes_to_the_same_group_alone),
+                cmocka_unit_test(a_figure_of_before_is_of_single_precision),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

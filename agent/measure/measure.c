@@ -217,6 +217,7 @@ int measure_groups(const struct tree *tree, struct inventory *inventory, uint64_
                         continue;
                 }
                 group->measured_usec = now_usec;
+                device_group_complete(group);
                 measured++;
         }
         return measured;

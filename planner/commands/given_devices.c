@@ -68,6 +68,8 @@ static int add_group(const struct device_group *group, struct network_estimate_d
         double tflops = peak_of(group->tflops_bf16, group->tflops_fp16, group->tflops_fp32);
         size_t i = 0;
 
+        if (group->tflops_estimated) /* processors stand beside chips where somebody measured them */
+                tflops = 0;
         if (group->measured_gflops > 0 && tflops <= 0)
                 tflops = group->measured_gflops / 1000;
         if (tflops <= 0 || group->healthy == 0)
