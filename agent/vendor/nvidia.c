@@ -7,6 +7,9 @@
 
 /* clang-format off */
 static const struct vendor_model models[] = {
+        { 0x1023, "K40m",                 12, NULL },   { 0x1024, "K40c",                 12, NULL },
+        { 0x17fd, "M40",                  12, NULL },   { 0x1b38, "P40",                  24, NULL },
+        { 0x15f9, "P100-SXM2-16GB",       16, LINKED }, { 0x15f8, "P100-PCIE-16GB",       16, NULL },
         { 0x1db1, "V100-SXM2-16GB",       16, LINKED }, { 0x1db5, "V100-SXM2-32GB",       32, LINKED },
         { 0x1db8, "V100-SXM3-32GB",       32, LINKED }, { 0x1db4, "V100-PCIE-16GB",       16, NULL },
         { 0x1db6, "V100-PCIE-32GB",       32, NULL },   { 0x1df6, "V100S-PCIE-32GB",      32, NULL },

@@ -9,6 +9,11 @@
 /* clang-format off */
 static const struct speed speeds[] = {
         /* vendor        model                  bf16    fp16    fp32   GiB */
+        { "nvidia",      "K40",                    0,      0,   4.29,   12 },
+        { "nvidia",      "M40",                    0,      0,   6.84,   12 },
+        { "nvidia",      "P40",                    0,      0,  11.76,   24 },
+        { "nvidia",      "P100-PCIE",              0,   18.7,    9.3,   16 },
+        { "nvidia",      "P100",                   0,   21.2,   10.6,   16 },
         { "nvidia",      "V100S",                  0,    130,   16.4,   32 },
         { "nvidia",      "V100-PCIE",              0,    112,   14.0,    0 },
         { "nvidia",      "V100",                   0,    125,   15.7,    0 },
@@ -73,6 +78,8 @@ static const struct speed speeds[] = {
         { "mthreads",    "S4000",                100,    100,     25,   48 },
         { "enflame",     "T20",                  128,    128,     32,   32 },
         { "enflame",     "S60",                    0,      0,      0,   48 },
+        { "intel",       "Phi-7120",               0,      0,   2.42,   16 },
+        { "intel",       "Flex-140",               0,      0,      4,    6 },
         { "intel",       "Max-1550",             298,    298,   52.4,  128 },
         { "habana",      "Gaudi2",               432,    432,      0,   96 },
         { "habana",      "Gaudi3",              1835,   1835,      0,  128 },
@@ -93,6 +100,7 @@ static const struct speed speeds[] = {
         { "aws",         "Inferentia2",          190,    190,   47.5,   32 },
         { "aws",         "Trainium2",            667,    667,    181,   96 },
         { "aws",         "Trainium3",            670,    670,      0,  144 },
+        { "graphcore",   "GC2",                    0,  124.5,   31.1,    0 },
         { "graphcore",   "GC200",                  0,    250,   62.5,    0 },
         { "nec",         "VE-10",                  0,      0,    4.9,   48 },
 };
