@@ -1,0 +1,256 @@
+"""Run: one rank of a training in which every chip is given work in proportion to its speed."""
+import atexit
+import math
+import os
+import time
+import warnings
+from typing import Any, Dict, List, Optional, Sized, Tuple, Union
+
+import torch
+import torch.distributed as dist
+
+from .. import __version__
+from ..environment import Environment, plan_shares, read, read_plan
+from ..errors import RemudaError, RemudaWarning
+from ..progress import Progress
+from ..shares import History, resolve
+from .agreement import Agreement
+from .members import check_versions, exchange
+from .reduce import Flat
+from .sampler import BatchSampler
+from .stopwatch import Stopwatch
+from .weights import Weights
+
+__all__ = ["Run", "init"]
+
+LINE_SECONDS = 0.02  # between two progress lines
+
+
+def _facts(env: Environment, batch: Optional[int]) -> Dict[str, Any]:
+    """What this rank tells the others. A plan counts where nothing else gives the shares."""
+    if batch is not None and (not isinstance(batch, int) or isinstance(batch, bool) or batch < 1):
+        raise RemudaError(f"init(batch={batch!r:.40}): a whole number from 1 on is wanted, the samples of a step over all ranks")
+    plan = None if env.plan is None or env.batch is not None else plan_shares(read_plan(env.plan))
+    return {"version": __version__, "init_batch": batch, "batch": env.batch, "weight": env.weight, "shard": env.shard, "plan": plan,
+            "vendor": env.vendor, "live": env.shares is not None}
+
+
+def _backend(wanted: Optional[str]) -> str:
+    if wanted is not None:
+        return wanted
+    return "nccl" if torch.cuda.is_available() and dist.is_nccl_available() else "gloo"
+
+
+def init(batch: Optional[int] = None, backend: Optional[str] = None) -> "Run":
+    """Begin. Collective: every rank of the world calls it.
+
+    @batch: samples of a step over all ranks, where no launcher says each rank's (REMUDA_BATCH); cut in equal parts, or by REMUDA_WEIGHT.
+    @backend: of torch.distributed; nccl where there is CUDA or ROCm, else gloo. A process group that the program made before is used.
+    Without RANK and WORLD_SIZE it is a world of one. RemudaError: the environment is wrong, or the ranks do not agree.
+    """
+    env = read(os.environ)
+    facts, store = _facts(env, batch), None
+    made = not dist.is_initialized()
+    if not made:
+        rank, world = dist.get_rank(), dist.get_world_size()
+        store = dist.distributed_c10d._get_default_store()
+    elif (env.world or 1) == 1:
+        rank, world, store = 0, 1, dist.HashStore()
+    else:
+        try:
+            store, rank, world = next(dist.rendezvous("env://"))
+        except (RuntimeError, ValueError) as problem:
+            raise RemudaError(f"MASTER_ADDR '{os.environ['MASTER_ADDR'][:200]}', MASTER_PORT '{os.environ['MASTER_PORT']}': rank {env.rank} of {env.world} "
+                              f"finds no meeting there: {str(problem).splitlines()[0][:200]}; rank 0 must run at that address") from None
+    members = exchange(dist.PrefixStore("remuda", store), rank, world, facts)
+    check_versions(members)
+    shares, warning = resolve(members)
+    if warning is not None and rank == 0:
+        warnings.warn(RemudaWarning(warning), stacklevel=2)
+    if made:
+        dist.init_process_group(_backend(backend), store=dist.PrefixStore("default", store), rank=rank, world_size=world)
+    return Run(env, members, shares, made)
+
+
+class Run:
+    """See init(). rank, world: of this process; batch: samples of a step over all ranks."""
+
+    def __init__(self, env: Environment, members: List[Dict[str, Any]], shares: List[int], made_group: bool):
+        self.rank, self.world = dist.get_rank(), dist.get_world_size()
+        self.batch = sum(shares)
+        self.members = members
+        self._env, self._made_group = env, made_group
+        self._history = History(shares)
+        readers = [rank for rank, member in enumerate(members) if member.get("live")]
+        self._agreement: Optional[Agreement] = None
+        if readers and self.world > 1:
+            self._agreement = Agreement(self._history, self.rank, self.world, env.shares if self.rank == readers[0] else None,
+                                        dist.new_group(backend="gloo"))
+        self._progress = Progress(env.progress)
+        self._stopwatch = Stopwatch(torch.device("cpu"))
+        self._sampler: Optional[BatchSampler] = None
+        self._state: Optional[Dict[str, int]] = None  # of a sampler that is yet to be made
+        self._leader: Any = None  # whose calls count the steps: the first model, or the first reader of loss_scale
+        self._step = -1  # trained last, or under way
+        self._progressed = -1  # the step of the last call of progress()
+        self._samples = 0  # of this rank, in steps begun
+        self._said_step, self._said_at = -1, 0.0
+        atexit.register(self._end)
+
+    # what a rank is
+
+    @property
+    def shares(self) -> Tuple[int, ...]:
+        """Every rank's samples of a whole step, as they are in force now."""
+        return tuple(self._history.at(max(self._step, 0))[1])
+
+    @property
+    def share(self) -> int:
+        """This rank's."""
+        return self.shares[self.rank]
+
+    @property
+    def weight(self) -> float:
+        """What this rank's mean gradient counts in the step that is under way: its samples / the samples of all ranks."""
+        if self._sampler is None or self._step < 0:
+            return self.share / self.batch
+        return self._sampler.own(self._step) / self._sampler.size(self._step)
+
+    @property
+    def loss_scale(self) -> float:
+        """By which a loss is multiplied where gradients are averaged over ranks by something else (FSDP, DeepSpeed, Horovod): world x weight.
+        Read it in every step.
+        """
+        self._begin("loss_scale")
+        return self.world * self.weight
+
+    # the loop
+
+    def batch_sampler(self, data: Union[int, Sized], epochs: int = 1, seed: int = 1) -> BatchSampler:
+        """This rank's indices of each step, for DataLoader(data, batch_sampler=...). @data: a data set, or its number of samples."""
+        sampler = BatchSampler(data, self.batch, epochs, seed, lambda step, size: self._history.part(step, self.rank, size), self._before_draw)
+        if self._state is not None:
+            sampler.load_state_dict(self._state)
+            self._state = None
+        if self._sampler is None:
+            self._take(sampler)
+        return sampler
+
+    def _take(self, sampler: BatchSampler) -> None:
+        self._sampler = sampler
+        self._step = sampler.trained - 1
+
+    def _before_draw(self, sampler: BatchSampler, step: int) -> None:
+        if sampler is not self._sampler:
+            self._take(sampler)
+        if self._agreement is not None:
+            self._agreement.before_draw(step)
+        self._stopwatch.delivered()
+
+    def wrap(self, module: torch.nn.Module, **options: Any) -> torch.nn.parallel.DistributedDataParallel:
+        """DistributedDataParallel(module, **options) whose gradients are the mean over the whole step. Rank 0's parameters and buffers
+        become everybody's.
+        """
+        return self.attach(torch.nn.parallel.DistributedDataParallel(module, **options))
+
+    def attach(self, model: torch.nn.parallel.DistributedDataParallel) -> torch.nn.parallel.DistributedDataParallel:
+        """The same for one that something else made, before its first backward pass. Return: it."""
+        device = next((p.device for p in model.parameters()), torch.device("cpu"))
+        if self._leader is None or not isinstance(self._leader, Weights):
+            self._stopwatch = Stopwatch(device)
+        weights = Weights(model, Flat(dist.group.WORLD), self._begin_forward, self._stopwatch)
+        if not isinstance(self._leader, Weights):
+            self._leader = weights
+        return model
+
+    def _begin_forward(self, weights: Weights) -> float:
+        self._begin(weights)
+        return self.weight
+
+    def _begin(self, who: Any) -> None:
+        """A forward pass of training begins. The first model's count the steps, others take part in them."""
+        if self._leader is None:
+            self._leader = who
+        if who is not self._leader:
+            return
+        before = self._step
+        if self._sampler is None:
+            self._step += 1
+        else:
+            step = self._sampler.mark()
+            self._step = before if step is None else step
+        self._stopwatch.begin()
+        if self._step == before:
+            return
+        self._say(before, None)
+        self._samples += self.share if self._sampler is None else self._sampler.own(self._step)
+        if self._agreement is not None:
+            self._agreement.step(self._step, self._step + 1 if self._sampler is None else self._sampler.undrawn)
+
+    # what is said of it
+
+    def progress(self, loss: Any = None) -> None:
+        """The step is done. @loss: a number or a tensor of one, the mean over this rank's samples."""
+        if not isinstance(self._leader, Weights) and self._step == self._progressed: # nothing else says when a step begins
+            self._leader = "progress"
+            self._begin(self._leader)
+        self._progressed = self._step
+        self._say(self._step, loss)
+
+    def _say(self, step: int, loss: Any) -> None:
+        """A line of what is known, unless there was one just now. A loss on a device is read when it has been computed."""
+        now = time.monotonic()
+        if step < 0 or step <= self._said_step or not self._progress.wanted or now - self._said_at < LINE_SECONDS:
+            return
+        self._said_step, self._said_at = step, now
+        line: Dict[str, Any] = {"rank": self.rank, "step": step}
+        if self._sampler is not None:
+            line.update(epoch=self._sampler.epoch(step), epoch_samples=self._sampler.samples)
+        line.update(samples=self._samples, busy_seconds=round(self._stopwatch.busy_seconds(), 6))
+        if self._agreement is not None:
+            line["shares_step"] = self._history.at(step)[0]
+        if loss is not None:
+            value = float(loss)
+            if math.isfinite(value):
+                line["loss"] = value
+        self._progress.say(line)
+
+    # the end, and going on
+
+    def state_dict(self) -> Dict[str, int]:
+        """How far the training is, of the sampler used last: for any number of ranks and any shares. The model's and the optimiser's
+        states are the program's own to save.
+        """
+        if self._sampler is None:
+            raise RemudaError("state_dict(): there is no sampler yet; call batch_sampler() before")
+        return self._sampler.state_dict()
+
+    def load_state_dict(self, state: Dict[str, int]) -> None:
+        """Go on from there, on every rank, before the loop begins. Before batch_sampler() it is kept for the sampler to come."""
+        if self._sampler is None:
+            self._state = dict(state)
+            return
+        self._sampler.load_state_dict(state)
+        self._take(self._sampler)
+
+    def _end(self) -> None:
+        self._said_at = 0.0
+        self._say(self._step, None)
+        self._progress.close()
+
+    def close(self) -> None:
+        """The run is over; further calls do nothing. A process group that init() made is gone with it."""
+        atexit.unregister(self._end)
+        self._end()
+        if self._agreement is not None:
+            self._agreement.close()
+            self._agreement = None
+        if self._made_group and dist.is_initialized():
+            dist.destroy_process_group()
+        self._made_group = False
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
