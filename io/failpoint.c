@@ -1,4 +1,4 @@
-/* Dies where the environment says so; in a test build alone. */
+/* Dies or stands still where the environment says so; in a test build alone. */
 #include "io/failpoint.h"
 
 #ifdef REMUDA_FAILPOINTS
@@ -22,6 +22,6 @@ void failpoint_reach(const char *name, const char *of)
         length = strlen(here);
         if (strncmp(wanted, here, length) == 0 &&
             open(wanted + length, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) >= 0)
-                (void) kill(getpid(), SIGKILL);
+                (void) kill(getpid(), getenv("REMUDA_FAILPOINT_STOPS") != NULL ? SIGSTOP : SIGKILL);
 }
 #endif

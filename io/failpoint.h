@@ -4,8 +4,9 @@
  * In a build with -DREMUDA_FAILPOINTS (`make failpoints`) every FAILPOINT puts its name into the section
  * `failpoints` of the program, where tests read the list. The process that reaches the one that
  * REMUDA_FAILPOINT=NAME:FILE names makes FILE and kills itself; where FILE is already, nothing happens: so a
- * program dies there once, whichever of its processes it is, and lives when it is started again. In every
- * other build nothing is left of it, not even the name. */
+ * program dies there once, whichever of its processes it is, and lives when it is started again. With
+ * REMUDA_FAILPOINT_STOPS=1 it stands still there instead, until it is continued. In every other build nothing
+ * is left of it, not even the name. */
 #pragma once
 
 #ifdef REMUDA_FAILPOINTS
