@@ -72,6 +72,9 @@ static void doubt_message(const struct rules_context *ctx, const struct ledger_n
                 (void) text_copy(text, bytes,
                                  "the inventory is of another boot of the node: see why its agent "
                                  "has told nothing since");
+        else if (node->trust.doubt == LEDGER_NODE_UNREADABLE)
+                (void) text_copy(text, bytes,
+                                 "its Node object cannot be read: see the Event Unreadable on it");
         else if (node->trust.doubt == LEDGER_OTHER_NODE)
                 (void) text_copy(text, bytes,
                                  "the Node object was made anew, and the agent has not been heard "

@@ -73,10 +73,10 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
         pod_node_match_traits(object, &traits);
         facts.traits = traits.failed ? NULL : traits.data;
         facts.now_usec = c->store == NULL ? 0 : loop_now_usec(c->loop);
-        if (r == 0)
-                r = ledger_nodes_set(c->ledger, &facts);
-        if (r == 0)
-                cluster_ages_update(c, facts.name);
+        r = r == 0                                  ? ledger_nodes_set(c->ledger, &facts)
+            : ledger_nodes_note(c->ledger, key) < 0 ? -ENOMEM
+                                                    : r;
+        cluster_ages_update(c, key);
         labels = json_object_get(json_object_get(object, "metadata"), "labels");
         if (labels == NULL)
                 labels = json_object_get(object,

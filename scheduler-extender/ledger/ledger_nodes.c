@@ -272,6 +272,7 @@ int ledger_nodes_set(struct ledger *ledger, const struct ledger_node_facts *fact
         node->allocatable = allocatable;
         node->allocatable_count = (uint32_t) facts->allocatable_count;
         node->has_object = true;
+        node->trust.node_unreadable = false;
         note_resources(ledger, node);
         node->out_of_service = facts->out_of_service;
         node->trust.node_boot_hash = hash_of(facts->boot_id);
@@ -286,13 +287,26 @@ int ledger_nodes_set(struct ledger *ledger, const struct ledger_node_facts *fact
         return 0;
 }
 
+int ledger_nodes_note(struct ledger *ledger, const char *name)
+{
+        struct ledger_node *node = ledger_nodes_make(ledger, name);
+
+        if (node == NULL)
+                return -ENOMEM;
+        if (node->has_object)
+                return 0;
+        node->has_object = node->trust.node_unreadable = true;
+        ledger_nodes_judge(ledger, node);
+        return 0;
+}
+
 void ledger_nodes_drop(struct ledger *ledger, const char *name)
 {
         struct ledger_node *node = ledger_nodes_find(ledger, name, strlen(name));
 
         if (node == NULL || !node->has_object)
                 return;
-        node->has_object = node->out_of_service = false;
+        node->has_object = node->out_of_service = node->trust.node_unreadable = false;
         node_match_free_traits(&ledger->matches, &node->traits);
         forget_allocatable(node);
         if (!node->has_inventory)

@@ -27,6 +27,10 @@ void ledger_nodes_drop_inventory(struct ledger *ledger, const char *name);
 int ledger_nodes_set(struct ledger *ledger, const struct ledger_node_facts *facts);
 void ledger_nodes_drop(struct ledger *ledger, const char *name);
 
+/* ledger_nodes_note() - there is a Node object that cannot be read: what a readable one said stands; without
+ * one no chip there is given, but the node is none that was removed. 0 or -ENOMEM. */
+int ledger_nodes_note(struct ledger *ledger, const char *name);
+
 /* ledger_nodes_judge() - what is believed of the node's inventory, as of the last look at ages; its accounts.
  */
 void ledger_nodes_judge(struct ledger *ledger, struct ledger_node *node);

@@ -8,6 +8,7 @@ const char *const ledger_trust_words[LEDGER_DOUBTS] = {
         [LEDGER_OTHER_BOOT] = "boot",
         [LEDGER_OTHER_NODE] = "node",
         [LEDGER_AGENT_SILENT] = "agent",
+        [LEDGER_NODE_UNREADABLE] = "unreadable",
 };
 
 void ledger_trust_set_uid(struct ledger_trust *t, uint64_t uid_hash, uint64_t now_usec)
@@ -25,6 +26,8 @@ static enum ledger_trust_doubt doubt_of(const struct ledger_node *node, uint64_t
 
         if (!node->has_inventory || !node->has_object)
                 return LEDGER_BELIEVED;
+        if (t->node_unreadable)
+                return LEDGER_NODE_UNREADABLE;
         if (t->node_boot_hash != 0 && t->inventory_boot_hash != 0 &&
             t->node_boot_hash != t->inventory_boot_hash)
                 return LEDGER_OTHER_BOOT;

@@ -3,7 +3,8 @@
  * An inventory is of a boot of a machine. It says nothing of the node when the kubelet names another boot ID,
  * when a Node object of another uid has the name and the agent has not spoken since, or when the agent, which
  * renews a Lease of its own, has been silent for longer than that Lease lasts (counted as in
- * scheduler-extender/ledger/liveness.h). Then no chip there is usable, until it is told anew; pods that hold
+ * scheduler-extender/ledger/liveness.h), or when the Node object was never readable, so that nobody knows
+ * whom it admits. Then no chip there is usable, until it is told anew; pods that hold
  * chips keep them, and nothing is sick for it: to doubt is no proof.
  *
  * Of an inventory that is believed, so many chips of a resource are usable as the kubelet offers too
@@ -23,6 +24,7 @@ enum ledger_trust_doubt {
         LEDGER_OTHER_BOOT,
         LEDGER_OTHER_NODE,
         LEDGER_AGENT_SILENT,
+        LEDGER_NODE_UNREADABLE,
         LEDGER_DOUBTS
 };
 
@@ -35,6 +37,7 @@ struct ledger_trust {
         uint64_t agent_seen_usec,
                 agent_limit_usec; /* the agent's Lease: seen to change; how long it lasts. 0 = none */
         uint8_t doubt;            /* enum ledger_trust_doubt */
+        bool node_unreadable;     /* there is a Node object, and none was readable yet */
 };
 
 /* ledger_trust_set_uid() - the Node object has this uid. */

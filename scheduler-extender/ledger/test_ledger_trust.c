@@ -137,9 +137,38 @@ static void a_node_is_remade_when_its_uid_changes(void **state)
         assert_int_equal(trust.remade_usec, 40);
 }
 
+/* A parse error proves nothing: what was readable stands, and what never was is no node that is gone. */
+static void a_node_that_cannot_be_read_is_there(void **state)
+{
+        static const struct row row = { "", TOLD(4, 4), .allocatable = 8 };
+        struct ledger *l = ledger_life_new();
+        struct ledger_node *node;
+
+        (void) state;
+        add_node(l, &row);
+        node = ledger_nodes_find(l, "n", 1);
+        assert_int_equal(ledger_nodes_note(l, "n"), 0);
+        assert_int_equal(node->trust.doubt, LEDGER_BELIEVED);
+        assert_int_equal(node->groups[0].usable, 4);
+        ledger_nodes_drop(l, "n");
+        assert_int_equal(ledger_nodes_note(l, "n"), 0);
+        assert_true(node->has_object);
+        assert_int_equal(node->trust.doubt, LEDGER_NODE_UNREADABLE);
+        assert_int_equal(node->groups[0].usable, 0);
+        assert_int_equal(ledger_nodes_note(l, "bare"), 0);
+        assert_true(ledger_node_known(ledger_nodes_find(l, "bare", 4)));
+        add_node(l, &row);
+        assert_int_equal(node->trust.doubt, LEDGER_BELIEVED);
+        assert_int_equal(node->groups[0].usable, 4);
+        ledger_nodes_drop(l, "bare");
+        assert_null(ledger_nodes_find(l, "bare", 4));
+        ledger_life_free(l);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_node_that_cannot_be_read_is_there),
                 cmocka_unit_test(each_node_is_believed_as_it_should),
                 cmocka_unit_test(a_pod_is_not_sick_of_a_doubt),
                 cmocka_unit_test(a_node_is_remade_when_its_uid_changes),
