@@ -84,6 +84,34 @@ static void places_are_leased_until_their_pods_are_bound(void **state)
         end(&p);
 }
 
+/* Whoever takes the label away before the pod is bound does not make its chips count twice. */
+static void a_pod_without_its_label_takes_its_place(void **state)
+{
+        struct ledger_pod_facts facts;
+        struct planned p;
+
+        (void) state;
+        plan(&p, "  placement: packed\n  workers: [{model: H100, chips: 10}]\n");
+        facts = pod_of(p.ledger, "j-w0-0", 8);
+        assert_int_equal(ledger_pods_set(p.ledger, &facts), 0);
+        assert_int_equal(leased(p.ledger, "a"), 8);
+        assert_int_equal(ledger_pods_assume(p.ledger, ledger_pods_find(p.ledger, "default", "j-w0-0"),
+                                            node_of(p.ledger, "a"), NULL, 0),
+                         0);
+        assert_int_equal(leased(p.ledger, "a"), 0);
+        assert_int_equal(node_of(p.ledger, "a")->groups[0].held, 8);
+        ledger_pods_drop(p.ledger, "default", "j-w0-0");
+        assert_int_equal(leased(p.ledger, "a"), 8);
+        facts.node = "a";
+        facts.job = "another";
+        assert_int_equal(ledger_pods_set(p.ledger, &facts), 0);
+        assert_int_equal(leased(p.ledger, "a"), 0);
+        p.state.phase = JOB_FAILED;
+        assert_int_equal(job_lease_set(p.ledger, &p.lease), 0);
+        assert_null(ledger_jobs_planning(p.ledger, "default/j-w0-0"));
+        end(&p);
+}
+
 static void a_moved_group_moves_its_lease(void **state)
 {
         struct planned p;
@@ -180,6 +208,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(places_are_leased_until_their_pods_are_bound),
+                cmocka_unit_test(a_pod_without_its_label_takes_its_place),
                 cmocka_unit_test(a_moved_group_moves_its_lease),
                 cmocka_unit_test(a_node_that_is_seen_late_is_leased_then),
                 cmocka_unit_test(a_copy_has_the_same_leases),

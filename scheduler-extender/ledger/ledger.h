@@ -103,7 +103,8 @@ struct ledger {
         uint32_t pending_count;
         uint32_t backfill_total; /* reservations in force */
         struct ledger_job *jobs[LEDGER_JOB_BUCKETS];
-        uint8_t *resources; /* by symbol: ledger_chips.h */
+        struct name_map planned; /* pods of plans, by "namespace/name": ledger_jobs.h */
+        uint8_t *resources;      /* by symbol: ledger_chips.h */
         uint32_t resource_count;
         struct ledger_speed *speeds; /* of all SpeedTables, the one seen last at the end; owned */
         size_t speed_count;

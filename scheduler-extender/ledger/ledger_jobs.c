@@ -198,6 +198,60 @@ void ledger_jobs_keep_plans(struct ledger *ledger)
                         ledger_jobs_keep_plan(ledger, job);
 }
 
+/* A pod that a plan has a place for. */
+struct planned {
+        struct name_map_entry entry;
+        struct ledger_job *job;
+        char key[];
+};
+
+struct ledger_job *ledger_jobs_planning(const struct ledger *ledger, const char *pod_key)
+{
+        const struct planned *planned = (struct planned *) name_map_find(&ledger->planned, pod_key);
+
+        return planned == NULL ? NULL : planned->job;
+}
+
+/* Without memory the pod is found by its label alone. */
+static void add_planned(struct ledger *ledger, struct ledger_job *job, const char *key)
+{
+        struct planned *planned =
+                ledger_jobs_planning(ledger, key) != NULL ? NULL : malloc(sizeof(*planned) + strlen(key) + 1);
+
+        if (planned == NULL)
+                return;
+        memcpy(planned->key, key, strlen(key) + 1);
+        planned->entry.key = planned->key;
+        planned->job = job;
+        if (name_map_insert(&ledger->planned, &planned->entry) < 0)
+                free(planned);
+}
+
+static void remove_planned(struct ledger *ledger, const struct ledger_job *job, const char *key)
+{
+        struct planned *planned = (struct planned *) name_map_find(&ledger->planned, key);
+
+        if (planned == NULL || planned->job != job)
+                return;
+        name_map_remove(&ledger->planned, &planned->entry);
+        free(planned);
+}
+
+/* The pods of the job's present places are its own, or not any more. */
+static void note_places(struct ledger *ledger, struct ledger_job *job, bool plans)
+{
+        int bytes = (int) (strchr(job->key, '/') - job->key);
+        char key[256 + LEDGER_JOB_POD_BYTES];
+
+        for (size_t i = 0; i < job->place_count; i++)
+                if (!text_format(key, sizeof(key), "%.*s/%s", bytes, job->key, job->places[i].pod))
+                        continue;
+                else if (plans)
+                        add_planned(ledger, job, key);
+                else
+                        remove_planned(ledger, job, key);
+}
+
 static bool same_places(const struct ledger_job *job, const struct ledger_job_place *places, size_t count)
 {
         for (size_t i = 0; i < count && count == job->place_count; i++)
@@ -232,9 +286,11 @@ int ledger_jobs_set_plan(struct ledger *ledger, const char *namespace_, const ch
                 copies[i].slot = NULL;
                 copies[i].evicted_usec = 0;
         }
+        note_places(ledger, job, false);
         free(job->places);
         job->places = copies;
         job->place_count = count;
+        note_places(ledger, job, true);
         ledger_jobs_keep_plan(ledger, job);
         ledger_jobs_release(ledger, job);
         return 0;
@@ -242,6 +298,11 @@ int ledger_jobs_set_plan(struct ledger *ledger, const char *namespace_, const ch
 
 void ledger_jobs_free_all(struct ledger *ledger)
 {
+        for (struct name_map_entry *e = name_map_first(&ledger->planned), *next; e != NULL; e = next) {
+                next = name_map_next(&ledger->planned, e);
+                free(e);
+        }
+        name_map_free(&ledger->planned);
         for (size_t i = 0; i < LEDGER_JOB_BUCKETS; i++)
                 while (ledger->jobs[i] != NULL) {
                         struct ledger_job *job = ledger->jobs[i];

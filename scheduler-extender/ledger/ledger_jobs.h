@@ -51,7 +51,10 @@ int ledger_jobs_set_training(struct ledger *ledger, const char *namespace_, cons
 int ledger_jobs_set_plan(struct ledger *ledger, const char *namespace_, const char *name,
                          const struct ledger_job_place *places, size_t count);
 
-/* ledger_jobs_keep_plan() - a pod of the job has come or gone; ledger_jobs_keep_plans() - a node has. */
+/* ledger_jobs_planning() - whose plan has a place for the pod "namespace/name", whatever its labels say, or
+ * NULL. ledger_jobs_keep_plan() - a pod of the job has come or gone; ledger_jobs_keep_plans() - a node has.
+ */
+struct ledger_job *ledger_jobs_planning(const struct ledger *ledger, const char *pod_key);
 void ledger_jobs_keep_plan(struct ledger *ledger, struct ledger_job *job);
 void ledger_jobs_keep_plans(struct ledger *ledger);
 

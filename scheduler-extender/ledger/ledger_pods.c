@@ -216,9 +216,25 @@ static void drop_reservations(struct ledger *ledger, const struct ledger_pod *po
                 }
 }
 
+/* A plan's place is the pod's of that name; its label is the tenant's, and may be another, or none. */
+static struct ledger_job *plan_of(const struct ledger *ledger, const struct ledger_pod *pod)
+{
+        struct ledger_job *planning = ledger_jobs_planning(ledger, pod->key);
+
+        return planning != NULL ? planning : pod->job;
+}
+
+static void keep_plan(struct ledger *ledger, const struct ledger_pod *pod)
+{
+        struct ledger_job *job = plan_of(ledger, pod);
+
+        if (job != NULL)
+                ledger_jobs_keep_plan(ledger, job);
+}
+
 static void remove_pod(struct ledger *ledger, struct ledger_pod *pod)
 {
-        struct ledger_job *job = pod->job;
+        struct ledger_job *job = plan_of(ledger, pod);
 
         drop_reservations(ledger, pod);
         detach(ledger, pod);
@@ -408,8 +424,7 @@ int ledger_pods_set(struct ledger *ledger, const struct ledger_pod_facts *facts)
         copy_life(pod, facts);
         ledger->generation++;
         r = stays(pod, facts) ? stay(ledger, pod, facts) : place_anew(ledger, pod, facts);
-        if (pod->job != NULL)
-                ledger_jobs_keep_plan(ledger, pod->job);
+        keep_plan(ledger, pod);
         return r;
 }
 
@@ -439,8 +454,7 @@ int ledger_pods_assume(struct ledger *ledger, struct ledger_pod *pod, struct led
         drop_reservations(ledger, pod);
         pod->waited_usec = 0;
         attach(ledger, pod, node);
-        if (pod->job != NULL)
-                ledger_jobs_keep_plan(ledger, pod->job);
+        keep_plan(ledger, pod);
         return 0;
 }
 
@@ -451,6 +465,5 @@ void ledger_pods_forget(struct ledger *ledger, struct ledger_pod *pod)
         pod->assumed = pod->borrowed = false;
         pod->part_count = 0;
         detach(ledger, pod);
-        if (pod->job != NULL)
-                ledger_jobs_keep_plan(ledger, pod->job);
+        keep_plan(ledger, pod);
 }
