@@ -55,6 +55,12 @@ static const char *split_key(const char *key, char *namespace_, size_t bytes)
         return slash + 1;
 }
 
+/* On a copy, which has no clock: later than anything that was heard, as ages are looked at once a second. */
+static uint64_t after_all_usec(const struct ledger *ledger)
+{
+        return ledger->liveness.looked_usec + 1000000;
+}
+
 static int take_node(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
         CLEANUP(text_free) struct text traits = { 0 };
@@ -72,7 +78,7 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
         r = pod_json_node_decode(object, &c->ledger->symbols, &facts, err);
         pod_node_match_traits(object, &traits);
         facts.traits = traits.failed ? NULL : traits.data;
-        facts.now_usec = c->store == NULL ? 0 : loop_now_usec(c->loop);
+        facts.now_usec = c->store == NULL ? after_all_usec(c->ledger) : loop_now_usec(c->loop);
         r = r == 0                                  ? ledger_nodes_set(c->ledger, &facts)
             : ledger_nodes_note(c->ledger, key) < 0 ? -ENOMEM
                                                     : r;
