@@ -1,9 +1,12 @@
-/* Speeds: the table, and its search by the longest prefix. */
+/* Speeds: the table, its search by the longest prefix, and by what a person wrote. */
 #include "agent/vendor/speeds.h"
 
-#include <stddef.h>
+#include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
+#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 
 /* clang-format off */
@@ -106,18 +109,37 @@ static const struct speed speeds[] = {
 };
 /* clang-format on */
 
+static bool is_digit(char c)
+{
+        return c >= '0' && c <= '9';
+}
+
+/* "A10" begins "A10G", and not "A100". */
+static bool begins(const char *row, const char *model)
+{
+        size_t length = strlen(row);
+
+        return strncasecmp(row, model, length) == 0 &&
+               !(is_digit(row[length - 1]) && is_digit(model[length]));
+}
+
 const struct speed *speed_find(const char *vendor, const char *model)
 {
         const struct speed *best = NULL;
 
-        for (size_t i = 0; i < ARRAY_SIZE(speeds); i++) {
-                size_t length = strlen(speeds[i].model);
-
-                if (strcmp(speeds[i].vendor, vendor) == 0 && strncmp(speeds[i].model, model, length) == 0 &&
-                    (best == NULL || length > strlen(best->model)))
+        for (size_t i = 0; i < ARRAY_SIZE(speeds); i++)
+                if (strcmp(speeds[i].vendor, vendor) == 0 && begins(speeds[i].model, model) &&
+                    (best == NULL || strlen(speeds[i].model) > strlen(best->model)))
                         best = &speeds[i];
-        }
         return best;
+}
+
+static const struct speed *find_in_vendor(const struct vendor *vendor, const char *model)
+{
+        for (const struct vendor_model *m = vendor->models; m != NULL && m->name != NULL; m++)
+                if (strcasecmp(m->name, model) == 0)
+                        return speed_find(vendor->name, m->name);
+        return NULL;
 }
 
 const struct speed *speed_find_model(const char *model)
@@ -125,11 +147,54 @@ const struct speed *speed_find_model(const char *model)
         const struct speed *best = NULL;
 
         for (size_t i = 0; i < ARRAY_SIZE(speeds); i++) {
-                size_t length = strlen(speeds[i].model);
+                char next = begins(speeds[i].model, model) ? model[strlen(speeds[i].model)] : 'x';
 
-                if (strncasecmp(speeds[i].model, model, length) == 0 &&
-                    (best == NULL || length > strlen(best->model)))
+                if ((next == '\0' || next == '-') &&
+                    (best == NULL || strlen(speeds[i].model) > strlen(best->model)))
                         best = &speeds[i];
         }
+        for (size_t i = 0; best == NULL && vendors[i] != NULL; i++)
+                best = find_in_vendor(vendors[i], model);
         return best;
+}
+
+#define NAME_MAX_BYTES 32 /* of the table's models, and of what is compared with them */
+#define NEAR_EDITS_MAX 2
+
+/* Letters to be changed, added or taken away until one name is the other, whatever the case (Levenshtein, row
+ * by row): "A101" and "A100" are 1 apart. */
+static unsigned count_edits(const char *a, const char *b)
+{
+        unsigned row[NAME_MAX_BYTES + 1];
+        size_t length = strlen(b);
+
+        for (size_t j = 0; j <= length; j++)
+                row[j] = (unsigned) j;
+        for (size_t i = 0; a[i] != '\0'; i++) {
+                unsigned corner = row[0]++;
+
+                for (size_t j = 0; j < length; j++) {
+                        unsigned same =
+                                corner + (tolower((unsigned char) a[i]) != tolower((unsigned char) b[j]));
+
+                        corner = row[j + 1];
+                        row[j + 1] = same < row[j] + 1 ? same : row[j] + 1;
+                        if (corner + 1 < row[j + 1])
+                                row[j + 1] = corner + 1;
+                }
+        }
+        return row[length];
+}
+
+size_t speed_near_models(const char *model, const char *ret[SPEED_NEAR_MAX])
+{
+        size_t count = 0;
+
+        if (strlen(model) > NAME_MAX_BYTES)
+                return 0;
+        for (unsigned edits = 1; count == 0 && edits <= NEAR_EDITS_MAX && edits < strlen(model); edits++)
+                for (size_t i = 0; i < ARRAY_SIZE(speeds) && count < SPEED_NEAR_MAX; i++)
+                        if (count_edits(speeds[i].model, model) == edits)
+                                ret[count++] = speeds[i].model;
+        return count;
 }

@@ -15,6 +15,19 @@ static double peak_of(double bf16, double fp16, double fp32)
         return bf16 > 0 ? bf16 : fp16 > 0 ? fp16 : fp32;
 }
 
+static int refuse(const char *text, const char *name, struct err *err)
+{
+        const char *near[SPEED_NEAR_MAX];
+        char names[SPEED_NEAR_MAX * 40] = "";
+        size_t count = speed_near_models(name, near);
+
+        for (size_t i = 0; i < count; i++)
+                (void) text_format(names + strlen(names), sizeof(names) - strlen(names), "%s, ", near[i]);
+        return err_set(err, -EINVAL,
+                       "--devices %.60s: '%s' is not in the device table; give %s%sits peak: %s=TFLOPS", text,
+                       name, names, count > 0 ? "or " : "", name);
+}
+
 /* "H100-SXM*8", "mychip=120,32*4". */
 static int parse_device(const char *text, struct network_estimate_device *ret, struct err *err)
 {
@@ -52,9 +65,7 @@ static int parse_device(const char *text, struct network_estimate_device *ret, s
         }
         known = speed_find_model(device.name);
         if (known == NULL || peak_of(known->bf16, known->fp16, known->fp32) <= 0)
-                return err_set(err, -EINVAL,
-                               "--devices %.60s: is not in the device table; give its peak: %s=TFLOPS", text,
-                               device.name);
+                return refuse(text, device.name, err);
         device.tflops = peak_of(known->bf16, known->fp16, known->fp32);
         device.memory_bytes = (uint64_t) known->gib << 30;
         *ret = device;
