@@ -128,9 +128,7 @@ static int open_parts(struct training *t, struct err *err)
         if (t->stages != NULL && t->world.rank > 0 && t->world.rank + 1 < t->world.size)
                 return r;
         if (r == 0)
-                r = loader_new(t->data, &t->backend, &t->record, training_capacity(t),
-                               t->load_segment == PRESET_LOAD_AUTO ? TRAINING_LEAST_SEGMENT : t->load_segment,
-                               &t->loader, err);
+                r = training_open_loader(t, err);
         return r;
 }
 

@@ -197,6 +197,8 @@ static struct json_line begin_line(const struct record *r)
         json_line_uint(&line, "step", r->step);
         json_line_uint(&line, "epoch", r->epoch);
         json_line_uint(&line, "samples", r->sample_count);
+        if (r->says_shares)
+                json_line_uint(&line, "shares_step", r->shares_step);
         return line;
 }
 

@@ -32,6 +32,8 @@ struct record {
         uint64_t hidden_usec;      /* of exchange, while the rank computed */
         uint64_t load_waited_usec; /* of loading, while the rank waited for it */
         uint64_t sample_count;
+        bool says_shares;       /* new shares can come: say which are in use */
+        uint64_t shares_step;   /* those in use are in force from that step on; 0 = since the beginning */
         uint64_t epoch_samples; /* of all ranks together; 0 = not told in the progress lines */
 };
 

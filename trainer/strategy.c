@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "trainer/checkpoint.h"
-#include "trainer/stop.h"
+#include "trainer/in_step/in_step.h"
 
 static const struct strategy *const strategies[] = {
         &strategy_serial,  &strategy_allreduce, &strategy_split,
@@ -32,17 +32,19 @@ int strategy_end_step(struct training *t, struct err *err)
 int strategy_in_step(struct training *t, int (*step)(void *context, struct err *err), void *context,
                      struct err *err)
 {
-        struct stop stop;
+        struct in_step in_step;
         int r = 0;
 
-        stop_open(&stop, t);
+        in_step_open(&in_step, t);
         while (r == 0 && t->step < t->last_step && !t->stopped) {
                 r = step(context, err);
                 t->step += r == 0;
-                if (r == 0 && t->step < t->last_step && stop_now(&stop, t))
+                if (r == 0)
+                        r = in_step_next(&in_step, t, err);
+                if (r == 0 && t->stopped)
                         r = stop_with_checkpoint(t, err);
         }
         if (r == 0)
-                stop_close(&stop, t);
+                in_step_close(&in_step);
         return r;
 }

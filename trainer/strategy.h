@@ -7,6 +7,7 @@ struct strategy {
         const char *name;
         bool served; /* ranks 0..N-1 only serve */
         bool whole;  /* no shares: the batch goes through all ranks */
+        bool live;   /* takes new shares between two steps */
         int (*run)(struct training *t, struct err *err);
 };
 

@@ -302,6 +302,7 @@ static int from_environment(struct train_options *o, struct err *err)
                 { "REMUDA_LAYERS", "F:L", PAIRS, AT(own_layers), 0, 1 << 20, NULL },
                 { "REMUDA_SEGMENTS", "I,J,...", NUMBERS, AT(segments), 0, 1 << 20, NULL },
                 { "REMUDA_PROGRESS", "FD|FILE", STRING, AT(progress), 0, 0, NULL },
+                { "REMUDA_SHARES", "FILE", STRING, AT(live_shares), 0, 0, NULL },
         };
         /* clang-format on */
         for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {

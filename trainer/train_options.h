@@ -25,6 +25,7 @@ struct train_options {
         const char *variant;
         const char *optimiser, *order, *gradient_weights, *gemm;
         const char *weights_out, *sample_log, *clock_log, *timeline, *progress, *checkpoint, *device;
+        const char *live_shares; /* REMUDA_SHARES: the file in which new shares come */
         struct train_options_list shares, segments, groups;
         struct train_options_list stages;     /* first, last, first, last... */
         struct train_options_list own_layers; /* REMUDA_LAYERS: first, last */

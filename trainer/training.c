@@ -19,15 +19,64 @@ size_t training_largest(const struct training *t, size_t samples)
                                                                                                   : samples;
 }
 
-size_t training_capacity(const struct training *t)
+/* Samples that a runner of the whole model has room for. */
+static size_t capacity_of(const struct training *t)
 {
         return t->shares.own > DATASET_TEST_MAX ? t->shares.own : DATASET_TEST_MAX;
 }
 
 int training_open_runner(struct training *t, struct err *err)
 {
-        return runner_new(&t->backend, &t->model, 0, t->model.node_count - 1, training_capacity(t),
-                          &t->runner, err);
+        return runner_new(&t->backend, &t->model, 0, t->model.node_count - 1, capacity_of(t), &t->runner,
+                          err);
+}
+
+int training_open_loader(struct training *t, struct err *err)
+{
+        size_t segment = t->load_segment == PRESET_LOAD_AUTO ? TRAINING_LEAST_SEGMENT : t->load_segment;
+
+        return loader_new(t->data, &t->backend, &t->record, capacity_of(t), segment, &t->loader, err);
+}
+
+int training_make_room(struct training *t, size_t samples, struct err *err)
+{
+        struct loader *loader = t->loader;
+        struct runner *runner = t->runner;
+        size_t own = t->shares.own, capacity = capacity_of(t);
+        int r;
+
+        samples = training_largest(t, samples);
+        t->shares.own = samples > own ? samples : own;
+        if (capacity_of(t) == capacity)
+                return 0;
+        r = training_open_runner(t, err);
+        if (r == 0)
+                r = training_open_loader(t, err);
+        if (r < 0) {
+                if (t->runner != runner)
+                        runner_free(t->runner);
+                t->runner = runner;
+                t->loader = loader;
+                t->shares.own = own;
+                return r;
+        }
+        runner_free(runner);
+        loader_free(loader);
+        t->slow.loader = t->loader;
+        return 0;
+}
+
+int training_recut(struct training *t, uint64_t from, const uint32_t *shares, struct err *err)
+{
+        int r;
+
+        for (size_t i = 0; i < t->shares.workers; i++)
+                t->shares.of[i] = shares[(size_t) t->shares.first_worker + i];
+        r = sampler_recut(t->sampler, from, t->shares.of, err);
+        if (t->loader != NULL)
+                loader_drop(t->loader, from);
+        t->record.shares_step = from;
+        return r;
 }
 
 /* A chunk's mean gradient counts by its samples: two workers with 96 and 32 of a batch of 128 have the means

@@ -68,11 +68,19 @@ struct training {
  * which may grow only where new files are looked for. */
 size_t training_largest(const struct training *t, size_t samples);
 
-/* training_capacity() - samples that a runner of the whole model has room for: a rank that computes little or
- * nothing must still be able to evaluate. training_open_runner() - such a runner, for t->part to be all of
- * the model. */
-size_t training_capacity(const struct training *t);
+/* training_open_runner() - of the whole model, for t->part to be all of it. A rank that computes little or
+ * nothing must still be able to evaluate: there is room for that. */
 int training_open_runner(struct training *t, struct err *err);
+
+/* training_open_loader() - of that room, into t->loader. training_make_room() - for a part of a batch that is
+ * larger than any before: the rooms of runner and loader grow, between two steps. Return: 0, or -ENOMEM: they
+ * are what they were. */
+int training_open_loader(struct training *t, struct err *err);
+int training_make_room(struct training *t, size_t samples, struct err *err);
+
+/* training_recut() - from that step on, which is not begun, batches are cut by these shares.
+ * @shares: of all ranks, servers first, with room for what this one has. Return: 0 or a negative errno. */
+int training_recut(struct training *t, uint64_t from, const uint32_t *shares, struct err *err);
 
 /* training_gradient() - the gradient of the chunk of `worker` in this step into t->gradients (overwritten):
  * each sample counts 1/n of the batch's n, whoever computes it, so that the sum over the workers is the

@@ -210,6 +210,22 @@ int loader_request(struct loader *l, const struct loader_request *r)
         return 0;
 }
 
+void loader_drop(struct loader *l, uint64_t step)
+{
+        (void) pthread_mutex_lock(&l->lock);
+        for (; l->queued > 0; l->queued--) {
+                struct slot *s = &l->slots[slot_after(l, l->queued)];
+
+                if (s->request.step < step)
+                        break;
+                /* what the thread has begun it ends: the slot is its own until then */
+                while (s->pending == 0 && s->ready < s->request.count)
+                        (void) pthread_cond_wait(&l->progress, &l->lock);
+                s->pending = 0;
+        }
+        (void) pthread_mutex_unlock(&l->lock);
+}
+
 struct loader_chunk loader_take(struct loader *l)
 {
         const struct slot *s;

@@ -48,6 +48,9 @@ size_t loader_ahead(const struct loader *l);
 /* loader_requested() - is the chunk `key` loading or loaded, not yet taken? */
 bool loader_requested(const struct loader *l, uint64_t key);
 
+/* loader_drop() - the chunks of that step and later ones, not taken, are requested no longer. */
+void loader_drop(struct loader *l, uint64_t step);
+
 /* loader_take() - the chunk requested first becomes the current one; it may still be filling. */
 struct loader_chunk loader_take(struct loader *l);
 

@@ -14,6 +14,12 @@ struct growth {
         size_t samples;
 };
 
+struct cut {            /* of the batches */
+        uint64_t epoch; /* from that step of that epoch on */
+        size_t step;
+        size_t *bounds; /* workers + 1 prefix sums of the shares */
+};
+
 struct queue { /* what a worker has left of the epoch, next one first */
         uint32_t *ids;
         size_t first, end;
@@ -21,7 +27,8 @@ struct queue { /* what a worker has left of the epoch, next one first */
 
 struct sampler {
         struct sampler_rule rule;
-        size_t *bounds; /* workers + 1 prefix sums of the shares */
+        struct cut *cuts; /* by rising steps, the first from the beginning */
+        size_t cut_count;
         struct growth *growths;
         size_t growth_count;
         uint32_t *permutation;
@@ -33,6 +40,24 @@ struct sampler {
         size_t queue_step; /* the queues hold what is left before this step */
 };
 
+static int add_cut(struct sampler *s, uint64_t epoch, size_t step, const size_t *shares, struct err *err)
+{
+        CLEANUP(free_p) size_t *bounds = calloc(s->rule.workers + 1, sizeof(*bounds));
+        struct cut *more = reallocarray(s->cuts, s->cut_count + 1, sizeof(*more));
+
+        if (more != NULL)
+                s->cuts = more;
+        if (more == NULL || bounds == NULL)
+                return err_set(err, -ENOMEM, "no memory for the sampler");
+        for (size_t i = 0; i < s->rule.workers; i++)
+                bounds[i + 1] = bounds[i] + shares[i];
+        if (bounds[s->rule.workers] != s->rule.batch)
+                return err_set(err, -EINVAL, "the shares add up to %zu, the batch is %zu: make them equal",
+                               bounds[s->rule.workers], s->rule.batch);
+        s->cuts[s->cut_count++] = (struct cut){ epoch, step, TAKE(bounds) };
+        return 0;
+}
+
 int sampler_new(const struct sampler_rule *rule, struct sampler **ret, struct err *err)
 {
         CLEANUP(sampler_free_p) struct sampler *s = calloc(1, sizeof(*s));
@@ -40,16 +65,10 @@ int sampler_new(const struct sampler_rule *rule, struct sampler **ret, struct er
         if (s == NULL)
                 return err_set(err, -ENOMEM, "no memory for the sampler");
         s->rule = *rule;
-        s->bounds = calloc(rule->workers + 1, sizeof(*s->bounds));
         s->queues = calloc(rule->workers, sizeof(*s->queues));
-        if (s->bounds == NULL || s->queues == NULL)
+        if (s->queues == NULL)
                 return err_set(err, -ENOMEM, "no memory for the sampler");
-        for (size_t i = 0; i < rule->workers; i++)
-                s->bounds[i + 1] = s->bounds[i] + rule->shares[i];
-        if (s->bounds[rule->workers] != rule->batch)
-                return err_set(err, -EINVAL, "the shares add up to %zu, the batch is %zu: make them equal",
-                               s->bounds[rule->workers], rule->batch);
-        if (sampler_grow(s, 0, rule->samples, err) < 0)
+        if (add_cut(s, 0, 0, rule->shares, err) < 0 || sampler_grow(s, 0, rule->samples, err) < 0)
                 return err->code;
         *ret = TAKE(s);
         return 0;
@@ -59,7 +78,9 @@ void sampler_free(struct sampler *s)
 {
         if (s == NULL)
                 return;
-        free(s->bounds);
+        for (size_t i = 0; i < s->cut_count; i++)
+                free(s->cuts[i].bounds);
+        free(s->cuts);
         free(s->growths);
         free(s->permutation);
         free(s->queues);
@@ -108,16 +129,27 @@ size_t sampler_batch(const struct sampler *s, uint64_t epoch, size_t step)
         return left < s->rule.batch ? left : s->rule.batch;
 }
 
-static size_t bound(const struct sampler *s, size_t batch, size_t worker)
+/* The prefix sums in force in a step. */
+static const size_t *bounds_at(const struct sampler *s, uint64_t epoch, size_t step)
 {
-        return (size_t) ((unsigned __int128) batch * s->bounds[worker] / s->rule.batch);
+        size_t i = s->cut_count - 1;
+
+        while (s->cuts[i].epoch > epoch || (s->cuts[i].epoch == epoch && s->cuts[i].step > step))
+                i--;
+        return s->cuts[i].bounds;
+}
+
+static size_t bound(const struct sampler *s, const size_t *bounds, size_t batch, size_t worker)
+{
+        return (size_t) ((unsigned __int128) batch * bounds[worker] / s->rule.batch);
 }
 
 size_t sampler_count(const struct sampler *s, uint64_t epoch, size_t step, size_t worker)
 {
+        const size_t *bounds = bounds_at(s, epoch, step);
         size_t batch = sampler_batch(s, epoch, step);
 
-        return bound(s, batch, worker + 1) - bound(s, batch, worker);
+        return bound(s, bounds, batch, worker + 1) - bound(s, bounds, batch, worker);
 }
 
 void sampler_locate(const struct sampler *s, uint64_t global_step, uint64_t *ret_epoch, size_t *ret_step)
@@ -133,6 +165,21 @@ void sampler_locate(const struct sampler *s, uint64_t global_step, uint64_t *ret
         }
         *ret_epoch = epoch;
         *ret_step = (size_t) global_step;
+}
+
+int sampler_recut(struct sampler *s, uint64_t from, const size_t *shares, struct err *err)
+{
+        const struct cut *last = &s->cuts[s->cut_count - 1];
+        uint64_t epoch;
+        size_t step;
+
+        sampler_locate(s, from, &epoch, &step);
+        if (s->rule.exchange > 0 || epoch < last->epoch || (epoch == last->epoch && step < last->step))
+                return err_set(
+                        err, -EINVAL,
+                        "step %llu cannot be cut anew: another cut comes later, or an epoch is dealt out",
+                        (unsigned long long) from);
+        return add_cut(s, epoch, step, shares, err);
 }
 
 static int permute(struct sampler *s, uint64_t epoch)
@@ -166,8 +213,9 @@ static int permute(struct sampler *s, uint64_t epoch)
 static size_t take(const struct sampler *s, uint64_t epoch, size_t step, size_t worker, uint32_t *ids)
 {
         const uint32_t *batch_ids = s->permutation + step * s->rule.batch;
+        const size_t *bounds = bounds_at(s, epoch, step);
         size_t batch = sampler_batch(s, epoch, step);
-        size_t first = bound(s, batch, worker), count = bound(s, batch, worker + 1) - first;
+        size_t first = bound(s, bounds, batch, worker), count = bound(s, bounds, batch, worker + 1) - first;
 
         if (s->rule.order == SAMPLER_BLOCKS) {
                 memcpy(ids, batch_ids + first, count * sizeof(*ids));
@@ -180,7 +228,7 @@ static size_t take(const struct sampler *s, uint64_t epoch, size_t step, size_t 
                 size_t position = 0;
 
                 for (size_t other = 0; other < s->rule.workers; other++) {
-                        size_t theirs = bound(s, batch, other + 1) - bound(s, batch, other);
+                        size_t theirs = bound(s, bounds, batch, other + 1) - bound(s, bounds, batch, other);
                         /* i with (2i+1)/theirs < (2j+1)/count, ties to the lower worker */
                         size_t product = (2 * j + 1) * theirs;
                         size_t below = (product / count + 1) / 2;

@@ -6,11 +6,11 @@
  *
  *         10 samples, batches of 4, shares 3 and 1:     batch 0 and 1: bounds 0 3 4, so 3 and 1 samples
  *                                                       batch 2 of 2:  bounds 0 1 2, so 1 and 1
- *         goes on after batch 0 with shares 2 and 2:    batch 1: 2 and 2 of the same four samples
+ *         cut anew from batch 1 on, shares 2 and 2:     batch 1: 2 and 2 of the same four samples
  *
  * Invariant: the chunks of a batch, in the order of the workers, are its samples; the batches of an epoch are
  * its permutation. So every sample is used exactly once an epoch, also where a run goes on with other shares
- * or workers.
+ * or workers, or shares change while it runs.
  *
  * Neighbour exchange: after each iteration every worker passes floor(F * smallest remaining count) of the
  * samples it has left, chosen by the seed, to the next worker of the ring.
@@ -53,6 +53,12 @@ void sampler_free_p(struct sampler **s);
 /* sampler_grow() - the data set has `samples` from `epoch` on (new files joined); earlier epochs keep their
  * size. */
 int sampler_grow(struct sampler *s, uint64_t epoch, size_t samples, struct err *err);
+
+/* sampler_recut() - from that step on the batches are cut by these shares, which add up to the batch; earlier
+ * steps keep theirs. Not before an earlier call's step, and not with the exchange, which deals out an epoch
+ * at once.
+ * @from: counted as by sampler_locate(). Return: 0, -EINVAL or -ENOMEM. */
+int sampler_recut(struct sampler *s, uint64_t from, const size_t *shares, struct err *err);
 
 size_t sampler_steps(const struct sampler *s, uint64_t epoch);              /* steps of that epoch */
 size_t sampler_batch(const struct sampler *s, uint64_t epoch, size_t step); /* samples in that batch */

@@ -127,6 +127,41 @@ static void grows_at_an_epoch(void **state)
         assert_true(epoch == 3 && step == 3);
 }
 
+/* Whatever the cuts and whenever they come, and a step before a cut keeps the one it had. */
+static void uses_every_sample_once_through_cuts(void **state)
+{
+        static const size_t cuts[][4] = { { 50, 0, 0 }, { 1, 48, 1 }, { 0, 0, 50 }, { 16, 17, 17 } };
+        const size_t rule = 1,
+                     steps = 21; /* "unequal shares": 3 workers, 21 steps an epoch, the last one shorter */
+        CLEANUP(sampler_free_p) struct sampler *s = open_rule(rule), *uncut = open_rule(rule);
+        uint32_t before[50], now[50];
+        struct err err = { 0 };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(cuts); i++)
+                assert_int_equal(sampler_recut(s, 7 + 9 * i, cuts[i], &err), 0);
+        for (uint64_t epoch = 0; epoch < 3; epoch++)
+                use_epoch(s, rule, epoch);
+        assert_int_equal(sampler_count(s, 0, 7, 0), 50);
+        assert_int_equal(sampler_count(s, 1, 7 + 9 * 2 - steps, 2), 50);
+        assert_int_equal(sampler_chunk(s, 0, 6, 2, now), 27);
+        assert_int_equal(sampler_chunk(uncut, 0, 6, 2, before), 27);
+        assert_memory_equal(now, before, 27 * sizeof(*now));
+}
+
+static void refuses_cuts_that_cannot_be(void **state)
+{
+        CLEANUP(sampler_free_p) struct sampler *s = open_rule(1), *exchanged = open_rule(5);
+        const size_t good[] = { 20, 20, 10 }, bad[] = { 20, 20, 20 }, thirds[] = { 10, 10, 10 };
+        struct err err = { 0 };
+
+        (void) state;
+        assert_int_equal(sampler_recut(s, 5, bad, &err), -EINVAL);
+        assert_int_equal(sampler_recut(s, 5, good, &err), 0);
+        assert_int_equal(sampler_recut(s, 4, good, &err), -EINVAL);
+        assert_int_equal(sampler_recut(exchanged, 4, thirds, &err), -EINVAL);
+}
+
 static void refuses_shares_that_do_not_add_up(void **state)
 {
         const size_t shares[] = { 10, 5 };
@@ -146,6 +181,8 @@ int main(void)
                 cmocka_unit_test(uses_every_sample_once_an_epoch),
                 cmocka_unit_test(answers_alike_in_any_order),
                 cmocka_unit_test(grows_at_an_epoch),
+                cmocka_unit_test(uses_every_sample_once_through_cuts),
+                cmocka_unit_test(refuses_cuts_that_cannot_be),
                 cmocka_unit_test(refuses_shares_that_do_not_add_up),
         };
 

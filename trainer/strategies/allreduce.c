@@ -163,4 +163,4 @@ static int run(struct training *t, struct err *err)
         return r;
 }
 
-const struct strategy strategy_allreduce = { .name = "allreduce", .run = run };
+const struct strategy strategy_allreduce = { .name = "allreduce", .run = run, .live = true };

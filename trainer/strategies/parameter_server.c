@@ -2,19 +2,17 @@
  *
  * A worker sends the slices of its weighted gradient to their servers and waits for new parameters from each.
  *
- *     ps-sync   a server waits for all workers, adds their gradients in rank order (as serial --shares does,
- * bit for bit), updates once and answers all ps-async  a gradient is applied on arrival and answered at once,
- * to its sender only ps-ssp    the same, but the answer waits while the sender is more than `staleness`
- * gradients ahead of the slowest worker (Ho et al. 2013); staleness 0 keeps all within one step
+ * ps-sync: a server waits for all workers, adds their gradients in rank order (as serial --shares does, bit
+ * for bit), updates once and answers all. ps-async: a gradient is applied on arrival and answered at once, to
+ * its sender only. ps-ssp: the same, but the answer waits while the sender is more than `staleness` gradients
+ * ahead of the slowest worker (Ho et al. 2013); staleness 0 keeps all within one step.
  *
  * The bound: a worker's clock counts its gradients in the parameters. Invariant: whoever is answered has
  * clock - slowest clock <= S, and as nobody computes unanswered, no gradient is made of parameters that miss
  * more than S of another's.
  *
  *     S = 1, clocks of three workers:  0 0 0 -> 1 0 0 answered -> 2 0 0 waits (2 - 0 > 1)
- *                                      -> 2 1 0 answered, the first still waits -> 2 1 1: both are, 2 - 1 <=
- * 1
- *
+ *                                      -> 2 1 0 answered, the first still waits -> 2 1 1: both are
  * --clock-log shows it: its last two columns never differ by more than S. With checkpoints, async and ssp
  * also gather all workers before each one, so that it is a state of the run.
  *
@@ -29,9 +27,9 @@
 #include "base/cleanup.h"
 #include "trainer/checkpoint.h"
 #include "trainer/data/distribution.h"
+#include "trainer/in_step/in_step.h"
 #include "trainer/operators/vector.h"
 #include "trainer/outputs.h"
-#include "trainer/stop.h"
 #include "trainer/strategies/group.h"
 #include "trainer/strategy.h"
 
@@ -50,8 +48,8 @@ static int slice_count(const struct training *t, size_t server)
 }
 
 struct ending { /* of a worker */
-        struct stop stop;
-        bool in_step;  /* all ranks are */
+        struct in_step in_step;
+        bool sync;     /* all ranks are in step: otherwise in_step.stop alone is open */
         bool said;     /* to server 0, that this rank shall stop */
         uint64_t last; /* step to end after, as server 0 said with its answer; 0 = not said */
 };
@@ -68,7 +66,7 @@ static int exchange_with_servers(struct training *t, struct ending *ending, MPI_
                 MPI_Isend(t->gradients + slice_begin(t, s), slice_count(t, s), MPI_FLOAT, (int) s,
                           TAG_GRADIENT, MPI_COMM_WORLD, &requests[servers + s]);
         }
-        if (ending->stop.listens && !ending->in_step)
+        if (ending->in_step.stop.listens && !ending->sync)
                 MPI_Irecv(&ending->last, 1, MPI_UINT64_T, 0, TAG_LAST, MPI_COMM_WORLD, &requests[count++]);
         return (int) count;
 }
@@ -111,18 +109,17 @@ static int worker_step(struct training *t, const struct group *g, struct ending 
         return training_finish_step(t, t->step, err);
 }
 
-/* After a step: is it the last one for all ranks? The same on all. */
+/* After a step where ranks go on their own: is it the last one for all? The same on all. */
 static bool worker_ends(const struct training *t, const struct group *g, struct ending *ending)
 {
+        const struct stop *stop = &ending->in_step.stop;
         int requested = 1;
 
-        if (ending->in_step)
-                return t->step < t->last_step && stop_now(&ending->stop, t);
-        if (!ending->stop.listens)
+        if (!stop->listens)
                 return false;
         if (g->grouped)
                 MPI_Bcast(&ending->last, 1, MPI_UINT64_T, 0, g->members);
-        if (ending->last == 0 && !ending->said && t->step < t->last_step && stop_requested(&ending->stop)) {
+        if (ending->last == 0 && !ending->said && t->step < t->last_step && stop_requested(stop)) {
                 MPI_Send(&requested, 1, MPI_INT, 0, TAG_STOP, MPI_COMM_WORLD);
                 ending->said = true;
         }
@@ -132,7 +129,7 @@ static bool worker_ends(const struct training *t, const struct group *g, struct 
 static int run_worker(struct training *t, const struct group *g, bool sync, struct err *err)
 {
         CLEANUP(free_p) MPI_Request *requests = calloc(2 * t->options->servers + 1, sizeof(MPI_Request));
-        struct ending ending = { .in_step = sync };
+        struct ending ending = { .sync = sync };
         int r = requests != NULL ? 0
                                  : err_set(err, -ENOMEM, "no memory for %zu servers", t->options->servers);
 
@@ -143,16 +140,19 @@ static int run_worker(struct training *t, const struct group *g, bool sync, stru
                 backend_to_device(&t->backend, t->parameters);
         }
         if (sync)
-                stop_open(&ending.stop, t);
+                in_step_open(&ending.in_step, t);
         else
-                stop_listen(&ending.stop, t);
+                stop_open(&ending.in_step.stop, t);
         while (r == 0 && t->step < t->last_step && !t->stopped) {
                 r = worker_step(t, g, &ending, requests, err);
                 t->step += r == 0;
-                t->stopped = r == 0 && worker_ends(t, g, &ending);
+                if (r == 0 && sync)
+                        r = in_step_next(&ending.in_step, t, err);
+                else if (r == 0)
+                        t->stopped = worker_ends(t, g, &ending);
         }
         if (r == 0)
-                stop_close(&ending.stop, t);
+                in_step_close(&ending.in_step);
         return r;
 }
 
@@ -169,7 +169,7 @@ struct server {
         bool *waiting;    /* for an answer */
         FILE *clock_log;
         uint64_t log_usec; /* of the run that this one goes on from */
-        struct stop stop;
+        struct in_step in_step;
         bool names_last; /* server 0 may say when all end */
         uint64_t end;    /* steps to do: all, or as many as server 0 said */
         uint64_t last;   /* what it said; 0 = nothing */
@@ -344,16 +344,18 @@ static int run_sync(struct server *s, struct err *err)
 
         for (size_t i = 0; i < s->sender_count; i++)
                 expect(s, i);
-        stop_open(&s->stop, t);
+        in_step_open(&s->in_step, t);
         while (r == 0 && t->step < t->last_step && !t->stopped) {
                 r = sync_step(s, err);
                 t->step += r == 0;
-                if (r == 0 && t->step < t->last_step && stop_now(&s->stop, t))
+                if (r == 0)
+                        r = in_step_next(&s->in_step, t, err);
+                if (r == 0 && t->stopped)
                         r = end_early(s, t->step, err);
         }
         if (r == 0) {
                 forget_expected(s);
-                stop_close(&s->stop, t);
+                in_step_close(&s->in_step);
         }
         return r;
 }
@@ -427,13 +429,13 @@ static void heed_word(struct server *s, bool came)
         if (came)
                 s->requests[s->sender_count] = MPI_REQUEST_NULL;
         if (s->t->world.rank == 0) {
-                if (s->last == 0 && (s->requested != 0 || stop_requested(&s->stop)))
+                if (s->last == 0 && (s->requested != 0 || stop_requested(&s->in_step.stop)))
                         name_last(s);
                 if (came)
                         expect_word(s);
         } else if (came) {
                 s->end = s->last;
-        } else if (s->requested == 0 && stop_requested(&s->stop)) {
+        } else if (s->requested == 0 && stop_requested(&s->in_step.stop)) {
                 MPI_Send(&requested, 1, MPI_INT, 0, TAG_STOP, MPI_COMM_WORLD);
                 s->requested = 1;
         }
@@ -445,8 +447,8 @@ static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
         uint64_t arrived = 0;
         int r = 0;
 
-        stop_listen(&s->stop, t);
-        s->names_last = s->stop.listens;
+        stop_open(&s->in_step.stop, t);
+        s->names_last = s->in_step.stop.listens;
         for (size_t i = 0; i < s->sender_count; i++)
                 expect(s, i);
         expect_word(s);
@@ -471,7 +473,7 @@ static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
         if (r < 0)
                 return r;
         forget_expected(s);
-        stop_close(&s->stop, t);
+        in_step_close(&s->in_step);
         t->step = t->last_step;
         return s->end < t->last_step ? end_early(s, s->end, err) : 0;
 }
@@ -578,21 +580,21 @@ static int run(struct training *t, bool sync, uint64_t bound, struct err *err)
         return r;
 }
 
-static int run_ps_sync(struct training *t, struct err *err)
+static int ps_sync(struct training *t, struct err *err)
 {
         return run(t, true, 0, err);
 }
 
-static int run_ps_async(struct training *t, struct err *err)
+static int ps_async(struct training *t, struct err *err)
 {
         return run(t, false, UINT64_MAX, err);
 }
 
-static int run_ps_ssp(struct training *t, struct err *err)
+static int ps_ssp(struct training *t, struct err *err)
 {
         return run(t, false, t->options->staleness, err);
 }
 
-const struct strategy strategy_ps_sync = { .name = "ps-sync", .run = run_ps_sync, .served = true };
-const struct strategy strategy_ps_async = { .name = "ps-async", .run = run_ps_async, .served = true };
-const struct strategy strategy_ps_ssp = { .name = "ps-ssp", .run = run_ps_ssp, .served = true };
+const struct strategy strategy_ps_sync = { .name = "ps-sync", .run = ps_sync, .served = true, .live = true };
+const struct strategy strategy_ps_async = { .name = "ps-async", .run = ps_async, .served = true };
+const struct strategy strategy_ps_ssp = { .name = "ps-ssp", .run = ps_ssp, .served = true };

@@ -1,0 +1,15 @@
+/* One non-blocking reduction at a time. */
+#include "trainer/in_step/word.h"
+
+void word_begin(struct word *w)
+{
+        MPI_Iallreduce(w->said, w->heard, WORD_NUMBERS, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD, &w->request);
+        w->under_way = true;
+}
+
+void word_end(struct word *w)
+{
+        if (w->under_way)
+                MPI_Wait(&w->request, MPI_STATUS_IGNORE);
+        w->under_way = false;
+}
