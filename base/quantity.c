@@ -93,12 +93,11 @@ static int scale(struct decimal value, bool negative, int64_t *ret)
                 rest = rest || value.digits % 10 != 0;
                 value.digits /= 10;
         }
+        value.digits += rest && !negative;
         if (value.digits > largest)
                 return -ERANGE;
-        if (value.tens < 0)
-                value.digits = 0;
-        *ret = negative ? -(int64_t) value.digits : (int64_t) value.digits + rest;
-        return *ret < 0 && !negative ? -ERANGE : 0;
+        *ret = negative ? -(int64_t) value.digits : (int64_t) value.digits;
+        return 0;
 }
 
 int quantity_parse(const char *text, int64_t *ret)

@@ -4,5 +4,5 @@
 #include <stdint.h>
 
 /* quantity_parse() - the value, rounded up to a whole number (as Kubernetes' Value() does).
- * Return: 0; -EINVAL (no quantity); -ERANGE (beyond 2^63 - 1, or below -2^63). */
+ * Return: 0; -EINVAL (no quantity); -ERANGE (more than 2^63 - 1, or less than its negative). */
 int quantity_parse(const char *text, int64_t *ret);
