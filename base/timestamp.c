@@ -9,6 +9,7 @@
 #include "base/text.h"
 
 #define USEC_PER_SEC 1000000u
+#define END_OF_9999  253402300799 /* seconds: RFC 3339 has no year beyond it */
 
 const char *timestamp_format(uint64_t usec, char text[TIMESTAMP_BYTES])
 {
@@ -18,13 +19,13 @@ const char *timestamp_format(uint64_t usec, char text[TIMESTAMP_BYTES])
         struct tm tm;
 
         text[0] = '\0';
-        if (usec == 0 || gmtime_r(&seconds, &tm) == NULL)
+        if (usec == 0 || seconds > END_OF_9999)
                 return text;
+        (void) gmtime_r(&seconds, &tm);
         if (fraction != 0)
                 (void) text_format(tail, sizeof(tail), ".%06uZ", fraction);
-        if (!text_format(text, TIMESTAMP_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d%s", tm.tm_year + 1900,
-                         tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, tail))
-                text[0] = '\0'; /* a year beyond 9999 */
+        (void) text_format(text, TIMESTAMP_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d%s", tm.tm_year + 1900,
+                           tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, tail);
         return text;
 }
 

@@ -5,7 +5,8 @@
 
 #define TIMESTAMP_BYTES 32
 
-/* timestamp_format() - "2026-11-21T10:00:00Z", with ".123456" when there is a fraction; "" for 0. */
+/* timestamp_format() - "2026-11-21T10:00:00Z", with ".123456" when there is a fraction; "" for 0 and beyond
+ * the year 9999. */
 const char *timestamp_format(uint64_t usec, char text[TIMESTAMP_BYTES]);
 
 /* timestamp_parse() - the same back; offsets ("+01:00") are understood; "" is 0. Return: 0 or -EINVAL. */
