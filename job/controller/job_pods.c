@@ -11,19 +11,21 @@
 #include "base/text.h"
 #include "io/tls/tls_keys.h"
 #include "job/controller/job_keys.h"
+#include "job/plan/launch_variables.h"
 #include "job/plan/subtask.pb-c.h"
 #include "job/spec/job_arguments.h"
 #include "job/spec/job_role.h"
 #include "scheduler-extender/wire/pod_json.h"
 
-#define LAUNCHER       "/remuda/remuda-launch"
-#define POD_FOLDER     "/etc/remuda-pod"
-#define JOB_FOLDER     "/etc/remuda-job"
-#define TLS_FOLDER     "/etc/remuda-tls" /* of the job's own Secret */
-#define GROUP_WAIT_SEC "86400"           /* for a manager: chips may be waited for, and a fault be repaired */
-#define WORLD_WAIT_SEC "900"             /* for the groups: images are pulled meanwhile */
-#define REJOIN_SEC     60    /* for a lost group to come back, before the job goes on with fewer */
-#define REJOIN_ALL_SEC 86400 /* the same where it cannot */
+#define LAUNCHER        "/remuda/remuda-launch"
+#define POD_FOLDER      "/etc/remuda-pod"
+#define JOB_FOLDER      "/etc/remuda-job"
+#define TLS_FOLDER      "/etc/remuda-tls" /* of the job's own Secret */
+#define GROUP_WAIT_SEC  "86400" /* for a manager: chips may be waited for, and a fault be repaired */
+#define WORLD_WAIT_SEC  "900"   /* for the groups: images are pulled meanwhile */
+#define ENVIRONMENT_MAX 32
+#define REJOIN_SEC      60    /* for a lost group to come back, before the job goes on with fewer */
+#define REJOIN_ALL_SEC  86400 /* the same where it cannot */
 
 static void put(json_t *object, const char *name, json_t *value)
 {
@@ -430,11 +432,40 @@ static Subtask__Plan plan_of(const struct job *job, const struct job_state *stat
         return plan;
 }
 
+/* Variables of every rank. */
+struct environment {
+        Subtask__Variable variables[ENVIRONMENT_MAX], *list[ENVIRONMENT_MAX];
+        size_t count;
+        bool failed;
+};
+
+static void add_variable(void *userdata, const char *name, const char *value)
+{
+        struct environment *to = userdata;
+        Subtask__Variable *variable = &to->variables[to->count];
+
+        if (to->count == ENVIRONMENT_MAX) {
+                to->failed = true;
+                return;
+        }
+        subtask__variable__init(variable);
+        variable->key = (char *) name;
+        variable->value = strdup(value);
+        to->failed = to->failed || variable->value == NULL;
+        to->list[to->count++] = variable;
+}
+
+static void free_environment(struct environment *environment)
+{
+        for (size_t i = 0; i < environment->count; i++)
+                free(environment->variables[i].value);
+}
+
 json_t *job_pods_manager_plan(const struct job *job, const struct job_state *state, const char *status_token)
 {
         CLEANUP(free_p) Subtask__Group *groups = calloc(state->group_count + 1, sizeof(*groups));
         CLEANUP(free_p) Subtask__Group **list = calloc(state->group_count + 1, sizeof(*list));
-        Subtask__Variable variable = SUBTASK__VARIABLE__INIT, *environment = &variable;
+        struct environment environment = { 0 };
         Subtask__Restart restart = restart_of(job, state);
         struct arguments args = { 0 };
         char *resume = (char *) "--resume";
@@ -451,13 +482,15 @@ json_t *job_pods_manager_plan(const struct job *job, const struct job_state *sta
         plan.n_args = args.count;
         plan.resume_args = &resume;
         plan.n_resume_args = job->checkpoint.given && job->data.given && !job->has_args;
-        variable.key = (char *) "REMUDA_CHECKPOINT";
-        variable.value = (char *) checkpoint_path(job);
-        plan.environment = &environment;
-        plan.n_environment = job->checkpoint.given;
-        if (!args.failed)
+        launch_variables_job(job, &(struct launch_variables){ add_variable, &environment });
+        if (job->checkpoint.given)
+                add_variable(&environment, "REMUDA_CHECKPOINT", checkpoint_path(job));
+        plan.environment = environment.list;
+        plan.n_environment = environment.count;
+        if (!args.failed && !environment.failed)
                 json = pb_json_encode(&plan.base);
         arguments_free(&args);
+        free_environment(&environment);
         return json;
 }
 

@@ -13,6 +13,7 @@
 #include "job/launcher/message.h"
 #include "job/plan/launch_frameworks.h"
 #include "job/plan/launch_ranks.h"
+#include "planner/shards/live_shares.h"
 
 #define PLACES_MAX ((uint64_t) 1 << 22) /* every rank is told all places: minutes and gigabytes beyond it */
 
@@ -178,17 +179,20 @@ void subtask_ranks_free(struct subtask_ranks *ranks)
 static int fill(const struct part *part, const struct subtask_ranks_host *host, struct subtask_ranks *ret,
                 struct err *err)
 {
-        char plan[PATH_MAX], path[PATH_MAX];
+        char plan[PATH_MAX], path[PATH_MAX], shares[PATH_MAX];
+        bool may_change = subtask_may_share_anew(part->plan) && part->place.count <= LIVE_SHARES_RANKS_MAX;
         const struct launch_ranks_files files = { .folder = host->folder,
                                                   .tag = "rank",
                                                   .plan = plan,
                                                   .table = path,
                                                   .checkpoint = part->plan->checkpoint,
+                                                  .shares = may_change ? shares : NULL,
                                                   .threads = host->threads };
         struct text table = { 0 };
 
         (void) text_format(plan, sizeof(plan), "%s/subtask-%s.json", host->folder, part->group->name);
         (void) text_format(path, sizeof(path), "%s/ranktable-%s.json", host->folder, part->group->name);
+        (void) launch_ranks_path(shares, sizeof(shares), &files, part->group->first_rank, "shares");
         if (launch_frameworks_table(&part->place, &table, err) == 0)
                 ret->table = text_take(&table, NULL);
         text_free(&table);

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
+#include "job/spec/job.h"
 
 struct launch_rank {
         const char *node;    /* as the cluster calls it */
@@ -33,6 +34,7 @@ struct launch_rank {
 
 struct launch_world {
         const char *job;
+        const struct job *spec;          /* what it says beside; NULL = others tell the ranks */
         uint64_t global_batch;           /* 0 = there are no shares yet */
         const struct launch_rank *ranks; /* in rank order; ranks of a node follow each other */
         size_t count;

@@ -2,6 +2,7 @@
 #include "job/plan/launch_ranks.h"
 
 #include <limits.h>
+#include <string.h>
 
 #include "job/plan/launch_frameworks.h"
 #include "job/spec/job_role.h"
@@ -28,6 +29,31 @@ static void add_segments(const struct launch_world *world, const struct launch_v
         text_free(&list);
 }
 
+/* "4,2": workers that follow each other on one group of one node. */
+static void add_groups(const struct launch_world *world, const struct launch_variables *to)
+{
+        const struct launch_rank *last = NULL;
+        struct text list = { 0 };
+        size_t count = 0;
+
+        for (size_t i = 0; i < world->count; i++) {
+                const struct launch_rank *rank = &world->ranks[i];
+
+                if (rank->server)
+                        continue;
+                if (last != NULL &&
+                    (strcmp(last->group, rank->group) != 0 || strcmp(last->node, rank->node) != 0)) {
+                        text_printf(&list, "%zu,", count);
+                        count = 0;
+                }
+                last = rank;
+                count++;
+        }
+        text_printf(&list, "%zu", count);
+        to->add(to->userdata, "REMUDA_GROUPS", list.data == NULL ? "" : list.data);
+        text_free(&list);
+}
+
 static json_t *environment_of(const struct launch_world *world, size_t rank, const char *progress,
                               const struct launch_ranks_files *files)
 {
@@ -40,6 +66,8 @@ static json_t *environment_of(const struct launch_world *world, size_t rank, con
         to.add(to.userdata, "REMUDA_GROUP", of->group);
         to.add(to.userdata, "REMUDA_PLAN", files->plan);
         to.add(to.userdata, "REMUDA_PROGRESS", progress);
+        if (files->shares != NULL)
+                to.add(to.userdata, "REMUDA_SHARES", files->shares);
         launch_variables_add(&to, "REMUDA_WORLD", "%llu", (unsigned long long) world->number);
         launch_variables_add(&to, "REMUDA_RESTARTS", "%llu", (unsigned long long) world->restarts);
         if (files->checkpoint[0] != '\0')
@@ -49,7 +77,10 @@ static json_t *environment_of(const struct launch_world *world, size_t rank, con
                                      (unsigned long long) of->layers[1]);
         if (files->threads > 0)
                 launch_variables_add(&to, "OMP_NUM_THREADS", "%u", files->threads);
+        add_groups(world, &to);
         add_segments(world, &to);
+        if (world->spec != NULL)
+                launch_variables_job(world->spec, &to);
         return environment;
 }
 

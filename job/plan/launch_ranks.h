@@ -11,6 +11,7 @@ struct launch_ranks_files {
         const char *folder; /* of what a rank prints and says: TAG-NUMBER.out, .err, .report, .progress */
         const char *tag, *plan, *table;
         const char *checkpoint; /* "" = none */
+        const char *shares;     /* where new ones will be told; NULL = they never change */
         unsigned threads;       /* of each rank's mathematics; 0 = as it likes */
 };
 

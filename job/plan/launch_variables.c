@@ -54,13 +54,51 @@ void launch_variables_torch(const struct launch_world *world, size_t rank, const
 }
 
 /* The shortest decimal that is read as the same number. */
-static void add_weight(const struct launch_variables *to, double weight)
+static void add_number(const struct launch_variables *to, const char *name, double number)
 {
         struct text text = { 0 };
 
-        json_writer_append_double(&text, weight);
-        to->add(to->userdata, "REMUDA_WEIGHT", text.data == NULL ? "0" : text.data);
+        json_writer_append_double(&text, number);
+        to->add(to->userdata, name, text.data == NULL ? "0" : text.data);
         text_free(&text);
+}
+
+static void add_data(const struct job *job, const struct launch_variables *to)
+{
+        to->add(to->userdata, "REMUDA_DATA", job->data.path);
+        to->add(to->userdata, "REMUDA_FORMAT", job_format_names[job->data.format]);
+        to->add(to->userdata, "REMUDA_DISTRIBUTE", job_distribute_names[job->data.distribute]);
+        to->add(to->userdata, "REMUDA_ORDER", job_order_names[job->data.order]);
+        if (job->data.preprocess[0] != '\0')
+                to->add(to->userdata, "REMUDA_PREPROCESS", job->data.preprocess);
+        if (job->data.poll_seconds > 0)
+                add_number(to, "REMUDA_POLL", (double) job->data.poll_seconds);
+}
+
+void launch_variables_job(const struct job *job, const struct launch_variables *to)
+{
+        const struct {
+                const char *name;
+                bool said;
+                double value;
+        } rows[] = {
+                { "REMUDA_GLOBAL_BATCH", true, (double) job->global_batch },
+                { "REMUDA_EPOCHS", true, (double) job->epochs },
+                { "REMUDA_STALENESS", job->strategy == JOB_STRATEGY_PS_SSP, (double) job->staleness },
+                { "REMUDA_MICROBATCHES", job->strategy == JOB_STRATEGY_SPLIT, (double) job->microbatches },
+                { "REMUDA_LEARNING_RATE", job->learning_rate > 0, job->learning_rate },
+                { "REMUDA_NEIGHBOUR_EXCHANGE", job->neighbour_exchange > 0, job->neighbour_exchange },
+                { "REMUDA_CHECKPOINT_EVERY", job->checkpoint.given, (double) job->checkpoint.every_steps },
+        };
+
+        to->add(to->userdata, "REMUDA_STRATEGY", job_strategy_names[job->strategy]);
+        to->add(to->userdata, "REMUDA_MODEL", job->model);
+        launch_variables_add(to, "REMUDA_SEED", "%llu", (unsigned long long) job->seed);
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+                if (rows[i].said)
+                        add_number(to, rows[i].name, rows[i].value);
+        if (job->data.given)
+                add_data(job, to);
 }
 
 void launch_variables_own(const struct launch_world *world, size_t rank, const struct launch_variables *to)
@@ -78,7 +116,7 @@ void launch_variables_own(const struct launch_world *world, size_t rank, const s
         if (of->device != NULL)
                 to->add(to->userdata, "REMUDA_DEVICES", of->device);
         if (world->global_batch > 0) {
-                add_weight(to, of->weight);
+                add_number(to, "REMUDA_WEIGHT", of->weight);
                 launch_variables_add(to, "REMUDA_BATCH", "%llu", (unsigned long long) of->batch);
         }
         if (world->epoch_known || of->end > of->begin)

@@ -61,6 +61,7 @@ static const struct launch_ranks_files files = { .folder = "/work/j",
                                                  .plan = "/work/j/plan.json",
                                                  .table = "/work/j/ranktable.json",
                                                  .checkpoint = "/ckpt",
+                                                 .shares = "/work/j/rank-0.shares",
                                                  .threads = 4 };
 
 /* clang-format off */
@@ -73,6 +74,7 @@ static const struct { size_t rank; const char *name, *value; } wanted[] = {
         { 1, "REMUDA_LAYERS", "3:5" },         { 2, "REMUDA_LAYERS", NULL },     { 2, "REMUDA_SEGMENTS", "4,9" },
         { 1, "REMUDA_WORLD", "2" },            { 1, "REMUDA_RESTARTS", "1" },    { 1, "REMUDA_CHECKPOINT", "/ckpt" },
         { 1, "REMUDA_PLAN", "/work/j/plan.json" }, { 2, "REMUDA_PROGRESS", "/work/j/rank-12.progress" },
+        { 1, "REMUDA_SHARES", "/work/j/rank-0.shares" }, { 1, "REMUDA_GROUPS", "2" }, { 0, "REMUDA_GROUPS", "2" },
         { 1, "OMP_NUM_THREADS", "4" },         { 1, "TORCHELASTIC_RESTART_COUNT", "1" }, { 1, "TORCHELASTIC_MAX_RESTARTS", "3" },
         { 1, "TORCHELASTIC_RUN_ID", "j" },     { 2, "LOCAL_RANK", "2" },         { 2, "MASTER_PORT", "7000" },
         { 2, "DEVICE_ID", "2" }, /* no Ascend chip is of the job: as its rank table lists them */
@@ -109,15 +111,77 @@ static void nobody_is_told_what_is_not_planned_yet(void **state)
         measured.global_batch = 0;
         measured.segment_count = 0;
         plain.checkpoint = "";
+        plain.shares = NULL;
         plain.threads = 0;
         entry = launch_ranks_entry(&measured, 1, 1, &plain);
         environment = json_object_get(entry, "environment");
         assert_null(json_object_get(environment, "REMUDA_WEIGHT"));
         assert_null(json_object_get(environment, "REMUDA_BATCH"));
+        assert_null(json_object_get(environment, "REMUDA_SHARES"));
+        assert_null(json_object_get(environment, "REMUDA_STRATEGY"));
         assert_null(json_object_get(environment, "REMUDA_SEGMENTS"));
         assert_null(json_object_get(environment, "REMUDA_CHECKPOINT"));
         assert_null(json_object_get(environment, "OMP_NUM_THREADS"));
         json_decref(entry);
+}
+
+/* clang-format off */
+static const struct { const char *name, *split, *staleness; } said[] = {
+        { "REMUDA_STRATEGY", "split", "ps-ssp" },     { "REMUDA_MODEL", "bert", "mlp" },
+        { "REMUDA_SEED", "18446744073709551615", "1" }, { "REMUDA_GLOBAL_BATCH", "512", "256" },
+        { "REMUDA_EPOCHS", "7", "1" },                { "REMUDA_STALENESS", NULL, "9" },
+        { "REMUDA_MICROBATCHES", "8", NULL },         { "REMUDA_LEARNING_RATE", "0.01", NULL },
+        { "REMUDA_NEIGHBOUR_EXCHANGE", "0.25", NULL }, { "REMUDA_CHECKPOINT_EVERY", "50", NULL },
+        { "REMUDA_DATA", "/data", NULL },             { "REMUDA_FORMAT", "raw", NULL },
+        { "REMUDA_ORDER", "round-robin", NULL },      { "REMUDA_DISTRIBUTE", "manager", NULL },
+        { "REMUDA_PREPROCESS", "normalise", NULL },   { "REMUDA_POLL", "5", NULL },
+};
+/* clang-format on */
+
+static void wanted_of(const struct job *job, const char *name, const char *value)
+{
+        struct launch_world world = planned;
+        json_t *entry;
+        const char *got;
+
+        world.spec = job;
+        entry = launch_ranks_entry(&world, 1, 1, &files);
+        got = json_string_value(json_object_get(json_object_get(entry, "environment"), name));
+        if ((got == NULL) != (value == NULL) || (got != NULL && strcmp(got, value) != 0))
+                fail_msg("%s: want %s, got %s", name, value == NULL ? "none" : value,
+                         got == NULL ? "none" : got);
+        json_decref(entry);
+}
+
+static void what_a_job_says_reaches_a_program_of_ones_own(void **state)
+{
+        struct job split, plain;
+
+        (void) state;
+        job_init(&split);
+        job_init(&plain);
+        split.strategy = JOB_STRATEGY_SPLIT;
+        split.seed = UINT64_MAX;
+        split.global_batch = 512;
+        split.epochs = 7;
+        split.microbatches = 8;
+        split.learning_rate = 0.01;
+        split.neighbour_exchange = 0.25;
+        split.checkpoint.given = split.data.given = true;
+        split.checkpoint.every_steps = 50;
+        split.data.format = JOB_FORMAT_RAW;
+        split.data.order = JOB_ORDER_ROUND_ROBIN;
+        split.data.distribute = JOB_DISTRIBUTE_MANAGER;
+        split.data.poll_seconds = 5;
+        (void) text_copy(split.model, sizeof(split.model), "bert");
+        (void) text_copy(split.data.path, sizeof(split.data.path), "/data");
+        (void) text_copy(split.data.preprocess, sizeof(split.data.preprocess), "normalise");
+        plain.strategy = JOB_STRATEGY_PS_SSP;
+        plain.staleness = 9;
+        for (size_t i = 0; i < ARRAY_SIZE(said); i++) {
+                wanted_of(&split, said[i].name, said[i].split);
+                wanted_of(&plain, said[i].name, said[i].staleness);
+        }
 }
 
 static void a_plan_says_what_is_known(void **state)
@@ -174,6 +238,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_rank_is_told_its_part),
                 cmocka_unit_test(nobody_is_told_what_is_not_planned_yet),
+                cmocka_unit_test(what_a_job_says_reaches_a_program_of_ones_own),
                 cmocka_unit_test(a_plan_says_what_is_known),
                 cmocka_unit_test(weights_are_one_in_any_order),
                 cmocka_unit_test(threads_share_the_host),

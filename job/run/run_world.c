@@ -15,6 +15,7 @@
 #include "job/plan/launch_ranks.h"
 #include "job/plan/mpirun_line.h"
 #include "job/run/run_split.h"
+#include "planner/shards/live_shares.h"
 
 void run_world_arguments(const struct run *run, bool resume, struct arguments *args)
 {
@@ -47,6 +48,7 @@ bool run_world_fill(const struct run *run, size_t first, struct launch_rank *ran
         bool listed = run->job.segment_count > 0;
 
         *ret = (struct launch_world){ .job = run->job.name,
+                                      .spec = &run->job,
                                       .ranks = ranks,
                                       .count = run->rank_count - first,
                                       .global_batch = run->planned ? run->job.global_batch : 0,
@@ -134,13 +136,16 @@ static int write_rank_file(const struct run *run, size_t first, const char *tag,
                            struct err *err)
 {
         size_t count = run->rank_count - first;
+        bool may_change =
+                run->planned && job_shares_follow_speeds(&run->job) && count <= LIVE_SHARES_RANKS_MAX;
         CLEANUP(free_p) struct launch_rank *ranks = calloc(count + 1, sizeof(*ranks));
-        char name[64], plan[RUN_PATH_BYTES], table[RUN_PATH_BYTES];
+        char name[64], plan[RUN_PATH_BYTES], table[RUN_PATH_BYTES], shares[RUN_PATH_BYTES];
         const struct launch_ranks_files files = { .folder = run->folder,
                                                   .tag = tag,
                                                   .plan = plan,
                                                   .table = table,
                                                   .checkpoint = run->checkpoint,
+                                                  .shares = may_change ? shares : NULL,
                                                   .threads = launch_ranks_threads(run->cores, count) };
         struct launch_world world;
         json_t *entries, *file;
@@ -152,6 +157,8 @@ static int write_rank_file(const struct run *run, size_t first, const char *tag,
         for (size_t i = 0; i < count; i++)
                 ranks[i].node = ""; /* this one, whatever the inventories call it */
         (void) run_folder_path(run, plan, "plan.json");
+        (void) run_folder_rank_path(run, shares, 0, "shares");
+        (void) unlink(shares); /* the last world's */
         (void) text_format(name, sizeof(name), "%stable.json", tag);
         (void) run_folder_path(run, table, name);
         r = write_rank_table(&world, table, err);
