@@ -71,6 +71,12 @@ static void execute(struct engine *engine, const struct verdict *v)
         case VERDICT_TERMINATE:
                 hands->terminate(engine->userdata);
                 break;
+        case VERDICT_SHARE:
+                hands->share(engine->userdata);
+                break;
+        case VERDICT_SHARED:
+                hands->shared(engine->userdata);
+                break;
         case VERDICT_RESHARD:
                 hands->adopt(engine->userdata);
                 __attribute__((fallthrough));
@@ -186,7 +192,7 @@ static json_t *ranks_json(const struct world *world)
                         json_pack("{s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:o}", "rank", (json_int_t) i,
                                   "group", world->places[rank->place].name, "batch", (json_int_t) rank->batch,
                                   "step", (json_int_t) seen->step, "samples", (json_int_t) seen->samples,
-                                  "samples_per_s", seen->samples_per_s, "busy_seconds", seen->busy_seconds,
+                                  "samples_per_s", progress_speed(seen), "busy_seconds", seen->busy_seconds,
                                   "restarts", (json_int_t) (world->worlds > 0 ? world->worlds - 1 : 0),
                                   "exit_code", rank->ended ? json_integer(rank->exit_code) : json_null()));
         }
@@ -199,16 +205,16 @@ json_t *engine_state(const struct engine *engine, const char *job, uint64_t numb
         const struct totals all = totals_of(world);
         uint64_t now = clock_monotonic_usec();
         double seconds = (double) (now - world->progress.began_usec) / 1e6;
-        json_t *state =
-                json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:i, s:o}",
-                          "job", job, "state", state_name(engine), "reason", engine->last.reason, "message",
-                          engine->last.message, "world", (json_int_t) number, "restarts",
-                          (json_int_t) world->restarts, "reshards", (json_int_t) world->reshards,
-                          "world_size", (json_int_t) world->rank_count, "epoch", (json_int_t) all.epoch,
-                          "step", (json_int_t) all.step, "samples", (json_int_t) all.samples, "samples_per_s",
-                          world->worlds > 0 && seconds > 0 ? (double) all.samples / seconds : 0.0, "loss",
-                          all.loss, "seconds", (double) (now - engine->began_usec) / 1e6, "exit_code",
-                          engine->last.exit_code, "ranks", ranks_json(world));
+        json_t *state = json_pack(
+                "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:i, s:o}",
+                "job", job, "state", state_name(engine), "reason", engine->last.reason, "message",
+                engine->last.message, "world", (json_int_t) number, "restarts", (json_int_t) world->restarts,
+                "reshards", (json_int_t) world->reshards, "recuts", (json_int_t) world->recuts, "world_size",
+                (json_int_t) world->rank_count, "epoch", (json_int_t) all.epoch, "step",
+                (json_int_t) all.step, "samples", (json_int_t) all.samples, "samples_per_s",
+                world->worlds > 0 && seconds > 0 ? (double) all.samples / seconds : 0.0, "loss", all.loss,
+                "seconds", (double) (now - engine->began_usec) / 1e6, "exit_code", engine->last.exit_code,
+                "ranks", ranks_json(world));
 
         if (engine->accuracy > 0)
                 (void) json_object_set_new(state, "accuracy", json_real(engine->accuracy));

@@ -27,6 +27,9 @@ struct engine_hands {
         void (*start)(void *userdata);  /* mpirun: sets engine.mpirun */
         void (*terminate)(void *userdata); /* SIGTERM for every rank */
         void (*adopt)(void *userdata);     /* the speeds that are seen become the plan's */
+        void (*share)(void *userdata);     /* tell the ranks new shares (verdict.h); engine_observe() a
+                                              WORLD_UNTOLD where that fails */
+        void (*shared)(void *userdata);    /* they have them: the shares become the plan's */
         void (*stop)(void *userdata);      /* all that runs beside mpirun, which is killed */
         void (*change)(void *userdata,
                        const struct verdict *v);      /* a move, or a place less; NULL = the world knows */

@@ -290,6 +290,10 @@ static void on_order(void *userdata, const uint8_t *message, size_t size_bytes)
                 (void) group_ranks_look(&group->ranks, clock_monotonic_usec());
                 (void) group_ranks_terminate(&group->ranks);
                 break;
+        case RENDEZVOUS__ORDER__KIND__share:
+                if (group_ranks_share(&group->ranks, order->step, order->shares, order->n_shares, &err) < 0)
+                        say(group, err.msg);
+                break;
         case RENDEZVOUS__ORDER__KIND__go:
                 kill_all(group);
                 if (order->exit_code != 0 && group->options->join_file != NULL && !group->leaving)

@@ -13,7 +13,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/whole_file.h"
 #include "job/launcher/rank_watch.h"
+#include "planner/shards/live_shares.h"
 
 #define PATH_BYTES     1200
 #define LOG_LINE_BYTES 16384 /* a longer line is cut into parts */
@@ -68,7 +70,7 @@ int group_ranks_begin(struct group_ranks *ranks, uint64_t world, uint64_t first_
 
 void group_ranks_clean(const struct group_ranks *ranks)
 {
-        static const char *const suffixes[] = { "report", "progress", "out", "err" };
+        static const char *const suffixes[] = { "report", "progress", "shares", "out", "err" };
         char path[PATH_BYTES];
 
         for (size_t i = 0; i < ranks->count; i++)
@@ -166,6 +168,10 @@ static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
         }
         said->samples_per_s = rank->seen.samples_per_s;
         said->busy_seconds = rank->seen.busy_seconds;
+        said->live = rank->seen.live;
+        said->shares_step = (int64_t) rank->seen.shares_step;
+        said->doubt = rank->seen.doubt;
+        said->doubted = rank->seen.doubted;
         if (said->ended && !ended && said->rank == 0)
                 read_result(ranks, index);
         for (size_t k = 0; ranks->log_lines && k < ARRAY_SIZE(log_suffixes); k++)
@@ -182,11 +188,28 @@ bool group_ranks_look(struct group_ranks *ranks, uint64_t now_usec)
                 look_at(ranks, i, now_usec);
                 changed = changed || before.lines != ranks->said[i].lines ||
                           before.pid != ranks->said[i].pid || before.ended != ranks->said[i].ended ||
-                          before.stopped != ranks->said[i].stopped || before.stuck != ranks->said[i].stuck;
+                          before.stopped != ranks->said[i].stopped || before.stuck != ranks->said[i].stuck ||
+                          before.doubt != ranks->said[i].doubt;
         }
         if (ranks->log_lines)
                 (void) fflush(stdout);
         return changed;
+}
+
+int group_ranks_share(const struct group_ranks *ranks, uint64_t step, const uint32_t *shares, size_t count,
+                      struct err *err)
+{
+        const struct live_shares all = { .step = step, .count = count, .of = (uint32_t *) shares };
+        struct text text = { 0 };
+        char path[PATH_BYTES];
+        int r;
+
+        path_of(ranks, 0, "shares", path);
+        live_shares_encode(&all, &text);
+        r = text.failed ? err_set(err, -ENOMEM, "no memory for the shares")
+                        : whole_file_write(path, text.data, text.size_bytes, 0644, 0, err);
+        text_free(&text);
+        return r;
 }
 
 size_t group_ranks_terminate(const struct group_ranks *ranks)

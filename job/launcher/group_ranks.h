@@ -28,6 +28,11 @@ void group_ranks_free(struct group_ranks *ranks);
 /* group_ranks_look() - read the files. Return: has anything changed that the manager should know? */
 bool group_ranks_look(struct group_ranks *ranks, uint64_t now_usec);
 
+/* group_ranks_share() - the file that REMUDA_SHARES of its ranks names is replaced. 0, or a negative errno.
+ */
+int group_ranks_share(const struct group_ranks *ranks, uint64_t step, const uint32_t *shares, size_t count,
+                      struct err *err);
+
 /* group_ranks_terminate() - SIGTERM to each rank's launcher, which passes it on and waits its grace time.
  * Return: how many there are. */
 size_t group_ranks_terminate(const struct group_ranks *ranks);

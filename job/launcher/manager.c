@@ -75,6 +75,8 @@ static const struct engine_hands hands = { .tick_usec = TICK_USEC,
                                            .start = manager_world_start,
                                            .terminate = terminate,
                                            .adopt = manager_world_adopt,
+                                           .share = manager_world_share,
+                                           .shared = manager_world_shared,
                                            .stop = manager_members_stop,
                                            .end = end };
 

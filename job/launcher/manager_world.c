@@ -110,6 +110,52 @@ void manager_world_adopt(void *userdata)
                         plan->groups[i]->speed *= after / before;
 }
 
+void manager_world_share(void *userdata)
+{
+        struct manager *manager = userdata;
+        size_t count = manager->world.rank_count;
+        CLEANUP(free_p) uint32_t *shares = calloc(count + 1, sizeof(*shares));
+        Rendezvous__Order order = RENDEZVOUS__ORDER__INIT;
+        bool told = shares != NULL;
+
+        for (size_t i = 0; shares != NULL && i < count; i++)
+                shares[i] = (uint32_t) manager->world.ranks[i].batch_next;
+        order.kind = RENDEZVOUS__ORDER__KIND__share;
+        order.step = manager->world.progress.live.step;
+        order.shares = shares;
+        order.n_shares = count;
+        for (size_t i = 0; i < manager->plan->n_groups && told; i++)
+                if (manager->plan->groups[i]->used)
+                        told = manager_members_order(&manager->members[i], order) != 0;
+        if (told)
+                return;
+        manager_state_event(manager, "SharesUntold",
+                            "a group takes no more orders; the shares stay as they are until the next world");
+        engine_observe(&manager->engine, (struct world_fact){ .kind = WORLD_UNTOLD });
+}
+
+/* What the ranks have taken is the plan, also for the next world. */
+void manager_world_shared(void *userdata)
+{
+        struct manager *manager = userdata;
+        Subtask__Plan *plan = manager->plan;
+        uint64_t before = 0;
+
+        manager_world_adopt(manager);
+        for (size_t i = 0; i < plan->n_groups; i++) {
+                Subtask__Group *group = plan->groups[i];
+
+                if (!group->used)
+                        continue;
+                group->batch = 0;
+                for (uint64_t k = 0; k < group->chips; k++)
+                        group->batch += manager->world.ranks[group->first_rank + k].batch;
+                group->begin = shards_begin(plan->samples, before, plan->global_batch);
+                before += group->batch;
+                group->end = shards_begin(plan->samples, before, plan->global_batch);
+        }
+}
+
 /* The shares of the first world are not those of the next one, whose ranks have REMUDA_BATCH. */
 static bool is_outdated(const struct manager *manager, const char *option)
 {

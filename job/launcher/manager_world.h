@@ -12,4 +12,9 @@ void manager_world_assign(void *manager);
  * proportion. */
 void manager_world_adopt(void *manager);
 
+/* manager_world_share() - every group is told the new shares of a world that runs. manager_world_shared() -
+ * the ranks have taken them: they are the plan's. */
+void manager_world_share(void *manager);
+void manager_world_shared(void *manager);
+
 void manager_world_start(void *manager);

@@ -7,6 +7,8 @@
 #include "base/pb_check.h"
 #include "base/sha256.h"
 #include "job/spec/job.h"
+#include "job/world/progress.h"
+#include "planner/shards/live_shares.h"
 
 #define ARENA_BYTES ((size_t) 4 << 20)
 

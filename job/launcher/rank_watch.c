@@ -14,6 +14,7 @@
 #include "base/text.h"
 
 #define LOOK_MAX_BYTES ((size_t) 1 << 20) /* of one rank, at one look */
+#define NOT_SAID       INT64_MIN
 
 /* clang-format off */
 #define AT(member) JSON_TABLE_AT(struct progress_line, member)
@@ -28,6 +29,7 @@ static const struct json_table_row line_rows[] = {
         { "busy_seconds",   JSON_TABLE_DOUBLE, AT(busy_seconds) },
         { "epoch_samples",  JSON_TABLE_INT,    AT(epoch_samples) },
         { "begins_seconds", JSON_TABLE_DOUBLE, AT(begins_seconds) },
+        { "shares_step",    JSON_TABLE_INT,    AT(shares_step) },
         { .name = NULL },
 };
 #undef AT
@@ -47,20 +49,40 @@ static const struct json_table line_table = { .rows = line_rows,
                                                 .size_bytes = sizeof(struct rank_watch_report),
                                                 .lenient = true };
 
+/* What a program says and cannot be. Whoever has no number for a field leaves it out. */
+static void doubt_line(struct progress_line *line)
+{
+        if (line->step < 0 && line->step != NOT_SAID) {
+                line->doubt = PROGRESS_STEP;
+                line->doubted = (double) line->step;
+        } else if (line->samples < 0 && line->samples != NOT_SAID) {
+                line->doubt = PROGRESS_SAMPLES;
+                line->doubted = (double) line->samples;
+        } else if (line->busy_seconds < 0) {
+                line->doubt = PROGRESS_BUSY;
+                line->doubted = line->busy_seconds;
+        }
+        line->step = line->step == NOT_SAID ? -1 : line->step;
+        line->samples = line->samples == NOT_SAID ? -1 : line->samples;
+        line->live = line->shares_step >= 0;
+}
+
 bool rank_watch_line(const char *line, size_t size_bytes, struct progress_line *ret)
 {
         json_t *value = json_loadb(line, size_bytes, 0, NULL);
         bool good = json_is_object(value);
 
         *ret = (struct progress_line){ .epoch = -1,
-                                       .step = -1,
-                                       .samples = -1,
+                                       .step = NOT_SAID,
+                                       .samples = NOT_SAID,
                                        .epoch_samples = -1,
+                                       .shares_step = -1,
                                        .loss = NAN,
                                        .seconds = NAN,
                                        .accuracy = NAN,
                                        .begins_seconds = NAN };
         (void) json_table_decode(&line_table, value, ret, NULL);
+        doubt_line(ret);
         ret->has_loss = isfinite(ret->loss);
         if (!ret->has_loss)
                 ret->loss = 0;
@@ -90,6 +112,8 @@ size_t rank_watch_progress(const char *path, off_t *offset, struct progress_rank
                 if (rank_watch_line(line, (size_t) (end - line), &said)) {
                         progress_say(rank, &said, now_usec);
                         count++;
+                } else if (end > line) {
+                        progress_doubt(rank, PROGRESS_NO_LINE, 0);
                 }
         }
         if (line == bytes && (size_t) size == LOOK_MAX_BYTES) /* no line end in so much: not ours to keep */
@@ -153,7 +177,11 @@ void rank_watch_tell(struct world *world, const Rendezvous__RankSeen *said, uint
                                             .has_loss = true,
                                             .samples_per_s = said->samples_per_s,
                                             .busy_seconds = said->busy_seconds,
-                                            .epoch_samples = said->epoch_samples };
+                                            .epoch_samples = said->epoch_samples,
+                                            .live = said->live,
+                                            .shares_step = said->shares_step,
+                                            .doubt = (enum progress_doubt) said->doubt,
+                                            .doubted = said->doubted };
         const struct world_fact facts[] = {
                 { .kind = WORLD_LINE, .index = said->rank, .line = &line },
                 { .kind = WORLD_STOPPED,
@@ -169,6 +197,8 @@ void rank_watch_tell(struct world *world, const Rendezvous__RankSeen *said, uint
 
         if (said->lines > *lines)
                 world_observe(world, &facts[0], now_usec);
+        if (said->rank < world->rank_count) /* of a rank that says nothing else, too */
+                progress_doubt(&world->seen[said->rank], line.doubt, line.doubted);
         *lines = said->lines > *lines ? said->lines : *lines;
         world_observe(world, &facts[1], now_usec);
         if (said->ended)

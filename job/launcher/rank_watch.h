@@ -12,7 +12,7 @@
 #include "job/world/world.h"
 
 /* rank_watch_line() - one line as JSON: {"epoch", "step", "samples", "loss", "accuracy", "seconds",
- * "busy_seconds", "samples_per_s", "epoch_samples", "begins_seconds"}, all optional.
+ * "busy_seconds", "samples_per_s", "epoch_samples", "begins_seconds", "shares_step"}, all optional.
  * Return: false if it is no JSON object. */
 bool rank_watch_line(const char *line, size_t size_bytes, struct progress_line *ret);
 

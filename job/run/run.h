@@ -126,6 +126,7 @@ int run_train(struct run *run, struct err *err);   /* run_train.c */
 /* run_plan_place() - the workers' batches, weights and samples of an epoch, by the shares of the batch. */
 struct shard;
 void run_plan_place(struct run *run, const struct shard *shards);
+int run_plan_write(const struct run *run, struct err *err); /* plan.json, as it is now */
 
 /* run_event() - note what happened, with a printf-like sentence; also on standard error. */
 void run_event(struct run *run, const char *reason, const char *fmt, ...)

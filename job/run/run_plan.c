@@ -106,11 +106,22 @@ static void note_plan(struct run *run)
         text_free(&line);
 }
 
+int run_plan_write(const struct run *run, struct err *err)
+{
+        char path[RUN_PATH_BYTES];
+        json_t *plan = plan_json(run);
+        int r;
+
+        (void) run_folder_path(run, path, "plan.json");
+        r = plan == NULL ? err_set(err, -ENOMEM, "no memory for the plan")
+                         : run_folder_write_json(path, plan, err);
+        json_decref(plan);
+        return r;
+}
+
 int run_plan(struct run *run, struct err *err)
 {
         CLEANUP(free_p) struct shard *shards = calloc(run->rank_count - run->server_count, sizeof(*shards));
-        char path[RUN_PATH_BYTES];
-        json_t *plan;
         int r = 0;
 
         if (shards == NULL)
@@ -124,10 +135,5 @@ int run_plan(struct run *run, struct err *err)
         run_plan_place(run, shards);
         run->planned = true;
         note_plan(run);
-        plan = plan_json(run);
-        (void) run_folder_path(run, path, "plan.json");
-        r = plan == NULL ? err_set(err, -ENOMEM, "no memory for the plan")
-                         : run_folder_write_json(path, plan, err);
-        json_decref(plan);
-        return r;
+        return run_plan_write(run, err);
 }

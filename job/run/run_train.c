@@ -20,6 +20,7 @@
 #include "job/run/run_watch.h"
 #include "job/run/run_world.h"
 #include "job/world/recut.h"
+#include "planner/shards/shards.h"
 
 #define TICK_USEC        100000
 #define LOOK_USEC        1000000     /* at chips and checkpoints */
@@ -42,7 +43,7 @@ struct train {
 
 static void remove_output(const struct run *run)
 {
-        static const char *const kinds[] = { "out", "err", "report", "progress", "history" };
+        static const char *const kinds[] = { "out", "err", "report", "progress", "shares", "history" };
         char path[RUN_PATH_BYTES];
 
         for (size_t i = 0; i < run->rank_count; i++)
@@ -66,7 +67,7 @@ static struct world_rules rules_of(const struct run *run)
                 .last_step = run->trainer ? progress_last_step(run->data_samples, batch, run->job.epochs) : 0,
                 /* who sets a limit of his own says that his program reports */
                 .speaks = run->trainer || run->job.restart.hang_seconds != JOB_HANG_SECONDS,
-                .recut = run->trainer && job_shares_follow_speeds(&run->job),
+                .recut = job_shares_follow_speeds(&run->job),
                 .migrate = run->job.restart.migrate,
                 .checkpoints = run->checkpoint[0] != '\0',
                 .log = "mpirun.log in the job's folder says why",
@@ -186,12 +187,49 @@ static void adopt(void *userdata)
         for (size_t i = run->server_count; i < run->rank_count; i++) {
                 struct recut_line line;
 
-                if (run->world.seen[i].usual_busy_ms <= 0 || !recut_line(&run->world, i, &line))
+                if (!recut_line(&run->world, i, &line))
                         continue;
                 run->ranks[i].alpha_ms = line.alpha_ms;
                 run->ranks[i].beta_ms = line.beta_ms;
                 run->ranks[i].speed_source = RUN_SPEED_MEASURED;
         }
+}
+
+static void share(void *userdata)
+{
+        struct train *train = userdata;
+        struct run *run = train->run;
+        CLEANUP(free_p) uint32_t *shares = calloc(run->rank_count + 1, sizeof(*shares));
+        struct err err = { 0 };
+
+        for (size_t i = 0; shares != NULL && i < run->rank_count; i++)
+                shares[i] = (uint32_t) run->world.ranks[i].batch_next;
+        if (shares == NULL)
+                (void) err_set(&err, -ENOMEM, "no memory for the shares");
+        else if (group_ranks_share(&train->ranks, run->world.progress.live.step, shares, run->rank_count,
+                                   &err) == 0)
+                return;
+        run_event(run, "SharesUntold", "%s; the shares stay as they are until the next world", err.msg);
+        engine_observe(&train->engine, (struct world_fact){ .kind = WORLD_UNTOLD });
+}
+
+/* What the ranks have taken is the plan, also for the next world. */
+static void shared(void *userdata)
+{
+        struct train *train = userdata;
+        struct run *run = train->run;
+        CLEANUP(free_p) struct shard *shards = calloc(run->rank_count + 1, sizeof(*shards));
+        struct err err = { 0 };
+
+        adopt(userdata);
+        train->replan = false;
+        for (size_t i = run->server_count; shards != NULL && i < run->rank_count; i++)
+                shards[i - run->server_count].batch = run->world.ranks[i].batch;
+        if (shards == NULL)
+                return;
+        run_plan_place(run, shards);
+        if (run_plan_write(run, &err) < 0)
+                run_event(run, "PlanUnwritten", "%s; it shows the shares of before", err.msg);
 }
 
 /* A machine of CPU groups alone has no health to look at. */
@@ -213,7 +251,7 @@ static void look_around(struct train *train, bool ended)
         train->look_usec = clock_monotonic_usec();
         if (has_chips(run))
                 run_migrate_look(run, ended);
-        if (!run->world.checkpoint && run_samples_saved(run))
+        if (run->trainer && !run->world.checkpoint && run_samples_saved(run)) /* others resume as they like */
                 engine_observe(&train->engine, (struct world_fact){ .kind = WORLD_SAVED });
         if (clock_monotonic_usec() - run->kept_usec >= KEEP_SPEEDS_USEC)
                 run_speeds_refine(run);
@@ -329,6 +367,8 @@ static const struct engine_hands hands = { .tick_usec = TICK_USEC,
                                            .start = start,
                                            .terminate = terminate,
                                            .adopt = adopt,
+                                           .share = share,
+                                           .shared = shared,
                                            .stop = stop,
                                            .change = change,
                                            .ended = ended,

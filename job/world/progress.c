@@ -28,8 +28,47 @@ uint64_t progress_last_step(uint64_t epoch_samples, uint64_t batch, uint64_t epo
         return steps > 1 ? steps - 1 : 0;
 }
 
+void progress_doubt(struct progress_rank *rank, enum progress_doubt doubt, double figure)
+{
+        if (doubt == PROGRESS_BELIEVED || rank->doubt > PROGRESS_NO_LINE || rank->doubt == doubt)
+                return;
+        rank->doubt = doubt;
+        rank->doubted = figure;
+        rank->doubt_said = false;
+}
+
+bool progress_believed(const struct progress_rank *rank)
+{
+        return rank->doubt <= PROGRESS_NO_LINE;
+}
+
+/* Totals never fall. */
+static void judge_line(struct progress_rank *rank, const struct progress_line *line)
+{
+        progress_doubt(rank, line->doubt, line->doubted);
+        if (line->samples >= 0 && (uint64_t) line->samples < rank->samples)
+                progress_doubt(rank, PROGRESS_SAMPLES, (double) line->samples);
+        if (line->busy_seconds > 0 && line->busy_seconds < rank->busy_seconds)
+                progress_doubt(rank, PROGRESS_BUSY, line->busy_seconds);
+}
+
+/* Of a rank that does not say how many samples it computes a second of computing, its totals do. */
+static void take_speed(struct progress_rank *rank, const struct progress_line *line)
+{
+        if (line->busy_seconds > 0)
+                rank->busy_seconds = line->busy_seconds;
+        if (line->samples_per_s > 0) {
+                rank->samples_per_s = line->samples_per_s;
+                rank->busy_ms = (double) rank->samples * 1000 / rank->samples_per_s;
+        } else if (line->busy_seconds > 0 && rank->samples > 0) {
+                rank->busy_ms = line->busy_seconds * 1000;
+                rank->samples_per_s = (double) rank->samples / line->busy_seconds;
+        }
+}
+
 void progress_say(struct progress_rank *rank, const struct progress_line *line, uint64_t now_usec)
 {
+        judge_line(rank, line);
         if (!rank->reported || (line->step >= 0 && (uint64_t) line->step != rank->step))
                 rank->moved_usec = now_usec;
         rank->reported = true;
@@ -46,12 +85,23 @@ void progress_say(struct progress_rank *rank, const struct progress_line *line, 
                 rank->loss = line->loss;
         if (line->accuracy > 0)
                 rank->accuracy = line->accuracy;
-        if (line->busy_seconds > 0)
-                rank->busy_seconds = line->busy_seconds;
-        if (line->samples_per_s > 0) {
-                rank->samples_per_s = line->samples_per_s;
-                rank->busy_ms = (double) rank->samples * 1000 / rank->samples_per_s;
-        }
+        rank->live = rank->live || line->live;
+        if (line->live && line->shares_step >= 0)
+                rank->shares_step = (uint64_t) line->shares_step;
+        take_speed(rank, line);
+}
+
+/* The look in which new shares came into force says something of both. */
+static void look_at_speed(struct progress_rank *rank, const struct progress_rank *before, uint64_t now_usec)
+{
+        double busy_ms = rank->busy_ms - before->busy_ms;
+
+        if (rank->shares_step != before->shares_step)
+                rank->window = (struct window){ 0 };
+        else if (busy_ms > 0 && rank->samples > before->samples)
+                window_add(&rank->window, (double) (rank->step - before->step),
+                           (double) (rank->samples - before->samples), busy_ms,
+                           (double) (now_usec - before->reported_usec) / 1000);
 }
 
 void progress_look(struct progress *progress, struct progress_rank *rank, const struct progress_rank *before,
@@ -61,6 +111,11 @@ void progress_look(struct progress *progress, struct progress_rank *rank, const 
 
         if (rank->step <= before->step || !before->reported)
                 return;
+        look_at_speed(rank, before, now_usec);
+        if (rank->shares_step != before->shares_step) { /* some of the steps were of another share */
+                rank->usual_busy_ms = rank->step_busy_ms = 0;
+                return;
+        }
         rank->step_busy_ms = (rank->busy_ms - before->busy_ms) / (double) steps;
         rank->usual_busy_ms = rank->usual_busy_ms > 0 ? 0.8 * rank->usual_busy_ms + 0.2 * rank->step_busy_ms
                                                       : rank->step_busy_ms;
@@ -71,13 +126,23 @@ void progress_look(struct progress *progress, struct progress_rank *rank, const 
                 (double) (now_usec - before->reported_usec) / 1000 / (double) steps;
 }
 
-static double usual_step_usec(const struct progress *progress)
+double progress_usual_usec(const struct progress *progress)
 {
         double steps[PROGRESS_STEPS];
         size_t count = progress->step_count < PROGRESS_STEPS ? progress->step_count : PROGRESS_STEPS;
 
         memcpy(steps, progress->step_ms, count * sizeof(*steps));
         return median(steps, count) * 1000;
+}
+
+double progress_speed(const struct progress_rank *rank)
+{
+        struct window_sum sum;
+
+        for (size_t i = WINDOW_SCALES; rank->shares_step > 0 && i-- > 0;)
+                if (window_of(&rank->window, i, &sum))
+                        return sum.samples * 1000 / sum.busy_ms;
+        return rank->samples_per_s;
 }
 
 static bool is_silent(const struct progress *progress, const struct progress_rank *rank,
@@ -108,7 +173,8 @@ static bool is_kept_waiting(const struct progress_rank *ranks, size_t count, con
 size_t progress_hung(const struct progress *progress, const struct progress_rank *ranks, size_t count,
                      const struct progress_limits *limits, uint64_t now_usec)
 {
-        double limit = (double) limits->hang_usec, usual = PROGRESS_HANG_STEPS * usual_step_usec(progress);
+        double limit = (double) limits->hang_usec,
+               usual = PROGRESS_HANG_STEPS * progress_usual_usec(progress);
         size_t hung = count;
         bool starting = false;
 

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "job/world/window.h"
+
 #define PROGRESS_SLOW_RATIO 1.3 /* times the median step */
 #define PROGRESS_SLOW_STEPS 20
 #define PROGRESS_SLOW_LOOKS 5 /* short steps: not one moment, in which something else had the processor */
@@ -30,12 +32,29 @@
 #define PROGRESS_RESHARDS_MAX  8
 #define PROGRESS_RESHARD_PAUSE ((uint64_t) 10000000)
 
+/* What a rank says and that cannot be (doubts.h has the words). Its word on its speed then counts no more. */
+enum progress_doubt {
+        PROGRESS_BELIEVED,
+        PROGRESS_NO_LINE, /* no JSON object: that line alone is not read */
+        PROGRESS_STEP,
+        PROGRESS_SAMPLES,   /* negative, or fewer than before */
+        PROGRESS_BUSY,      /* the same */
+        PROGRESS_BUSY_LONG, /* longer than the world */
+        PROGRESS_SHARE,     /* more samples a step than its share */
+        PROGRESS_UNTRUE,    /* with its larger share the steps take longer, and nobody says why */
+        PROGRESS_DOUBTS
+};
+
 /* One line of REMUDA_PROGRESS. A number that it lacks is -1. */
 struct progress_line {
         int64_t epoch, step, samples, epoch_samples;
+        int64_t shares_step; /* those of now are in force since; where it is live */
         double loss, samples_per_s;
         double busy_seconds; /* of computing, in all; 0 = it does not say */
         bool has_loss;
+        bool live; /* it takes new shares while it runs */
+        enum progress_doubt doubt;
+        double doubted; /* the figure */
         /* for what is shown of a job; NAN = it does not say */
         double seconds, accuracy;
         double begins_seconds; /* said alone: a new world began then, and counts from 0 again */
@@ -53,6 +72,12 @@ struct progress_rank {
         double busy_seconds;          /* of computing, by its own word, also of one that counts no samples */
         double busy_ms, step_busy_ms; /* busy in all, by its samples; in the last step */
         double usual_busy_ms;         /* of a step, smoothed; 0 = not known */
+        bool live;                    /* it takes new shares while it runs */
+        uint64_t shares_step;         /* since when those of now are in force */
+        struct window window;         /* of the steps since then */
+        enum progress_doubt doubt;    /* the first */
+        double doubted;
+        bool doubt_said, silence_said;
         struct progress_slowness {
                 unsigned steps;        /* in a row */
                 unsigned looks;        /* that have seen them */
@@ -62,8 +87,22 @@ struct progress_rank {
         } slow;
 };
 
+/* New shares of a world while it runs (live.h). */
+struct progress_live {
+        bool under_way;                 /* told, and not all say that they have taken them */
+        uint64_t step;                  /* that the ranks were told last; 0 = never */
+        bool judged, calm;              /* what they brought is known; they have stood for long */
+        bool off;                       /* no more of it in this world */
+        bool mute_said;                 /* that a rank's speed is not known, or its shares cannot change */
+        size_t patience;                /* the scale of window.h that is needed at least */
+        double wall_ms, unexplained_ms; /* of a step before them: in all; in which no rank computes */
+        double step_ms, promised_ms;    /* the slowest rank's step before; with them */
+        uint64_t count;                 /* how often new shares were taken */
+};
+
 struct progress {
         uint64_t began_usec; /* of the world */
+        struct progress_live live;
         double step_ms[PROGRESS_STEPS];
         size_t step_count;
 };
@@ -84,6 +123,16 @@ void progress_say(struct progress_rank *rank, const struct progress_line *line, 
  * @before: the rank as it was before them */
 void progress_look(struct progress *progress, struct progress_rank *rank, const struct progress_rank *before,
                    uint64_t now_usec);
+
+/* progress_usual_usec() - the median of the latest steps, from look to look; 0 = none was seen. */
+double progress_usual_usec(const struct progress *progress);
+
+/* progress_speed() - samples a second of computing, since the shares of now are in force; 0 = not known. */
+double progress_speed(const struct progress_rank *rank);
+
+/* progress_doubt() - the rank says what cannot be; the first such word stands. */
+void progress_doubt(struct progress_rank *rank, enum progress_doubt doubt, double figure);
+bool progress_believed(const struct progress_rank *rank); /* its word on its speed */
 
 /* progress_hung() - Return: the rank that has made no progress for max(hang_usec, 5 median steps), or count.
  */

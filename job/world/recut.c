@@ -6,19 +6,24 @@
 #include "base/cleanup.h"
 #include "planner/shards/shards.h"
 
+struct recut_line recut_stretch(double alpha_ms, double beta_ms, double samples, double seen_ms)
+{
+        double plan = alpha_ms + beta_ms * samples;
+
+        if (plan <= 0 || beta_ms <= 0)
+                return (struct recut_line){ 0, seen_ms / samples };
+        return (struct recut_line){ alpha_ms * seen_ms / plan, beta_ms * seen_ms / plan };
+}
+
 bool recut_line(const struct world *world, size_t rank, struct recut_line *ret)
 {
         const struct world_rank *planned = &world->ranks[rank];
-        double batch = (double) planned->batch, seen = world->seen[rank].usual_busy_ms,
-               plan = planned->alpha_ms + planned->beta_ms * batch;
+        double batch = (double) planned->batch, seen = world->seen[rank].usual_busy_ms;
 
         *ret = (struct recut_line){ planned->alpha_ms, planned->beta_ms };
         if (seen <= 0 || batch <= 0)
                 return planned->beta_ms > 0;
-        if (plan > 0)
-                *ret = (struct recut_line){ planned->alpha_ms * seen / plan, planned->beta_ms * seen / plan };
-        else
-                *ret = (struct recut_line){ 0, seen / batch };
+        *ret = recut_stretch(planned->alpha_ms, planned->beta_ms, batch, seen);
         return true;
 }
 
@@ -34,7 +39,7 @@ double recut_gain(const struct world *world)
 
                 if (world->places[world->ranks[i].place].server)
                         continue;
-                if (!recut_line(world, i, &line))
+                if (!recut_line(world, i, &line) || !progress_believed(&world->seen[i]))
                         return 0;
                 workers[count++] = (struct shard_worker){ .model = SHARD_AFFINE,
                                                           .alpha_ms = line.alpha_ms,

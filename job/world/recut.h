@@ -10,6 +10,10 @@ struct recut_line {
         double alpha_ms, beta_ms;
 };
 
+/* recut_stretch() - a planned line, through what is seen: @seen_ms for @samples. Without a plan (0, 0) a line
+ * through the origin. */
+struct recut_line recut_stretch(double alpha_ms, double beta_ms, double samples, double seen_ms);
+
 /* recut_line() - of a worker, as it is seen now: its planned line, stretched to the steps that it needs;
  * without a plan a line through the origin. Example: planned 2 + 0.5 b at b = 16, that is 10 ms; seen 30 ms:
  * the line becomes 6 + 1.5 b. Return: false if neither a plan nor a step is known. */

@@ -9,6 +9,8 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "job/world/lineup.h"
+#include "job/world/live_words.h"
+#include "job/world/names.h"
 #include "job/world/recut.h"
 #include "job/world/restarts.h"
 
@@ -63,24 +65,6 @@ bool verdict_is_final(int exit_code)
                exit_code == 126 || exit_code == 127;
 }
 
-/* "rank 2 (cuda on GPU-1)", "rank 2 of group g1" */
-struct rank_name {
-        char text[2 * WORLD_NAME_BYTES];
-};
-
-static struct rank_name name_of(const struct world *world, size_t rank)
-{
-        const struct world_place *place = &world->places[world->ranks[rank].place];
-        struct rank_name name;
-
-        if (world->rules.kind == WORLD_CHIPS)
-                (void) text_format(name.text, sizeof(name.text), "rank %zu (%s on %s)", rank, place->runtime,
-                                   place->name);
-        else
-                (void) text_format(name.text, sizeof(name.text), "rank %zu of group %s", rank, place->name);
-        return name;
-}
-
 static void begin_stopping(struct world *world, uint64_t now_usec)
 {
         enter(world, WORLD_STOPPING, now_usec);
@@ -120,7 +104,7 @@ static struct verdict fault(struct world *world, struct verdict v, int exit_code
 
 static struct verdict fail_rank(struct world *world, size_t index, uint64_t now_usec)
 {
-        const struct rank_name name = name_of(world, index);
+        const struct names_rank name = names_rank(world, index);
         const char *words = world->words, *colon = words[0] == '\0' ? "" : ": ";
         int code = world->ranks[index].exit_code;
 
@@ -298,11 +282,11 @@ static size_t find_hung(const struct world *world, uint64_t now_usec)
 static struct verdict judge_hang(struct world *world, uint64_t now_usec)
 {
         size_t hung = find_hung(world, now_usec);
-        struct rank_name name;
+        struct names_rank name;
 
         if (hung == world->rank_count)
                 return go_on();
-        name = name_of(world, hung);
+        name = names_rank(world, hung);
         return fault(
                 world,
                 world->seen[hung].reported
@@ -331,6 +315,34 @@ static struct verdict judge_resumed(struct world *world, uint64_t now_usec)
                        (unsigned long long) step, seconds);
 }
 
+/* Ranks that train on samples of unlike shares begin anew from the last checkpoint: nothing else is wrong
+ * enough. */
+static struct verdict judge_live(struct world *world, uint64_t now_usec)
+{
+        static const struct {
+                enum verdict_kind kind;
+                const char *reason;
+        } rows[] = {
+                [LIVE_TELL] = { VERDICT_SHARE, "" },
+                [LIVE_TAKEN] = { VERDICT_SHARED, "SharesChanged" },
+                [LIVE_UNTAKEN_BY] = { VERDICT_SAY, "SharesUntaken" },
+                [LIVE_UNLIKE] = { VERDICT_SAY, "SharesUnlike" },
+                [LIVE_DOUBTED] = { VERDICT_SAY, "ProgressDoubted" },
+                [LIVE_MUTE] = { VERDICT_SAY, "SpeedUnknown" },
+                [LIVE_SILENT_RANK] = { VERDICT_SAY, "RankSilent" },
+        };
+        const struct live found = live_judge(world, now_usec);
+        char words[WORLD_TEXT_BYTES];
+        struct verdict v;
+
+        if (found.kind == LIVE_NOTHING)
+                return go_on();
+        world->recuts += found.kind == LIVE_TAKEN;
+        live_words(world, &found, words);
+        v = verdict(rows[found.kind].kind, rows[found.kind].reason, "%s", words);
+        return found.kind == LIVE_UNLIKE ? fault(world, v, EXIT_FAILED, false, now_usec) : v;
+}
+
 /* Equal shares over unlike chips make a slow one slow by design: it is named once and left alone. */
 static struct verdict judge_slow(struct world *world, uint64_t now_usec)
 {
@@ -340,7 +352,7 @@ static struct verdict judge_slow(struct world *world, uint64_t now_usec)
         struct verdict v;
 
         if (slow < world->rank_count) {
-                const struct rank_name name = name_of(world, slow);
+                const struct names_rank name = names_rank(world, slow);
 
                 return verdict(VERDICT_SAY, "Straggler",
                                "%s needs %.2f ms a step, the median of all is %.2f ms", name.text,
@@ -349,7 +361,7 @@ static struct verdict judge_slow(struct world *world, uint64_t now_usec)
         for (size_t i = 0; i < world->rank_count; i++)
                 named = named || world->seen[i].slow.named;
         /* without a checkpoint all would begin again */
-        if (!named || !world->rules.recut || !world->checkpoint ||
+        if (!named || !world->rules.recut || !world->checkpoint || live_is_on(world) ||
             !progress_may_reshard(world->reshards, world->reshard_usec, now_usec))
                 return go_on();
         gain = recut_gain(world);
@@ -370,7 +382,7 @@ static struct verdict judge_slow(struct world *world, uint64_t now_usec)
 
 static struct verdict judge_running(struct world *world, uint64_t now_usec)
 {
-        struct verdict (*const judges[])(struct world *, uint64_t) = { judge_hang, judge_resumed,
+        struct verdict (*const judges[])(struct world *, uint64_t) = { judge_hang, judge_resumed, judge_live,
                                                                        judge_slow };
         struct verdict v = judge_eviction(world, now_usec);
         size_t failed;

@@ -18,6 +18,9 @@ enum verdict_kind {
         VERDICT_TERMINATE, /* SIGTERM for every rank: a checkpoint may be written */
         VERDICT_RESTART,   /* end all that runs; then from the last checkpoint, or from the beginning */
         VERDICT_RESHARD,   /* the same, with shares by recut_line(), and no fault */
+        VERDICT_SHARE,     /* tell the ranks new shares while they run: world.ranks[].batch_next, from
+                              world.progress.live.step on */
+        VERDICT_SHARED,    /* they have taken them: world.ranks[].batch */
         VERDICT_MOVE,      /* .place gives its ranks to .stand_in */
         VERDICT_LEAVE_OUT, /* the job goes on without .place */
         VERDICT_END        /* end all that runs: the job is over */

@@ -7,6 +7,10 @@
 
 #include "base/text.h"
 
+/* What computes in several threads at once may say a little more than the clock. */
+#define BUSY_RATIO   1.1
+#define BUSY_SECONDS 1.0
+
 int world_init(struct world *world, const struct world_rules *rules, size_t place_count, uint64_t now_usec,
                struct err *err)
 {
@@ -72,6 +76,20 @@ bool world_has_ended(const struct world *world)
         return true;
 }
 
+/* Against what is known of the world: it has not lasted that long, the rank has no such share. */
+static void doubt_totals(const struct world *world, const struct world_rank *rank, struct progress_rank *seen,
+                         uint64_t now_usec)
+{
+        double seconds = (double) (now_usec - world->progress.began_usec) / 1e6;
+        uint64_t most = rank->batch > rank->batch_next ? rank->batch : rank->batch_next;
+        struct window_sum sum = seen->window.next[0];
+
+        if (seen->busy_seconds > BUSY_RATIO * seconds + BUSY_SECONDS)
+                progress_doubt(seen, PROGRESS_BUSY_LONG, seen->busy_seconds);
+        if (seen->live && sum.samples > (double) most * sum.steps)
+                progress_doubt(seen, PROGRESS_SHARE, sum.samples / sum.steps);
+}
+
 /* Of a rank. */
 static void observe_rank(struct world *world, const struct world_fact *fact, uint64_t now_usec)
 {
@@ -81,6 +99,7 @@ static void observe_rank(struct world *world, const struct world_fact *fact, uin
         switch (fact->kind) {
         case WORLD_LINE:
                 progress_say(seen, fact->line, now_usec);
+                doubt_totals(world, rank, seen, now_usec);
                 progress_look(&world->progress, seen, &before, now_usec);
                 break;
         case WORLD_EXIT:
@@ -173,6 +192,10 @@ void world_observe(struct world *world, const struct world_fact *fact, uint64_t 
                 break;
         case WORLD_SAVED:
                 world->checkpoint = true;
+                break;
+        case WORLD_UNTOLD:
+                world->progress.live.under_way = false;
+                world->progress.live.off = true;
                 break;
         case WORLD_CANCEL:
                 world->cancelled = true;

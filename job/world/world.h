@@ -31,8 +31,7 @@ enum world_kind { WORLD_CHIPS, WORLD_GROUPS };
 /* Of the job, and of who runs it; the same all its life. */
 struct world_rules {
         enum world_kind kind;
-        uint64_t restart_max;
-        uint64_t hang_usec, grace_usec;
+        uint64_t restart_max, hang_usec, grace_usec;
         uint64_t wait_usec;     /* for the places of the first world; 0 = as long as it takes */
         uint64_t patience_usec; /* for lost places to come back, before the job does without them */
         uint64_t global_batch;
@@ -71,7 +70,7 @@ struct world_place {
 
 struct world_rank {
         size_t place;
-        uint64_t batch;
+        uint64_t batch, batch_before, batch_next; /* of now; of before that; told for later (live.h) */
         double alpha_ms, beta_ms; /* what the plan takes a step of b samples for; 0, 0 = not known */
         bool ended;
         int exit_code;
@@ -94,9 +93,9 @@ struct world {
         struct progress_rank *seen; /* of each rank */
         size_t rank_count;
         struct progress progress;
-        uint64_t restarts, reshards, worlds; /* worlds: started here */
-        bool checkpoint;                     /* there is one to go on from */
-        char words[WORLD_TEXT_BYTES];        /* the ranks' last ones, of who failed; "" = not known */
+        uint64_t restarts, reshards, recuts, worlds; /* recuts: while one ran; worlds: started here */
+        bool checkpoint;                             /* there is one to go on from */
+        char words[WORLD_TEXT_BYTES];                /* the ranks' last ones, of who failed; "" = not known */
         struct world_fault fault;
         /* of the verdict */
         bool mpirun_runs, cancelled, terminating, restarting_unsaid;
@@ -119,6 +118,7 @@ enum world_fact_kind {
         WORLD_STAND_IN, /* .index: a place; .code: who could take its place, WORLD_NOBODY; .text: its name */
         WORLD_MPIRUN,   /* mpirun has ended with .code */
         WORLD_SAVED,    /* there is a checkpoint to go on from */
+        WORLD_UNTOLD,   /* new shares could not be told */
         WORLD_CANCEL    /* the job is cancelled by signal .code */
 };
 

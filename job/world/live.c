@@ -1,0 +1,390 @@
+/* The lines of the ranks, the cut, and its worth; before and after. */
+#include "job/world/live.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "job/world/recut.h"
+#include "planner/shards/shards.h"
+
+#define ERRORS        2.0      /* standard errors that a difference has to be beyond */
+#define MARGIN_STEPS  2        /* from the furthest rank's last word to the step that is told, */
+#define CHIPS_USEC    100000.0 /* and what the telling takes */
+#define GROUPS_USEC   300000.0
+#define JUDGED_SCALE  1    /* of window.h: what new shares have brought */
+#define BROUGHT_MIN   0.99 /* of the step that the old ones would take; above: nothing */
+#define UNTRUE_LONGER 1.1  /* steps take so many times as long as before, */
+#define UNTRUE_SHARE                                                                                         \
+        0.25 /* and this part of such a step is more than before time in which nobody computes               \
+              */
+
+/* What a window says of all workers. */
+struct view {
+        struct recut_line *lines; /* of each rank; owned */
+        double *errors;           /* relative; owned */
+        double steps, wall_ms;    /* that were seen; one of them */
+};
+
+static void free_view(struct view *view)
+{
+        free(view->lines);
+        free(view->errors);
+}
+
+static bool is_worker(const struct world *world, size_t rank)
+{
+        return !world->places[world->ranks[rank].place].server;
+}
+
+/* Return: false if the window of one is not whole yet. */
+static bool see(const struct world *world, size_t scale, struct view *view)
+{
+        double wall_ms = 0, looks = 0;
+
+        *view = (struct view){ .lines = calloc(world->rank_count + 1, sizeof(*view->lines)),
+                               .errors = calloc(world->rank_count + 1, sizeof(*view->errors)),
+                               .steps = HUGE_VAL };
+        for (size_t i = 0; view->lines != NULL && view->errors != NULL && i < world->rank_count; i++) {
+                const struct world_rank *rank = &world->ranks[i];
+                struct window_sum sum;
+
+                if (!is_worker(world, i))
+                        continue;
+                if (!window_of(&world->seen[i].window, scale, &sum) || !progress_believed(&world->seen[i]))
+                        return false;
+                view->lines[i] = recut_stretch(rank->alpha_ms, rank->beta_ms, sum.samples / sum.steps,
+                                               sum.busy_ms / sum.steps);
+                view->errors[i] = ERRORS * window_error_ms(&sum) * sum.steps / sum.busy_ms;
+                view->steps = fmin(view->steps, sum.steps);
+                wall_ms += sum.wall_ms / sum.steps;
+                looks++;
+        }
+        view->wall_ms = looks > 0 ? wall_ms / looks : 0;
+        return looks > 0;
+}
+
+static uint64_t batch_now(const struct world_rank *rank)
+{
+        return rank->batch;
+}
+
+static uint64_t batch_before(const struct world_rank *rank)
+{
+        return rank->batch_before;
+}
+
+static uint64_t batch_next(const struct world_rank *rank)
+{
+        return rank->batch_next;
+}
+
+/* The slowest worker's step with such shares. @side: -1 as short as it may well be, 1 as long */
+static double slowest_ms(const struct world *world, const struct view *view,
+                         uint64_t (*batch)(const struct world_rank *), double side)
+{
+        double slowest = 0;
+
+        for (size_t i = 0; i < world->rank_count; i++)
+                slowest = fmax(slowest, (1 + side * view->errors[i]) *
+                                                (view->lines[i].alpha_ms +
+                                                 view->lines[i].beta_ms * (double) batch(&world->ranks[i])));
+        return slowest;
+}
+
+/* The least step that any shares could have: a worker's time is alpha + beta b, and the b add up. */
+static double ideal_ms(const struct world *world, const struct view *view)
+{
+        double samples = (double) world->rules.global_batch, rates = 0;
+
+        for (size_t i = 0; i < world->rank_count; i++)
+                if (view->lines[i].beta_ms > 0) {
+                        samples += view->lines[i].alpha_ms / view->lines[i].beta_ms;
+                        rates += 1 / view->lines[i].beta_ms;
+                }
+        return rates > 0 ? samples / rates : 0;
+}
+
+/* Return: are there other shares? Then they are in batch_next. */
+static bool cut(struct world *world, const struct view *view)
+{
+        CLEANUP(free_p) struct shard_worker *workers = calloc(world->rank_count + 1, sizeof(*workers));
+        CLEANUP(free_p) struct shard *shards = calloc(world->rank_count + 1, sizeof(*shards));
+        size_t count = 0;
+        bool others = false;
+
+        for (size_t i = 0; workers != NULL && i < world->rank_count; i++)
+                if (is_worker(world, i))
+                        workers[count++] = (struct shard_worker){ .model = SHARD_AFFINE,
+                                                                  .alpha_ms = view->lines[i].alpha_ms,
+                                                                  .beta_ms = view->lines[i].beta_ms };
+        if (count == 0 || shards == NULL ||
+            shards_cut(workers, count, world->rules.global_batch, true, shards, NULL, NULL) < 0)
+                return false;
+        count = 0;
+        for (size_t i = 0; i < world->rank_count; i++) {
+                struct world_rank *rank = &world->ranks[i];
+
+                rank->batch_next = is_worker(world, i) ? shards[count++].batch : rank->batch;
+                others = others || rank->batch_next != rank->batch;
+        }
+        return others;
+}
+
+static uint64_t furthest(const struct world *world)
+{
+        uint64_t step = 0;
+
+        for (size_t i = 0; i < world->rank_count; i++)
+                step = world->seen[i].step > step ? world->seen[i].step : step;
+        return step;
+}
+
+/* A step that nobody has reached when it hears of it; who has all the same says so to the others. */
+static uint64_t step_to_tell(const struct world *world)
+{
+        double step_usec = progress_usual_usec(&world->progress),
+               way_usec = world->rules.kind == WORLD_CHIPS ? CHIPS_USEC : GROUPS_USEC;
+        uint64_t step =
+                furthest(world) + MARGIN_STEPS + (step_usec > 0 ? (uint64_t) ceil(way_usec / step_usec) : 0);
+
+        return step > world->progress.live.step ? step : world->progress.live.step + 1;
+}
+
+static struct live tell(struct world *world, double before_ms, double after_ms)
+{
+        struct progress_live *state = &world->progress.live;
+
+        state->under_way = true;
+        state->judged = state->calm = false;
+        state->step = step_to_tell(world);
+        state->step_ms = before_ms;
+        state->promised_ms = after_ms;
+        return (struct live){ LIVE_TELL, .step = state->step, .before_ms = before_ms, .after_ms = after_ms };
+}
+
+/* New shares are to be replaced before it was seen what they brought, and those before them would be as good
+ * now: what is seen changes faster than shares can follow. Return: is a longer look than this one needed? */
+static bool was_vain(struct world *world, const struct view *view, size_t scale)
+{
+        struct progress_live *state = &world->progress.live;
+
+        if (state->count == 0 || state->judged ||
+            slowest_ms(world, view, batch_now, 0) <= BROUGHT_MIN * slowest_ms(world, view, batch_before, 0))
+                return false;
+        state->judged = true;
+        state->patience += state->patience < WINDOW_SCALES - 1;
+        return scale < state->patience;
+}
+
+/* Would other shares be worth it, by what this window says? */
+static struct live consider(struct world *world, size_t scale)
+{
+        CLEANUP(free_view) struct view view = { 0 };
+        double now_ms, short_ms, rest_ms, saved;
+
+        if (!see(world, scale, &view))
+                return (struct live){ LIVE_NOTHING };
+        now_ms = slowest_ms(world, &view, batch_now, 0);
+        short_ms = slowest_ms(world, &view, batch_now, -1);
+        rest_ms = fmax(0, view.wall_ms - now_ms); /* exchange, waiting: it stays */
+        if (view.steps * (1 - (ideal_ms(world, &view) + rest_ms) / (short_ms + rest_ms)) < LIVE_COST_STEPS ||
+            !cut(world, &view))
+                return (struct live){ LIVE_NOTHING };
+        saved = 1 - (slowest_ms(world, &view, batch_next, 1) + rest_ms) / (short_ms + rest_ms);
+        if (view.steps * saved < LIVE_COST_STEPS || was_vain(world, &view, scale))
+                return (struct live){ LIVE_NOTHING };
+        for (size_t i = 0; i < world->rank_count; i++) {
+                world->ranks[i].alpha_ms = view.lines[i].alpha_ms;
+                world->ranks[i].beta_ms = view.lines[i].beta_ms;
+        }
+        world->progress.live.wall_ms = view.wall_ms;
+        world->progress.live.unexplained_ms = rest_ms;
+        return tell(world, now_ms + rest_ms, slowest_ms(world, &view, batch_next, 0) + rest_ms);
+}
+
+static size_t most_grown(const struct world *world)
+{
+        size_t most = 0;
+        double ratio = 0;
+
+        for (size_t i = 0; i < world->rank_count; i++) {
+                const struct world_rank *rank = &world->ranks[i];
+                double grown =
+                        rank->batch_before > 0 ? (double) rank->batch / (double) rank->batch_before : 0;
+
+                if (grown > ratio) {
+                        ratio = grown;
+                        most = i;
+                }
+        }
+        return most;
+}
+
+static struct live take_back(struct world *world, double unexplained_ms)
+{
+        struct progress_live *state = &world->progress.live;
+        size_t rank = most_grown(world);
+
+        progress_doubt(&world->seen[rank], PROGRESS_UNTRUE, unexplained_ms);
+        for (size_t i = 0; i < world->rank_count; i++)
+                world->ranks[i].batch_next = world->ranks[i].batch_before;
+        return tell(world, state->step_ms, state->step_ms);
+}
+
+/* Did the last new shares bring what they promised? */
+static struct live judge_last(struct world *world)
+{
+        struct progress_live *state = &world->progress.live;
+        CLEANUP(free_view) struct view view = { 0 }, calm = { 0 };
+        double now_ms, old_ms, unexplained_ms;
+
+        if (!state->calm && see(world, WINDOW_SCALES - 1, &calm)) {
+                state->calm = true;
+                state->patience -= state->patience > 0;
+        }
+        if (state->judged || state->count == 0 || !see(world, JUDGED_SCALE, &view))
+                return (struct live){ LIVE_NOTHING };
+        state->judged = true;
+        now_ms = slowest_ms(world, &view, batch_now, 0);
+        old_ms = slowest_ms(world, &view, batch_before, 0);
+        unexplained_ms = fmax(0, view.wall_ms - now_ms);
+        if (view.wall_ms > UNTRUE_LONGER * state->wall_ms &&
+            unexplained_ms - state->unexplained_ms > UNTRUE_SHARE * state->wall_ms)
+                return take_back(world, unexplained_ms);
+        if (now_ms > BROUGHT_MIN * old_ms)
+                state->patience += state->patience < WINDOW_SCALES - 1;
+        return (struct live){ LIVE_NOTHING };
+}
+
+/* They were told: who has taken them, and when? */
+static struct live judge_under_way(struct world *world)
+{
+        struct progress_live *state = &world->progress.live;
+        uint64_t step = furthest(world);
+
+        for (size_t i = 0; i < world->rank_count; i++) {
+                if (!is_worker(world, i) || world->seen[i].shares_step >= state->step)
+                        continue;
+                if (step <= state->step + LIVE_UNTAKEN)
+                        return (struct live){ LIVE_NOTHING };
+                state->under_way = false;
+                state->off = true;
+                return (struct live){ LIVE_UNTAKEN_BY, .rank = i, .step = state->step };
+        }
+        state->under_way = false;
+        state->count++;
+        for (size_t i = 0; i < world->rank_count; i++) {
+                world->ranks[i].batch_before = world->ranks[i].batch;
+                world->ranks[i].batch = world->ranks[i].batch_next;
+                if (is_worker(world, i))
+                        state->step = world->seen[i].shares_step;
+        }
+        return (struct live){ LIVE_TAKEN, .step = state->step, .before_ms = state->step_ms,
+                              .after_ms = state->promised_ms };
+}
+
+static struct live find_doubted(struct world *world)
+{
+        for (size_t i = 0; i < world->rank_count; i++) {
+                struct progress_rank *seen = &world->seen[i];
+
+                if (seen->doubt == PROGRESS_BELIEVED || seen->doubt_said)
+                        continue;
+                seen->doubt_said = true;
+                return (struct live){ LIVE_DOUBTED, .rank = i };
+        }
+        return (struct live){ LIVE_NOTHING };
+}
+
+static struct live find_unlike(const struct world *world)
+{
+        size_t first = world->rank_count;
+
+        for (size_t i = 0; i < world->rank_count; i++) {
+                if (!is_worker(world, i) || !world->seen[i].live)
+                        continue;
+                if (first == world->rank_count)
+                        first = i;
+                if (world->seen[i].shares_step != world->seen[first].shares_step)
+                        return (struct live){ LIVE_UNLIKE, .rank = i, .other = first };
+        }
+        return (struct live){ LIVE_NOTHING };
+}
+
+/* Whose speed is not known while that of others is, or whose shares cannot change while those of others can.
+ */
+static struct live find_mute(struct world *world)
+{
+        size_t mute = world->rank_count, speaks = world->rank_count;
+
+        for (size_t i = 0; i < world->rank_count; i++) {
+                const struct progress_rank *seen = &world->seen[i];
+
+                if (!is_worker(world, i))
+                        continue;
+                if (seen->idle || !seen->reported || seen->step < LIVE_UNKNOWN)
+                        return (struct live){ LIVE_NOTHING };
+                if (seen->busy_ms > 0 && seen->live)
+                        speaks = i;
+                else
+                        mute = i;
+        }
+        if (mute == world->rank_count || (world->seen[mute].busy_ms > 0 && speaks == world->rank_count))
+                return (struct live){ LIVE_NOTHING };
+        world->progress.live.mute_said = true;
+        return (struct live){ LIVE_MUTE, .rank = mute, .other = speaks };
+}
+
+static struct live find_silent(struct world *world, uint64_t now_usec)
+{
+        uint64_t step = furthest(world);
+
+        for (size_t i = 0; i < world->rank_count; i++) {
+                struct progress_rank *seen = &world->seen[i];
+
+                if (!is_worker(world, i) || seen->idle || !seen->reported || seen->silence_said ||
+                    step < seen->step + LIVE_SILENT || now_usec - seen->reported_usec < LIVE_SILENT_USEC)
+                        continue;
+                seen->silence_said = true;
+                return (struct live){ LIVE_SILENT_RANK, .rank = i, .step = seen->step };
+        }
+        return (struct live){ LIVE_NOTHING };
+}
+
+bool live_is_on(const struct world *world)
+{
+        size_t workers = 0;
+
+        for (size_t i = 0; i < world->rank_count; i++) {
+                if (!is_worker(world, i))
+                        continue;
+                if (!world->seen[i].live)
+                        return false;
+                workers++;
+        }
+        return world->rules.recut && workers > 1 && !world->progress.live.off;
+}
+
+struct live live_judge(struct world *world, uint64_t now_usec)
+{
+        const struct progress_live *state = &world->progress.live;
+        struct live found = find_doubted(world);
+
+        if (found.kind == LIVE_NOTHING && world->rules.recut && !state->mute_said)
+                found = find_mute(world);
+        if (found.kind != LIVE_NOTHING || !live_is_on(world))
+                return found;
+        if (state->under_way)
+                found = judge_under_way(world);
+        else
+                found = find_unlike(world);
+        if (found.kind == LIVE_NOTHING)
+                found = find_silent(world, now_usec);
+        if (found.kind != LIVE_NOTHING || state->under_way)
+                return found;
+        found = judge_last(world);
+        for (size_t i = state->patience; found.kind == LIVE_NOTHING && i < WINDOW_SCALES; i++)
+                found = consider(world, i);
+        return found;
+}

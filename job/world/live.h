@@ -1,0 +1,52 @@
+/* Live: new shares for a world that runs, without a new one.
+ *
+ *      what ranks say of their steps -> lines -> the exact cut (planner/shards) -> are they worth it?
+ *
+ * Ranks that can take them say since which step the shares of now are in force (`shares_step` of a progress
+ * line). They are told new ones for a step that none has reached, agree on it among themselves, and say so.
+ *
+ * New shares cost about LIVE_COST_STEPS steps: batches that were drawn are drawn anew, the ranks agree. They
+ * are worth it where what they save on the steps that were looked at, less two standard errors on both sides,
+ * is more than that: so much will be saved again if all stays as it was for as long. Example: 8 steps of 30
+ * ms that would be 20 ms save 8 x 1/3 = 2.7 steps: told. 8 steps of 30 ms that would be 29 ms save 0.3: not
+ * yet; after 64 steps they do. Whether they were is seen afterwards, by the lines seen with them: each time
+ * that those of before would have done as well a longer look is needed (window.h), and a shorter one will do
+ * again once shares have stood for long. Nothing simpler will do: a fixed threshold is too low for noise and
+ * too high for what can be had over hours.
+ *
+ * A rank whose word is not true is found out by the clock: with its larger share steps last longer, and no
+ * rank says that it computed. The shares of before are told again, and it is not asked any more. Pure. */
+#pragma once
+
+#include "job/world/world.h"
+
+#define LIVE_COST_STEPS  1.0
+#define LIVE_UNTAKEN     40 /* steps beyond the told one until it is given up */
+#define LIVE_SILENT      20 /* steps of the others without a word of one, */
+#define LIVE_SILENT_USEC 2000000
+#define LIVE_UNKNOWN     20 /* and with one that says nothing of its speed */
+
+enum live_kind {
+        LIVE_NOTHING,
+        LIVE_TELL,       /* ranks[].batch_next from .step on */
+        LIVE_TAKEN,      /* ranks[].batch is new; .step: since when */
+        LIVE_UNTAKEN_BY, /* .rank has passed by: no more of it in this world */
+        LIVE_UNLIKE,     /* .rank and .other have taken them at unlike steps: they train on unlike samples */
+        LIVE_DOUBTED,    /* the word of .rank is not believed any more */
+        LIVE_MUTE,       /* .rank says nothing of its speed, or cannot take new shares, while .other does */
+        LIVE_SILENT_RANK /* .rank says nothing any more */
+};
+
+struct live {
+        enum live_kind kind;
+        size_t rank, other;
+        uint64_t step;
+        double before_ms, after_ms; /* of LIVE_TELL, LIVE_TAKEN: the slowest rank's step, as expected */
+};
+
+/* live_is_on() - do all workers take new shares while they run, and is it worth asking? Else new shares need
+ * a new world. */
+bool live_is_on(const struct world *world);
+
+/* live_judge() - what is to be said or told; asked again until it is LIVE_NOTHING. */
+struct live live_judge(struct world *world, uint64_t now_usec);

@@ -1,0 +1,151 @@
+/* One function a kind of sentence. */
+#include "job/world/live_words.h"
+
+#include "base/text.h"
+#include "job/world/names.h"
+
+#define RANKS_MAX 12 /* whose shares are listed */
+
+static void say_shares(const struct world *world, uint64_t (*batch)(const struct world_rank *),
+                       struct text *to)
+{
+        size_t said = 0;
+
+        for (size_t i = 0; i < world->rank_count; i++) {
+                if (world->places[world->ranks[i].place].server)
+                        continue;
+                if (said == RANKS_MAX) {
+                        text_printf(to, " + ...");
+                        return;
+                }
+                text_printf(to, "%s%llu", said++ == 0 ? "" : " + ",
+                            (unsigned long long) batch(&world->ranks[i]));
+        }
+}
+
+static uint64_t batch_now(const struct world_rank *rank)
+{
+        return rank->batch;
+}
+
+static uint64_t batch_before(const struct world_rank *rank)
+{
+        return rank->batch_before;
+}
+
+static void say_taken(const struct world *world, const struct live *found, struct text *to)
+{
+        text_printf(to, "from step %llu on the shares are ", (unsigned long long) found->step);
+        say_shares(world, batch_now, to);
+        text_printf(to, ", before ");
+        say_shares(world, batch_before, to);
+        if (found->after_ms < found->before_ms)
+                text_printf(
+                        to,
+                        ", by the speeds that are seen now: a step is expected to take %.2f ms instead of "
+                        "%.2f ms (%.2f times shorter)",
+                        found->after_ms, found->before_ms, found->before_ms / found->after_ms);
+        else
+                text_printf(to, ": those of before were the better ones");
+}
+
+static void say_doubt(const struct progress_rank *rank, struct text *to)
+{
+        static const struct {
+                const char *field, *remedy;
+        } words[PROGRESS_DOUBTS] = {
+                [PROGRESS_STEP] = { "step", "; give the number of the step made last, from 0 on" },
+                [PROGRESS_SAMPLES] = { "samples",
+                                       "; give all samples of this rank since the world began, which "
+                                       "never fall" },
+                [PROGRESS_BUSY] = { "busy_seconds",
+                                    "; give all seconds that it computed since the world began, "
+                                    "which never fall" },
+                [PROGRESS_BUSY_LONG] = { "busy_seconds",
+                                         ", which is longer than the world lasts; give the seconds "
+                                         "that it computed since the world began" },
+                [PROGRESS_SHARE] = { "samples",
+                                     " a step, which is more than its share; give its own samples, not "
+                                     "those of all ranks" },
+                [PROGRESS_UNTRUE] = { "busy_seconds",
+                                      " ms less a step than it computes: with its larger share "
+                                      "steps take longer, and in so much of a step no rank says "
+                                      "that it computes; measure until the device is done, "
+                                      "without the waiting for others" },
+        };
+
+        if (rank->doubt == PROGRESS_NO_LINE)
+                text_printf(to,
+                            " writes a line to REMUDA_PROGRESS that is no JSON object and is not read; leave "
+                            "out what is not known: NaN and Infinity are no JSON");
+        else
+                text_printf(to, " says %s %g%s; its speed is not taken to be known, and the shares stay",
+                            words[rank->doubt].field, rank->doubted, words[rank->doubt].remedy);
+}
+
+static void say_mute(const struct world *world, const struct live *found, struct text *to)
+{
+        const struct progress_rank *rank = &world->seen[found->rank];
+
+        if (rank->busy_ms <= 0)
+                text_printf(
+                        to,
+                        " says no %s in its progress lines: its speed is not known, and the shares stay as "
+                        "they were cut; write samples and busy_seconds, as libremuda-train and remuda.torch "
+                        "do",
+                        rank->samples == 0 ? "samples" : "busy_seconds");
+        else
+                text_printf(
+                        to,
+                        " says no shares_step in its progress lines, and %s does: the shares cannot change "
+                        "while the job runs; start programs of one version",
+                        names_rank(world, found->other).text);
+}
+
+void live_words(const struct world *world, const struct live *found, char *text)
+{
+        struct text line = { .max_bytes = WORLD_TEXT_BYTES - 1 };
+        unsigned long long step = found->step;
+
+        if (found->kind != LIVE_TELL && found->kind != LIVE_TAKEN)
+                text_printf(&line, "%s", names_rank(world, found->rank).text);
+        switch (found->kind) {
+        case LIVE_TAKEN:
+                say_taken(world, found, &line);
+                break;
+        case LIVE_UNTAKEN_BY:
+                text_printf(
+                        &line,
+                        " has not taken the shares that were told for step %llu; they stay as they were, and "
+                        "new ones need a new world from now on; read the file that REMUDA_SHARES names once "
+                        "a step",
+                        step);
+                break;
+        case LIVE_UNLIKE:
+                text_printf(
+                        &line,
+                        " uses the shares of step %llu, %s those of step %llu: samples are used twice or not "
+                        "at all; let the ranks agree on the step with a collective",
+                        (unsigned long long) world->seen[found->rank].shares_step,
+                        names_rank(world, found->other).text,
+                        (unsigned long long) world->seen[found->other].shares_step);
+                break;
+        case LIVE_DOUBTED:
+                say_doubt(&world->seen[found->rank], &line);
+                break;
+        case LIVE_MUTE:
+                say_mute(world, found, &line);
+                break;
+        case LIVE_SILENT_RANK:
+                text_printf(&line,
+                            " has said nothing since step %llu, and others go on: its speed is not known any "
+                            "more, and the shares stay; write a line to REMUDA_PROGRESS after every step",
+                            step);
+                break;
+        case LIVE_NOTHING:
+        case LIVE_TELL:
+                break;
+        }
+        (void) text_copy(text, WORLD_TEXT_BYTES, line.data == NULL ? "" : line.data);
+        text_free(&line);
+}

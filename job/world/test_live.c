@@ -1,0 +1,325 @@
+/* New shares while a world runs, played step by step: ranks of given speeds that take new shares as the
+ * programs do, looked at ten times a second. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "job/world/live.h"
+#include "job/world/verdict.h"
+
+#define RANKS_MAX 8
+#define LOOK_USEC 100000.0
+#define BATCH     64
+
+/* From a step on, a rank needs so many ms a sample. */
+struct change {
+        uint64_t step;
+        size_t rank;
+        double ms;
+};
+
+enum habit {
+        HONEST,
+        FIXED,     /* takes no new shares, and does not say that it does */
+        DEAF,      /* says that it does, and does not */
+        LATE,      /* rank 1 takes them a step after the others */
+        BOASTS,    /* rank 1 says that it computes a million samples a second */
+        WAITS_TOO, /* rank 1 counts waiting as computing */
+        TOTALS,    /* rank 1 says the samples of all ranks */
+        NO_BUSY,   /* rank 1 says no busy_seconds */
+        FALLS,     /* rank 1's busy_seconds fall */
+        NEGATIVE,  /* rank 1's busy_seconds are negative */
+        STOPS,     /* rank 1 says nothing from step 30 on */
+        LONG       /* rank 1's busy_seconds are ten times too many */
+};
+
+struct story {
+        const char *sentence;
+        size_t ranks;
+        double ms[RANKS_MAX]; /* a sample, at first */
+        double alpha, exchange, noise;
+        struct change changes[3];
+        uint64_t every; /* the first change and its undoing follow each other every so many steps; 0 = once */
+        uint64_t steps, prefetch;
+        enum habit habit;
+        bool equal;
+        const char *events; /* without SharesChanged */
+        size_t recuts_min, recuts_max;
+        uint64_t within; /* steps from the first change, or the beginning, to shares that are of use; 0 =
+                            never */
+        double reach;    /* of the least step at the end */
+};
+
+/* clang-format off */
+static const struct story table[] = {
+        { "unlike chips of unknown speed are learned from the first steps", 2, { 1, 4 }, .steps = 300, .recuts_min = 1, .recuts_max = 3, .within = 20, .reach = 0.95 },
+        { "also with a part of the step that does not grow", 2, { 1, 4 }, .alpha = 20, .steps = 600, .recuts_min = 1, .recuts_max = 6, .within = 20, .reach = 0.95 },
+        { "and under noise", 2, { 1, 4 }, .noise = 0.1, .steps = 300, .recuts_min = 1, .recuts_max = 4, .within = 20, .reach = 0.93 },
+        { "six times unlike, one fast among many", 8, { 6, 6, 6, 1, 6, 6, 6, 6 }, .steps = 300, .recuts_min = 1, .recuts_max = 4, .within = 20, .reach = 0.93 },
+        { "equal chips keep their shares", 4, { 2, 2, 2, 2 }, .steps = 2000 },
+        { "also under noise, for long", 4, { 2, 2, 2, 2 }, .noise = 0.1, .steps = 10000 },
+        { "a chip that is throttled to half has less work within 20 steps", 2, { 2, 2 }, .changes = { { 100, 1, 4 } }, .steps = 400, .recuts_min = 1, .recuts_max = 3, .within = 20, .reach = 0.95 },
+        { "also under noise", 2, { 2, 2 }, .noise = 0.1, .changes = { { 100, 1, 4 } }, .steps = 400, .recuts_min = 1, .recuts_max = 4, .within = 20, .reach = 0.93 },
+        { "also with short steps: as soon as they are seen", 2, { 0.5, 0.5 }, .changes = { { 200, 1, 1 } }, .steps = 1000, .recuts_min = 1, .recuts_max = 4, .within = 50, .reach = 0.95 },
+        { "also where batches are drawn ahead", 2, { 2, 2 }, .prefetch = 6, .changes = { { 100, 1, 4 } }, .steps = 400, .recuts_min = 1, .recuts_max = 3, .within = 20, .reach = 0.95 },
+        { "one that recovers gets its work back", 2, { 2, 2 }, .changes = { { 100, 1, 4 }, { 300, 1, 2 } }, .steps = 700, .recuts_min = 2, .recuts_max = 6, .within = 20, .reach = 0.95 },
+        { "a little slower is seen with patience", 2, { 2, 2 }, .changes = { { 100, 1, 2.3 } }, .steps = 1000, .recuts_min = 1, .recuts_max = 2, .within = 120, .reach = 0.97 },
+        { "a moment is no reason", 2, { 2, 2 }, .changes = { { 100, 1, 4 }, { 102, 1, 2 } }, .steps = 400 },
+        { "a neighbour that comes and goes faster than shares can follow makes no flapping", 2, { 2, 2 }, .changes = { { 100, 1, 4 }, { 112, 1, 2 } }, .every = 24, .steps = 4000, .recuts_min = 1, .recuts_max = 60 },
+        { "where the exchange takes most of the step there is little to gain", 2, { 1, 1.3 }, .exchange = 2000, .steps = 500 },
+        { "equal shares stay equal, whatever is seen", 2, { 1, 4 }, .equal = true, .steps = 300, .events = "Straggler" },
+        { "ranks that cannot take them keep theirs", 2, { 1, 4 }, .habit = FIXED, .steps = 300, .events = "Straggler" },
+        { "one that does not take them is named", 2, { 1, 4 }, .habit = DEAF, .steps = 300, .events = "SharesUntaken Straggler" },
+        { "ranks that take them at unlike steps train on unlike samples: the world ends", 2, { 1, 4 }, .habit = LATE, .steps = 300, .events = "SharesUnlike", .recuts_min = 1, .recuts_max = 1 },
+        { "a million samples a second are found out by the clock", 2, { 2, 2 }, .habit = BOASTS, .steps = 500, .events = "ProgressDoubted Straggler", .recuts_min = 2, .recuts_max = 2, .reach = 0.95 },
+        { "waiting that is counted as computing hides a fast chip, and breaks nothing", 2, { 3, 1 }, .habit = WAITS_TOO, .steps = 500 },
+        { "samples of all ranks are more than a share", 2, { 1, 4 }, .habit = TOTALS, .steps = 300, .events = "ProgressDoubted Straggler" },
+        { "one that does not say how long it computed is named", 2, { 1, 4 }, .habit = NO_BUSY, .steps = 300, .events = "SpeedUnknown" },
+        { "totals do not fall", 2, { 1, 4 }, .habit = FALLS, .steps = 300, .events = "ProgressDoubted", .recuts_max = 1 },
+        { "nor are they negative", 2, { 1, 4 }, .habit = NEGATIVE, .steps = 300, .events = "ProgressDoubted SpeedUnknown" },
+        { "nobody computes longer than the world lasts", 2, { 1, 4 }, .habit = LONG, .steps = 300, .events = "ProgressDoubted Straggler" },
+        { "one that says nothing any more is named while the others go on", 2, { 2, 2 }, .habit = STOPS, .steps = 100, .events = "RankSilent" },
+};
+/* clang-format on */
+
+struct play {
+        const struct story *story;
+        struct world world;
+        double now_usec, looked_usec;
+        uint64_t step;                   /* made by all */
+        uint64_t told, taken[RANKS_MAX]; /* the file's; of each rank */
+        uint64_t batch[RANKS_MAX], next[RANKS_MAX];
+        double ms[RANKS_MAX], busy_ms[RANKS_MAX], samples[RANKS_MAX];
+        uint64_t useful; /* the first step with shares that are of use */
+        size_t recuts;
+        bool ended;
+        uint32_t random;
+        char events[512];
+};
+
+/* Evenly within 1 - noise .. 1 + noise. */
+static double noise(struct play *play)
+{
+        play->random = play->random * 1664525 + 1013904223;
+        return 1 + play->story->noise * ((double) (play->random >> 8) / (1 << 23) - 1);
+}
+
+static void open_play(struct play *play, const struct story *story)
+{
+        const struct world_rules rules = {
+                .kind = WORLD_CHIPS, .hang_usec = 3600000000ULL, .global_batch = BATCH, .recut = !story->equal
+        };
+
+        *play = (struct play){ .story = story, .random = 7 };
+        assert_int_equal(world_init(&play->world, &rules, story->ranks, 0, NULL), 0);
+        assert_int_equal(world_lay_out(&play->world, story->ranks, NULL), 0);
+        play->world.phase = WORLD_RUNNING;
+        play->world.mpirun_runs = true;
+        for (size_t i = 0; i < story->ranks; i++) {
+                struct world_place *place = &play->world.places[i];
+
+                (void) text_format(place->name, sizeof(place->name), "cpu-%zu", i);
+                (void) text_copy(place->runtime, sizeof(place->runtime), "cpu");
+                place->there = place->used = true;
+                play->batch[i] = BATCH / story->ranks;
+                play->ms[i] = story->ms[i];
+                play->world.ranks[i] = (struct world_rank){ .place = i, .batch = play->batch[i] };
+        }
+}
+
+static double step_ms(const struct play *play, const uint64_t *batch)
+{
+        double slowest = 0;
+
+        for (size_t i = 0; i < play->story->ranks; i++)
+                slowest = fmax(slowest, play->story->alpha + play->ms[i] * (double) batch[i]);
+        return slowest;
+}
+
+/* If samples could be divided. */
+static double least_ms(const struct play *play)
+{
+        double samples = BATCH, rates = 0;
+
+        for (size_t i = 0; i < play->story->ranks; i++) {
+                samples += play->story->alpha / play->ms[i];
+                rates += 1 / play->ms[i];
+        }
+        return samples / rates;
+}
+
+static void change_speeds(struct play *play)
+{
+        const struct story *story = play->story;
+
+        for (size_t i = 0; i < ARRAY_SIZE(story->changes); i++) {
+                const struct change *change = &story->changes[i];
+                bool due = story->every == 0 ? play->step == change->step
+                                             : play->step >= change->step &&
+                                                       (play->step - change->step) % story->every == 0;
+
+                if (change->step > 0 && due)
+                        play->ms[change->rank] = change->ms;
+        }
+}
+
+/* They agree on a step that none has drawn. */
+static void take_shares(struct play *play)
+{
+        const struct story *story = play->story;
+
+        for (size_t i = 0; i < story->ranks && story->habit != DEAF; i++) {
+                uint64_t step = play->told + (story->habit == LATE && i == 1);
+
+                if (play->told == 0 || play->taken[i] >= step || play->step < step)
+                        continue;
+                play->batch[i] = play->next[i];
+                play->taken[i] = step;
+        }
+}
+
+static void make_step(struct play *play)
+{
+        const struct story *story = play->story;
+        double busy[RANKS_MAX], slowest = 0;
+
+        change_speeds(play);
+        take_shares(play);
+        for (size_t i = 0; i < story->ranks; i++) {
+                busy[i] = (story->alpha + play->ms[i] * (double) play->batch[i]) * noise(play);
+                slowest = fmax(slowest, busy[i]);
+        }
+        for (size_t i = 0; i < story->ranks; i++) {
+                bool liar = i == 1;
+
+                if (liar && story->habit == BOASTS)
+                        busy[i] = (double) play->batch[i] / 1000;
+                if (liar && story->habit == WAITS_TOO)
+                        busy[i] = slowest;
+                if (liar && story->habit == LONG)
+                        busy[i] *= 10;
+                play->busy_ms[i] += busy[i];
+                play->samples[i] += (double) (liar && story->habit == TOTALS ? BATCH : play->batch[i]);
+        }
+        play->now_usec += (slowest + story->exchange) * 1000;
+        play->step++;
+}
+
+static void speak(struct play *play, size_t rank)
+{
+        enum habit habit = rank == 1 || play->story->habit == FIXED ? play->story->habit : HONEST;
+        struct progress_line line = { .epoch = -1,
+                                      .step = (int64_t) play->step - 1,
+                                      .samples = (int64_t) play->samples[rank],
+                                      .busy_seconds = play->busy_ms[rank] / 1000,
+                                      .live = habit != FIXED,
+                                      .shares_step = (int64_t) play->taken[rank] };
+
+        if (habit == STOPS && play->step > 30)
+                return;
+        if (habit == NO_BUSY)
+                line.busy_seconds = 0;
+        if (habit == FALLS && play->step > 10)
+                line.busy_seconds /= 2;
+        if (habit == NEGATIVE) {
+                line.doubt = PROGRESS_BUSY;
+                line.doubted = -3;
+                line.busy_seconds = 0;
+        }
+        world_observe(&play->world, &(struct world_fact){ .kind = WORLD_LINE, .index = rank, .line = &line },
+                      (uint64_t) play->now_usec);
+}
+
+static void obey(struct play *play, const struct verdict *v)
+{
+        size_t length = strlen(play->events);
+
+        if (v->kind == VERDICT_SHARE) {
+                uint64_t ahead = play->step + 1 + play->story->prefetch;
+
+                play->told = play->world.progress.live.step > ahead ? play->world.progress.live.step : ahead;
+                for (size_t i = 0; i < play->story->ranks; i++)
+                        play->next[i] = play->world.ranks[i].batch_next;
+        } else if (v->kind == VERDICT_SHARED) {
+                play->recuts++;
+                if (play->useful <= play->story->changes[0].step)
+                        play->useful = play->told;
+        } else {
+                (void) text_format(play->events + length, sizeof(play->events) - length, "%s%s",
+                                   length == 0 ? "" : " ", v->reason);
+        }
+        play->ended = play->ended || v->kind == VERDICT_END || v->kind == VERDICT_RESTART;
+}
+
+static void look(struct play *play)
+{
+        struct verdict v;
+
+        if (play->now_usec - play->looked_usec < LOOK_USEC)
+                return;
+        play->looked_usec = play->now_usec;
+        for (size_t i = 0; i < play->story->ranks; i++)
+                speak(play, i);
+        while ((v = verdict_on(&play->world, (uint64_t) play->now_usec)).kind != VERDICT_GO_ON)
+                obey(play, &v);
+}
+
+static bool is_as_told(const struct play *play, char *why, size_t size)
+{
+        const struct story *story = play->story;
+        const char *events = story->events == NULL ? "" : story->events;
+        uint64_t since = story->changes[0].step;
+        double reached = least_ms(play) / step_ms(play, play->batch);
+
+        (void) text_format(
+                why, size,
+                "%s:\n  events '%s', wanted '%s'; %zu recuts, wanted %zu..%zu; useful at step %llu "
+                "of %llu, wanted within %llu; reached %.3f, wanted %.3f",
+                story->sentence, play->events, events, play->recuts, story->recuts_min, story->recuts_max,
+                (unsigned long long) play->useful, (unsigned long long) since,
+                (unsigned long long) story->within, reached, story->reach);
+        return strcmp(play->events, events) == 0 && play->recuts >= story->recuts_min &&
+               play->recuts <= story->recuts_max && reached >= story->reach &&
+               (story->within == 0 || (play->useful > since && play->useful <= since + story->within));
+}
+
+static void every_story_ends_as_it_should(void **state)
+{
+        char why[1024];
+        bool good = true;
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                struct play play;
+
+                open_play(&play, &table[i]);
+                while (play.step < table[i].steps && !play.ended) {
+                        make_step(&play);
+                        look(&play);
+                }
+                if (!is_as_told(&play, why, sizeof(why)) || getenv("VERBOSE") != NULL) {
+                        print_message("%s\n", why);
+                        good = good && is_as_told(&play, why, sizeof(why));
+                }
+                world_free(&play.world);
+        }
+        assert_true(good);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(every_story_ends_as_it_should),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,31 @@
+/* Window: what the latest steps of a rank took, in sums over blocks of looks.
+ *
+ * Three scales are kept at once: the short one sees within a few looks that a chip has become slower, the
+ * long ones tell a small difference from noise. A scale's window is its last whole block and the one that
+ * grows: once whole it is one to two blocks long. Pure; 300 bytes a rank, a few additions a look. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define WINDOW_SCALES 3
+
+struct window_sum {
+        unsigned looks;
+        double steps, samples;
+        double busy_ms, wall_ms; /* computing; in all */
+        double square;           /* of busy_ms over steps, summed: for the error */
+};
+
+struct window {
+        struct window_sum last[WINDOW_SCALES], next[WINDOW_SCALES];
+};
+
+/* window_add() - one look: what was done since the one before it. steps > 0. */
+void window_add(struct window *window, double steps, double samples, double busy_ms, double wall_ms);
+
+/* window_of() - Return: false while there is no whole block. */
+bool window_of(const struct window *window, size_t scale, struct window_sum *ret);
+
+/* window_error_ms() - the standard error of busy_ms / steps, by how unlike the looks were. Looks >= 2. */
+double window_error_ms(const struct window_sum *sum);
