@@ -1,5 +1,5 @@
 """Reduce: how the gradients of all ranks are added up where all of them share one collective library."""
-from typing import Any, Sequence
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -33,10 +33,9 @@ class Flat:
 
         return work.get_future().then(done)  # type: ignore[no-any-return]
 
-    def broadcast(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Rank 0's, to all."""
-        for tensor in tensors:
-            dist.broadcast(tensor, 0, group=self._group)
+    def ddp(self, module: torch.nn.Module, **options: Any) -> torch.nn.parallel.DistributedDataParallel:
+        """With rank 0's parameters and buffers."""
+        return torch.nn.parallel.DistributedDataParallel(module, **options)
 
     def close(self) -> None:
         """Nothing of its own."""

@@ -1,5 +1,6 @@
 """Run: one rank of a training in which every chip is given work in proportion to its speed."""
 import atexit
+import importlib
 import math
 import os
 import time
@@ -14,7 +15,9 @@ from ..environment import Environment, plan_shares, read, read_plan
 from ..errors import RemudaError, RemudaWarning
 from ..progress import Progress
 from ..shares import History, resolve
+from . import vendors
 from .agreement import Agreement
+from .hierarchy import Hierarchy
 from .members import check_versions, exchange
 from .reduce import Flat
 from .sampler import BatchSampler
@@ -32,20 +35,15 @@ def _facts(env: Environment, batch: Optional[int]) -> Dict[str, Any]:
         raise RemudaError(f"init(batch={batch!r:.40}): a whole number from 1 on is wanted, the samples of a step over all ranks")
     plan = None if env.plan is None or env.batch is not None else plan_shares(read_plan(env.plan))
     return {"version": __version__, "init_batch": batch, "batch": env.batch, "weight": env.weight, "shard": env.shard, "plan": plan,
-            "vendor": env.vendor, "live": env.shares is not None}
-
-
-def _backend(wanted: Optional[str]) -> str:
-    if wanted is not None:
-        return wanted
-    return "nccl" if torch.cuda.is_available() and dist.is_nccl_available() else "gloo"
+            "live": env.shares is not None, **vendors.facts(env.vendor)}
 
 
 def init(batch: Optional[int] = None, backend: Optional[str] = None) -> "Run":
     """Begin. Collective: every rank of the world calls it.
 
     @batch: samples of a step over all ranks, where no launcher says each rank's (REMUDA_BATCH); cut in equal parts, or by REMUDA_WEIGHT.
-    @backend: of torch.distributed; nccl where there is CUDA or ROCm, else gloo. A process group that the program made before is used.
+    @backend: of torch.distributed; the device's own unless given, and where vendors are unlike, a group for each of them below gloo
+    (vendors.choose). A process group that the program made before is used.
     Without RANK and WORLD_SIZE it is a world of one. RemudaError: the environment is wrong, or the ranks do not agree.
     """
     env = read(os.environ)
@@ -67,20 +65,24 @@ def init(batch: Optional[int] = None, backend: Optional[str] = None) -> "Run":
     shares, warning = resolve(members)
     if warning is not None and rank == 0:
         warnings.warn(RemudaWarning(warning), stacklevel=2)
+    choice = vendors.choose(members, rank, backend if made else dist.get_backend())
     if made:
-        dist.init_process_group(_backend(backend), store=dist.PrefixStore("default", store), rank=rank, world_size=world)
-    return Run(env, members, shares, made)
+        if "flagcx" in choice.backend:
+            importlib.import_module("flagcx")  # makes its backend known
+        dist.init_process_group(choice.backend, store=dist.PrefixStore("default", store), rank=rank, world_size=world)
+    return Run(env, members, shares, made, choice.inner)
 
 
 class Run:
     """See init(). rank, world: of this process; batch: samples of a step over all ranks."""
 
-    def __init__(self, env: Environment, members: List[Dict[str, Any]], shares: List[int], made_group: bool):
+    def __init__(self, env: Environment, members: List[Dict[str, Any]], shares: List[int], made_group: bool, inner: Optional[str] = None):
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self.batch = sum(shares)
         self.members = members
         self._env, self._made_group = env, made_group
         self._history = History(shares)
+        self._reducer: Any = Flat(dist.group.WORLD) if inner is None else Hierarchy(members, self.rank, inner)
         readers = [rank for rank, member in enumerate(members) if member.get("live")]
         self._agreement: Optional[Agreement] = None
         if readers and self.world > 1:
@@ -151,14 +153,14 @@ class Run:
         """DistributedDataParallel(module, **options) whose gradients are the mean over the whole step. Rank 0's parameters and buffers
         become everybody's.
         """
-        return self.attach(torch.nn.parallel.DistributedDataParallel(module, **options))
+        return self.attach(self._reducer.ddp(module, **options))
 
     def attach(self, model: torch.nn.parallel.DistributedDataParallel) -> torch.nn.parallel.DistributedDataParallel:
         """The same for one that something else made, before its first backward pass. Return: it."""
         device = next((p.device for p in model.parameters()), torch.device("cpu"))
         if self._leader is None or not isinstance(self._leader, Weights):
             self._stopwatch = Stopwatch(device)
-        weights = Weights(model, Flat(dist.group.WORLD), self._begin_forward, self._stopwatch)
+        weights = Weights(model, self._reducer, self._begin_forward, self._stopwatch)
         if not isinstance(self._leader, Weights):
             self._leader = weights
         return model
@@ -245,6 +247,7 @@ class Run:
         if self._agreement is not None:
             self._agreement.close()
             self._agreement = None
+        self._reducer.close()
         if self._made_group and dist.is_initialized():
             dist.destroy_process_group()
         self._made_group = False
