@@ -9,6 +9,9 @@ import sys
 import tempfile
 import time
 
+import hosts_rig
+from hosts_rig import enter, hosts, make_host, sh
+
 B = os.path.abspath(os.environ.get("B", "build"))
 LAUNCH = os.path.join(B, "bin/remuda-launch")
 DATA = "/usr/share/datasets/fashion-mnist"
@@ -32,18 +35,9 @@ def skip_all(why):
     sys.exit(0)
 
 
-if os.environ.get("REMUDA_INSIDE") != "1":
-    if os.geteuid() != 0:
-        skip_all("needs root, to make network namespaces")
-    for tool in ("unshare", "nsenter", "ip", "mpirun", "orted"):
-        if not shutil.which(tool):
-            skip_all(f"needs {tool}")
-    probe = subprocess.run(["unshare", "-n", "-u", "-m", "-p", "-f", "--mount-proc", "ip", "link", "add", "probe0", "type", "bridge"],
-                           capture_output=True, text=True)
-    if probe.returncode != 0:
-        skip_all("needs root with namespaces and bridges: " + probe.stderr.strip().replace("\n", " "))
-    os.environ["REMUDA_INSIDE"] = "1"
-    os.execvp("unshare", ["unshare", "-n", "-m", "-p", "-f", "--mount-proc", sys.executable, os.path.abspath(sys.argv[0])])
+why_not = enter("mpirun", "orted")
+if why_not:
+    skip_all(why_not)
 
 room = tempfile.mkdtemp(prefix="remuda-two-")
 
@@ -58,30 +52,8 @@ def write(name, text):
     return path(name)
 
 
-def sh(*words):
-    subprocess.run(words, check=True, capture_output=True)
-
-
-hosts = {}
-
-
-def make_host(name, address):
-    p = subprocess.Popen(["unshare", "-n", "-u", "sleep", "1000"])
-    while os.readlink(f"/proc/{p.pid}/ns/net") == os.readlink("/proc/self/ns/net"):
-        time.sleep(0.01)
-    hosts[name] = p
-    sh("ip", "link", "add", "v-" + name, "type", "veth", "peer", "name", "eth0", "netns", str(p.pid))
-    sh("ip", "link", "set", "v-" + name, "master", "bridge0", "up")
-    for words in (["ip", "link", "set", "lo", "up"], ["ip", "address", "add", address + "/24", "dev", "eth0"],
-                  ["ip", "link", "set", "eth0", "up"]):
-        sh("nsenter", "-t", str(p.pid), "-n", *words)
-    sh("nsenter", "-t", str(p.pid), "-u", "hostname", name)
-
-
 def on(host, *words):
-    environment = {**os.environ, "PATH": path("bin")}  # no ssh is to be found
-    return subprocess.Popen(["/usr/bin/nsenter", "-t", str(hosts[host].pid), "-n", "-u", *words], stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, text=True, env=environment)
+    return hosts_rig.on(host, *words, env={**os.environ, "PATH": path("bin")})  # no ssh is to be found
 
 
 def manager(plan, *more):
@@ -135,9 +107,6 @@ os.mkdir(path("bin"))
 for tool in ("mpirun", "orted", "python3", "sleep", "sh"):
     os.symlink(shutil.which(tool), path("bin/" + tool))
 sh("mount", "-t", "tmpfs", "tmpfs", "/dev/shm")
-sh("ip", "link", "set", "lo", "up")
-sh("ip", "link", "add", "bridge0", "type", "bridge")
-sh("ip", "link", "set", "bridge0", "up")
 for host, address in (("mgr", "10.77.0.1"), ("g1", "10.77.0.2"), ("g2", "10.77.0.3")):
     make_host(host, address)
 write("token", "0123456789abcdef0123456789abcdef\n")
