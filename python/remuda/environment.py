@@ -6,7 +6,7 @@ RemudaError with the variable, its value and what is wanted.
 import json
 import math
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from .errors import RemudaError
 
@@ -67,7 +67,7 @@ def _shard(env: Mapping[str, str]) -> Optional[int]:
     return int(ends[1]) - int(ends[0])
 
 
-def _place(env: Mapping[str, str]) -> "tuple[Optional[int], Optional[int]]":
+def _place(env: Mapping[str, str]) -> Tuple[Optional[int], Optional[int]]:
     world = _whole(env, "WORLD_SIZE", 1, WORLD_MAX)
     rank = _whole(env, "RANK", 0, WORLD_MAX - 1)
     if (world is None) != (rank is None):

@@ -57,7 +57,7 @@ def init(batch: Optional[int] = None, backend: Optional[str] = None) -> "Run":
     else:
         try:
             store, rank, world = next(dist.rendezvous("env://"))
-        except (RuntimeError, ValueError) as problem:
+        except (RuntimeError, ValueError, OSError) as problem:
             raise RemudaError(f"MASTER_ADDR '{os.environ['MASTER_ADDR'][:200]}', MASTER_PORT '{os.environ['MASTER_PORT']}': rank {env.rank} of {env.world} "
                               f"finds no meeting there: {str(problem).splitlines()[0][:200]}; rank 0 must run at that address") from None
     members = exchange(dist.PrefixStore("remuda", store), rank, world, facts)
@@ -71,6 +71,26 @@ def init(batch: Optional[int] = None, backend: Optional[str] = None) -> "Run":
             importlib.import_module("flagcx")  # makes its backend known
         dist.init_process_group(choice.backend, store=dist.PrefixStore("default", store), rank=rank, world_size=world)
     return Run(env, members, shares, made, choice.inner)
+
+
+class _Loss:
+    """A number that may still be under way: a device is not waited for."""
+
+    def __init__(self, loss: Any):
+        self._loss, self._arrived = loss, None
+        if isinstance(loss, torch.Tensor):
+            self._loss = loss.detach().to("cpu", non_blocking=True)
+            event = getattr(getattr(torch, loss.device.type, None), "Event", None)
+            if loss.device.type != "cpu" and event is not None:
+                self._arrived = event()
+                self._arrived.record()
+
+    def value(self) -> Optional[float]:
+        """None: there is none, it is not there yet, or it is not finite."""
+        if self._loss is None or (self._arrived is not None and not self._arrived.query()):
+            return None
+        value = float(self._loss)
+        return value if math.isfinite(value) else None
 
 
 class Run:
@@ -95,6 +115,7 @@ class Run:
         self._leader: Any = None  # whose calls count the steps: the first model, or the first reader of loss_scale
         self._step = -1  # trained last, or under way
         self._progressed = -1  # the step of the last call of progress()
+        self._loss: Tuple[int, "_Loss"] = (-1, _Loss(None))  # of which step
         self._samples = 0  # of this rank, in steps begun
         self._said_step, self._said_at = -1, 0.0
         atexit.register(self._end)
@@ -134,6 +155,7 @@ class Run:
         if self._state is not None:
             sampler.load_state_dict(self._state)
             self._state = None
+        sampler.counted = self._leader is not None
         if self._sampler is None:
             self._take(sampler)
         return sampler
@@ -163,6 +185,8 @@ class Run:
         weights = Weights(model, self._reducer, self._begin_forward, self._stopwatch)
         if not isinstance(self._leader, Weights):
             self._leader = weights
+        if self._sampler is not None:
+            self._sampler.counted = True
         return model
 
     def _begin_forward(self, weights: Weights) -> float:
@@ -184,7 +208,7 @@ class Run:
         self._stopwatch.begin()
         if self._step == before:
             return
-        self._say(before, None)
+        self._say(before)
         self._samples += self.share if self._sampler is None else self._sampler.own(self._step)
         if self._agreement is not None:
             self._agreement.step(self._step, self._step + 1 if self._sampler is None else self._sampler.undrawn)
@@ -197,10 +221,11 @@ class Run:
             self._leader = "progress"
             self._begin(self._leader)
         self._progressed = self._step
-        self._say(self._step, loss)
+        self._loss = (self._step, _Loss(loss))
+        self._say(self._step)
 
-    def _say(self, step: int, loss: Any) -> None:
-        """A line of what is known, unless there was one just now. A loss on a device is read when it has been computed."""
+    def _say(self, step: int) -> None:
+        """A line of what is known, unless there was one just now."""
         now = time.monotonic()
         if step < 0 or step <= self._said_step or not self._progress.wanted or now - self._said_at < LINE_SECONDS:
             return
@@ -211,10 +236,9 @@ class Run:
         line.update(samples=self._samples, busy_seconds=round(self._stopwatch.busy_seconds(), 6))
         if self._agreement is not None:
             line["shares_step"] = self._history.at(step)[0]
+        loss = self._loss[1].value() if self._loss[0] == step else None
         if loss is not None:
-            value = float(loss)
-            if math.isfinite(value):
-                line["loss"] = value
+            line["loss"] = loss
         self._progress.say(line)
 
     # the end, and going on
@@ -237,7 +261,7 @@ class Run:
 
     def _end(self) -> None:
         self._said_at = 0.0
-        self._say(self._step, None)
+        self._say(self._step)
         self._progress.close()
 
     def close(self) -> None:

@@ -73,6 +73,7 @@ class BatchSampler:
         self._order: Tuple[int, Optional[torch.Tensor]] = (-1, None)
         self._next = 0  # where the next iteration begins, as far as nothing is trained
         self._latest: Optional["_Iteration"] = None
+        self.counted = False  # something says when a step is trained; else what was drawn counts
         self.undrawn = 0  # the first step that was never drawn
 
     @staticmethod
@@ -145,6 +146,7 @@ class BatchSampler:
 
     def mark(self) -> Optional[int]:
         """The loop begins to compute with the batch that it was handed last. Return: its step; None if nothing was drawn yet."""
+        self.counted = True
         return None if self._latest is None else self._latest.mark()
 
     def begin(self, iteration: "_Iteration") -> Tuple[int, int]:
@@ -201,7 +203,10 @@ class _Iteration(Iterator[List[int]]):
 
     @property
     def trained(self) -> int:
-        count = self._calls if self._behind is None else self._begun
+        if self._behind is not None:
+            count = self._begun
+        else:
+            count = self._calls if self._ended or not self._sampler.counted else 0
         return min(self._first + count, self._end)
 
     def mark(self) -> Optional[int]:
