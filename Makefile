@@ -105,7 +105,7 @@ check: ## install what is missing and pass the tests; ends with `N passed, N fai
 	@tools/deps build trainer check
 	@$(MAKE) --no-print-directory all check-house check-dead format-check check-docs check-hardening
 	@$(MAKE) --no-print-directory B=$(B)/asan CFLAGS='$(ASAN)' unit-build
-	@B=$(B) STRICT_SKIPS=1 tests/run-tests $(B)/asan/tests tests/integration
+	@B=$(B) STRICT_SKIPS=1 tests/run-tests $(B)/asan/tests tests/integration python/tests
 unit: unit-build ## build and run the unit tests alone, without sanitizers
 	@B=$(B) tests/run-tests $(B)/tests
 unit-build: $(unit)
@@ -116,6 +116,11 @@ tests_in = $(patsubst %.c,$(B)/tests/%,$(notdir $(call tests_of,$(1))))
 agent: $(B)/bin/remuda-agent ## build the agent alone
 check-agent: $(call tests_in,base io agent plugin) ## its unit tests, and those of what it stands on, alone
 	@B=$(B) TEST_ONLY='^($(subst $(space),|,$(notdir $^)))$$' tests/run-tests $(B)/tests
+check-python: ## the tests of the Python package alone
+	@B=$(B) tests/run-tests python/tests
+wheel: ## the Python package as a file for pip, in build/wheel
+	@mkdir -p $(B)/wheel
+	@cd python/build_backend && $(PYTHON) -c 'import backend; print("$(B)/wheel/" + backend.build_wheel("$(abspath $(B))/wheel"))'
 integration: all ## the tests that run the programs
 	@B=$(B) tests/run-tests tests/integration
 check-house: ## floors, homes, sizes, names and openings of every file
@@ -189,5 +194,5 @@ help: ## this list
 .SECONDARY: # keep objects between runs
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
-.PHONY: all programs check unit unit-build check-asan agent check-agent integration check-house check-dead check-docs check-hardening check-packaging failpoints e2e demo bench fuzz fuzz-build soak torture torture-build \
+.PHONY: all programs check check-python wheel unit unit-build check-asan agent check-agent integration check-house check-dead check-docs check-hardening check-packaging failpoints e2e demo bench fuzz fuzz-build soak torture torture-build \
         format format-check tidy deps install clean help
