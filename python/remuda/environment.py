@@ -93,6 +93,10 @@ def read(env: Mapping[str, str]) -> Environment:
     role = env.get("REMUDA_ROLE", "")
     if role not in ("", "worker"):
         raise RemudaError(f"REMUDA_ROLE '{role[:40]}': a PyTorch program has workers alone; write `strategy: allreduce` into the job")
+    strategy = env.get("REMUDA_STRATEGY", "")
+    if strategy not in ("", "allreduce"):
+        raise RemudaError(f"REMUDA_STRATEGY '{strategy[:40]}': all ranks of remuda.torch add up their gradients in every step; write `strategy: "
+                          "allreduce` into the job")
     rank, world = _place(env)
     return Environment(rank=rank, world=world, batch=_whole(env, "REMUDA_BATCH", 0, SHARE_MAX), weight=_weight(env), shard=_shard(env),
                        plan=env.get("REMUDA_PLAN") or None, progress=env.get("REMUDA_PROGRESS") or None,
