@@ -143,6 +143,41 @@ static size_t device_total(const struct network_forms_request *request)
         return total;
 }
 
+/* Bytes that one device holds for its largest share of a step, all activations kept. */
+static double bytes_held(const struct network_forms_request *request, uint64_t samples)
+{
+        struct network_totals totals = network_totals(request->network);
+        const struct network_estimate_assumptions *a = &request->assumptions;
+
+        return (double) totals.parameters *
+                       (double) (a->training ? a->bytes_per_parameter : a->bytes_per_element) +
+               (a->training ? (double) totals.activations * (double) samples * (double) a->bytes_per_element
+                            : 0);
+}
+
+/* The largest share whose activations fit beside what a device holds anyway; UINT64_MAX = as many as you
+ * like. */
+static int share_limit(const struct network_forms_request *request,
+                       const struct network_estimate_device *device, uint64_t *ret, struct err *err)
+{
+        double empty = bytes_held(request, 0), each = bytes_held(request, 1) - empty,
+               room = (double) device->memory_bytes - empty;
+
+        *ret = UINT64_MAX;
+        if (device->memory_bytes == 0 || (room >= 0 && each <= 0))
+                return 0;
+        if (room < each)
+                return err_set(
+                        err, -EINVAL,
+                        "%s: %.4g GiB are held with one sample, and %s has %.4g: it can have no share; "
+                        "give devices with more memory, or cut the model (--as split)",
+                        request->network->name, (empty + each) / (double) (1 << 30), device->name,
+                        (double) device->memory_bytes / (double) (1 << 30));
+        if (room / each < (double) request->batch)
+                *ret = (uint64_t) (room / each);
+        return 0;
+}
+
 int network_forms_shards(const struct network_forms_request *request, struct text *out, struct err *err)
 {
         struct json_writer json = { .text = out };
@@ -155,7 +190,12 @@ int network_forms_shards(const struct network_forms_request *request, struct tex
         write_estimate(&json, request);
         json_writer_uint64(&json, "batch", request->batch);
         json_writer_open(&json, "workers", '[');
-        for (size_t d = 0; d < request->device_count; d++)
+        for (size_t d = 0; d < request->device_count; d++) {
+                uint64_t limit;
+                int r = share_limit(request, &request->devices[d], &limit, err);
+
+                if (r < 0)
+                        return r;
                 for (uint64_t i = 0; i < request->devices[d].count; i++) {
                         char name[96];
 
@@ -163,8 +203,11 @@ int network_forms_shards(const struct network_forms_request *request, struct tex
                         json_writer_open(&json, NULL, '{');
                         json_writer_string(&json, "name", name);
                         json_writer_double(&json, "speed", samples_per_s(request, &request->devices[d]));
+                        if (limit != UINT64_MAX)
+                                json_writer_uint64(&json, "max", limit);
                         json_writer_close(&json, '}');
                 }
+        }
         json_writer_close(&json, ']');
         json_writer_close(&json, '}');
         return 0;
@@ -199,18 +242,6 @@ static int make_forecast(const struct network_forms_request *request, struct for
         if (r < 0)
                 free(TAKE(ret->shards));
         return r;
-}
-
-/* Bytes that one device holds for its largest share of a step, all activations kept. */
-static double bytes_held(const struct network_forms_request *request, uint64_t samples)
-{
-        struct network_totals totals = network_totals(request->network);
-        const struct network_estimate_assumptions *a = &request->assumptions;
-
-        return (double) totals.parameters *
-                       (double) (a->training ? a->bytes_per_parameter : a->bytes_per_element) +
-               (a->training ? (double) totals.activations * (double) samples * (double) a->bytes_per_element
-                            : 0);
 }
 
 static void write_devices(struct json_writer *json, const struct network_forms_request *request,

@@ -24,7 +24,8 @@ int network_forms_split(const struct network_forms_request *request, struct text
  */
 int network_forms_segments(const struct network_forms_request *request, struct text *out, struct err *err);
 
-/* For `plan shards`: every device as a worker with its samples a second. */
+/* For `plan shards`: every device as a worker with its samples a second, and with what its memory allows.
+ * Return: 0; -EINVAL (a device cannot hold the model with one sample); -E2BIG. */
 int network_forms_shards(const struct network_forms_request *request, struct text *out, struct err *err);
 
 /* What the model would do: totals, speeds, the exact shares of a batch and the step they make; json or table.
