@@ -43,8 +43,8 @@ struct store_options {
         void (*synced)(void *userdata, enum store_kind kind);
         /* Something worth a log line or a metric happened: a file could not be read, a watch was lost... */
         void (*trouble)(void *userdata, enum store_kind kind, const char *sentence);
-        /* asked before every try of a bind or an eviction: may it still be sent? NULL = always. Such a try
-         * ends within commit_usec. */
+        /* kubernetes: asked before every write, and again when it leaves: may it? NULL = always. If not, it
+         * is answered with -EPERM. Every try of one ends within commit_usec. */
         bool (*may_commit)(void *userdata);
         uint64_t commit_usec;
         uint64_t silence_usec; /* kubernetes: a watch with bookmarks that is silent for so long is dead; 0 =

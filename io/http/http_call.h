@@ -11,7 +11,8 @@ struct http_client;
 
 struct http_call_result {
         int error; /* 0: a whole reply came. Else negative errno: -ECONNREFUSED, -ETIMEDOUT, -EPROTO (TLS),
-                      -E2BIG, -EPIPE (ended in the middle), -ECANCELED (the client is being freed) ... */
+                      -E2BIG, -EPIPE (ended in the middle), -EPERM (may_send() forbade it), -ECANCELED (the
+                      client is being freed) ... */
         char sentence[256];
         unsigned status;  /* 0 when no reply began */
         const char *body; /* NUL-terminated; borrowed; "" for a streamed one */
@@ -26,8 +27,11 @@ struct http_call_options {
         const char *authorization; /* "Bearer ..." or NULL */
         const char *body;          /* copied */
         size_t body_bytes;
-        uint64_t timeout_usec;                          /* of the whole exchange; 0 = none */
-        size_t reply_max_bytes;                         /* 0 = 256 MiB */
+        uint64_t timeout_usec;  /* of the whole exchange; 0 = none */
+        size_t reply_max_bytes; /* 0 = 256 MiB */
+        /* Asked when the connection stands, just before the request leaves: however long the call had to
+         * wait, or the whole process stood still. NULL = it may. */
+        bool (*may_send)(void *userdata);
         void (*began)(void *userdata, unsigned status); /* the reply's head is there; or NULL */
         /* With it a reply of status 200 is not collected but handed over as it comes, in pieces cut anywhere.
          * Return: false ends the call (done() follows, with -ECANCELED). */

@@ -38,12 +38,13 @@ struct http_call {
         CURL *easy;
         struct curl_slist *headers;
         char *body;
+        bool (*may_send)(void *userdata);
         void (*began)(void *userdata, unsigned status);
         bool (*chunk)(void *userdata, const char *bytes, size_t size_bytes);
         void (*done)(void *userdata, const struct http_call_result *result);
         void *userdata;
         struct text reply;
-        bool stopped, too_large;
+        bool withheld, stopped, too_large;
         bool late; /* not given to curl yet: it was started from within one of curl's own callbacks */
         char problem[CURL_ERROR_SIZE];
 };
@@ -161,8 +162,22 @@ static size_t on_header(const char *bytes, size_t size, size_t count, void *user
         return size * count;
 }
 
+static int on_sending(void *userdata, char *to, char *from, int to_port, int from_port)
+{
+        struct http_call *call = userdata;
+
+        (void) to;
+        (void) from;
+        (void) to_port;
+        (void) from_port;
+        call->withheld = !call->may_send(call->userdata);
+        return call->withheld ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
 static int error_of(const struct http_call *call, CURLcode code)
 {
+        if (call->withheld)
+                return -EPERM;
         if (call->stopped)
                 return -ECANCELED;
         if (call->too_large)
@@ -336,6 +351,10 @@ static bool set_request(struct http_call *call, const struct http_call_options *
                 (void) curl_easy_setopt(call->easy, CURLOPT_HEADERFUNCTION, on_header);
                 (void) curl_easy_setopt(call->easy, CURLOPT_HEADERDATA, call);
         }
+        if (o->may_send != NULL) {
+                (void) curl_easy_setopt(call->easy, CURLOPT_PREREQFUNCTION, on_sending);
+                (void) curl_easy_setopt(call->easy, CURLOPT_PREREQDATA, call);
+        }
         (void) curl_easy_setopt(call->easy, CURLOPT_ERRORBUFFER, call->problem);
         if (!add_header(call, "Accept", o->accept != NULL ? o->accept : "application/json") ||
             !add_header(call, "Authorization", o->authorization) ||
@@ -355,6 +374,7 @@ int http_call_start(struct http_client *client, const struct http_call_options *
         if (call == NULL)
                 return -ENOMEM;
         call->client = client;
+        call->may_send = options->may_send;
         call->began = options->began;
         call->chunk = options->chunk;
         call->done = options->done;

@@ -91,21 +91,11 @@ static void on_bind(void *userdata, const struct http_call_result *result)
                 operation_answer_as(o, result);
 }
 
-/* Whoever no longer leads commits no more, not even what was begun. */
-static bool may_commit(struct operation *o)
-{
-        if (!operation_is_fenced(o) || o->all->store->options.may_commit(o->all->store->options.userdata))
-                return true;
-        operation_finish(o, -EPERM, "this replica does not lead any longer; another one will do it");
-        return false;
-}
-
 static void try_bind(void *userdata)
 {
         struct operation *o = userdata;
 
-        if (may_commit(o))
-                operation_call(o, "POST", "/binding", NULL, o->body, on_bind);
+        operation_call(o, "POST", "/binding", NULL, o->body, on_bind);
 }
 
 void api_writes_bind(struct store *store, const struct store_binding *binding, store_answer answer,
@@ -143,8 +133,7 @@ static void try_evict(void *userdata)
 {
         struct operation *o = userdata;
 
-        if (may_commit(o))
-                operation_call(o, "POST", "/eviction", NULL, o->body, on_evict);
+        operation_call(o, "POST", "/eviction", NULL, o->body, on_evict);
 }
 
 static json_t *delete_options(const char *uid, unsigned grace_sec)

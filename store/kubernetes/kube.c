@@ -39,6 +39,7 @@ struct kube_call {
         char *method, *path, *content_type, *body;
         size_t reply_max_bytes;
         uint64_t timeout_usec, end_usec; /* end: no more tries after it */
+        bool (*may_send)(void *userdata);
         void (*began)(void *userdata, unsigned status);
         bool (*chunk)(void *userdata, const char *bytes, size_t size_bytes);
         void (*done)(void *userdata, const struct http_call_result *result);
@@ -154,6 +155,13 @@ static void on_done(void *userdata, const struct http_call_result *result)
         finish(call, result);
 }
 
+static bool on_sending(void *userdata)
+{
+        struct kube_call *call = userdata;
+
+        return call->may_send(call->userdata);
+}
+
 static void on_began(void *userdata, unsigned status)
 {
         struct kube_call *call = userdata;
@@ -177,6 +185,7 @@ static int try(struct kube_call *call)
                                              .body_bytes = call->body != NULL ? strlen(call->body) : 0,
                                              .reply_max_bytes = call->reply_max_bytes,
                                              .timeout_usec = call->timeout_usec,
+                                             .may_send = call->may_send != NULL ? on_sending : NULL,
                                              .began = call->began != NULL ? on_began : NULL,
                                              .chunk = call->chunk != NULL ? on_chunk : NULL,
                                              .done = on_done,
@@ -203,6 +212,7 @@ int kube_call_start(struct kube_client *client, const struct kube_request *reque
         if (call == NULL)
                 return -ENOMEM;
         call->client = client;
+        call->may_send = request->may_send;
         call->began = request->began;
         call->chunk = request->chunk;
         call->done = request->done;

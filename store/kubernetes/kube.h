@@ -20,7 +20,8 @@ struct kube_request {
         size_t reply_max_bytes;    /* a larger one is -E2BIG; 0 = the client's own */
         uint64_t timeout_usec;     /* of one try; 0 = none */
         uint64_t deadline_usec;    /* of all tries together; 0 = as timeout_usec */
-        void (*began)(void *userdata, unsigned status); /* this and the next as of http_call_options */
+        bool (*may_send)(void *userdata); /* this and the next three as of http_call_options */
+        void (*began)(void *userdata, unsigned status);
         bool (*chunk)(void *userdata, const char *bytes, size_t size_bytes);
         void (*done)(void *userdata, const struct http_call_result *result);
         void *userdata;

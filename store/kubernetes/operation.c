@@ -11,6 +11,7 @@
 #include "io/loop.h"
 
 #define OPERATION_USEC (20 * UINT64_C(1000000))
+#define NOT_LEADING    "this replica does not lead any longer; another one will do it"
 
 void operation_free(struct operation *o)
 {
@@ -102,27 +103,36 @@ static void append_path(struct text *path, const struct operation *o, const char
         text_append(path, suffix);
 }
 
-bool operation_is_fenced(const struct operation *o)
+/* Whoever no longer leads writes no more, not even what was begun, or what it stood still with. */
+static bool may_commit(void *userdata)
 {
-        return o->all->store->options.may_commit != NULL;
+        const struct operation *o = userdata;
+        const struct store_options *options = &o->all->store->options;
+
+        return options->may_commit == NULL || options->may_commit(options->userdata);
 }
 
 void operation_call(struct operation *o, const char *method, const char *suffix, const char *content_type,
                     const json_t *body, void (*done)(void *userdata, const struct http_call_result *result))
 {
         struct text path = { 0 };
+        bool fenced = o->all->store->options.may_commit != NULL, writes = strcmp(method, "GET") != 0;
         struct kube_request request = {
                 .method = method,
                 .content_type = content_type,
                 .body = body,
-                .timeout_usec =
-                        operation_is_fenced(o) ? o->all->store->options.commit_usec : OPERATION_CALL_USEC,
-                .deadline_usec = operation_is_fenced(o) ? o->all->store->options.commit_usec : OPERATION_USEC,
+                .timeout_usec = fenced ? o->all->store->options.commit_usec : OPERATION_CALL_USEC,
+                .deadline_usec = fenced ? o->all->store->options.commit_usec : OPERATION_USEC,
+                .may_send = fenced && writes ? may_commit : NULL,
                 .done = done,
                 .userdata = o
         };
         int r = -ENOMEM;
 
+        if (writes && !may_commit(o)) {
+                operation_finish(o, -EPERM, NOT_LEADING);
+                return;
+        }
         o->waiting = sd_event_source_disable_unref(o->waiting);
         append_path(&path, o, suffix);
         request.path = path.data;
@@ -136,7 +146,7 @@ void operation_call(struct operation *o, const char *method, const char *suffix,
 /* Was the call a failure that says nothing about the request itself? */
 bool operation_may_be_repeated(const struct http_call_result *result)
 {
-        if (result->error == -ECANCELED)
+        if (result->error == -ECANCELED || result->error == -EPERM)
                 return false;
         return result->error != 0 || result->status / 100 == 5;
 }
@@ -161,5 +171,5 @@ void operation_answer_as(struct operation *o, const struct http_call_result *res
         char sentence[400];
         int r = kube_result(result, sentence, sizeof(sentence));
 
-        operation_finish(o, r, sentence);
+        operation_finish(o, r, result->error == -EPERM ? NOT_LEADING : sentence);
 }

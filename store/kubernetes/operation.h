@@ -45,8 +45,8 @@ void operation_free(struct operation *o);
 void operation_finish(struct operation *o, int result, const char *sentence);
 void operation_answer_as(struct operation *o, const struct http_call_result *result);
 
-/* operation_call() - to the object's path + `suffix`; when the call cannot be made the operation is finished.
- */
+/* operation_call() - to the object's path + `suffix`; when the call cannot be made the operation is finished,
+ * and so it is, with -EPERM, when store_options.may_commit() says no before a write leaves. */
 void operation_call(struct operation *o, const char *method, const char *suffix, const char *content_type,
                     const json_t *body, void (*done)(void *userdata, const struct http_call_result *result));
 
@@ -54,8 +54,5 @@ void operation_call(struct operation *o, const char *method, const char *suffix,
  * operation_again() - once more, a little later. False: it has been tried often or long enough. */
 bool operation_may_be_repeated(const struct http_call_result *result);
 bool operation_again(struct operation *o, void (*step)(void *userdata));
-
-/* operation_is_fenced() - does only who leads write? */
-bool operation_is_fenced(const struct operation *o);
 
 void operation_cancel_all(struct operation_list *all); /* those that wait between two tries */

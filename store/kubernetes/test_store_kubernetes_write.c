@@ -76,6 +76,53 @@ static void binds_survive_faults(void **state)
         kube_store_free(f);
 }
 
+/* Whoever stood still between the decision and the request does not send it: may_commit() says yes when the
+ * write begins, and no when it would leave. */
+static void nothing_leaves_after_the_lead_is_lost(void **state)
+{
+        struct kube_store *f = kube_store_new();
+        json_t *pod = json_pack("{s:{s:s}, s:{s:[]}}", "metadata", "name", "new", "spec", "containers");
+        json_t *patch = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", "a", "b");
+
+        (void) state;
+        kube_store_put_pod(f, "a", "u-a", NULL);
+        f->commits = 0;
+        kube_store_open_pods(f);
+        for (int asked = 0; asked < 2; asked++) {
+                f->answers = 0;
+                f->commits = asked;
+                kube_store_bind(f, "a", "u-a", "n1");
+                assert_int_equal(f->result, -EPERM);
+                assert_string_equal(f->sentence,
+                                    "this replica does not lead any longer; another one will do it");
+                f->commits = asked;
+                store_create(f->store, STORE_POD, "default", pod, kube_store_answer, f);
+                KUBE_STORE_WAIT(f, f->answers == 2);
+                assert_int_equal(f->result, -EPERM);
+                f->commits = asked;
+                store_patch(f->store, STORE_POD, "default", "a", patch, kube_store_answer, f);
+                KUBE_STORE_WAIT(f, f->answers == 3);
+                assert_int_equal(f->result, -EPERM);
+                f->commits = asked;
+                store_delete(f->store, STORE_POD, "default", "a", "u-a", 0, kube_store_answer, f);
+                KUBE_STORE_WAIT(f, f->answers == 4);
+                assert_int_equal(f->result, -EPERM);
+                f->commits = asked;
+                store_evict(f->store, "default", "a", "u-a", 0, kube_store_answer, f);
+                KUBE_STORE_WAIT(f, f->answers == 5);
+                assert_int_equal(f->result, -EPERM);
+        }
+        assert_int_equal(kube_store_count_requests(f, "POST "), 0);
+        assert_int_equal(kube_store_count_requests(f, "PATCH "), 0);
+        assert_int_equal(kube_store_count_requests(f, "DELETE "), 0);
+        f->commits = 2;
+        kube_store_bind(f, "a", "u-a", "n1");
+        assert_int_equal(f->result, 0);
+        json_decref(pod);
+        json_decref(patch);
+        kube_store_free(f);
+}
+
 static void many_binds_at_once(void **state)
 {
         struct kube_store *f = kube_store_new();
@@ -290,6 +337,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(binds_end_well_or_say_why),
                 cmocka_unit_test(binds_survive_faults),
+                cmocka_unit_test(nothing_leaves_after_the_lead_is_lost),
                 cmocka_unit_test(many_binds_at_once),
                 cmocka_unit_test(a_put_makes_the_object_and_its_status),
                 cmocka_unit_test(a_change_is_made_to_what_is_there),

@@ -166,6 +166,7 @@ struct kube_store *kube_store_new(void)
         char url[64], config[600];
         struct http_client_options options = { .base_url = url };
 
+        f->commits = -1;
         start_server(f);
         (void) text_copy(f->folder, sizeof(f->folder), "/tmp/remuda-kube-XXXXXX");
         assert_non_null(mkdtemp(f->folder));
@@ -186,6 +187,13 @@ struct kube_store *kube_store_new(void)
         return f;
 }
 
+static bool may_commit(void *userdata)
+{
+        struct kube_store *f = userdata;
+
+        return f->commits-- > 0;
+}
+
 void kube_store_open(struct kube_store *f, unsigned kinds, const char *node)
 {
         struct store_options options = { .spec = "kubernetes",
@@ -196,6 +204,8 @@ void kube_store_open(struct kube_store *f, unsigned kinds, const char *node)
                                          .synced = on_synced,
                                          .trouble = kube_store_trouble,
                                          .silence_usec = f->silence_usec,
+                                         .may_commit = f->commits < 0 ? NULL : may_commit,
+                                         .commit_usec = 5000000,
                                          .userdata = f };
         struct err err = { 0 };
 

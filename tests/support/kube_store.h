@@ -24,6 +24,7 @@ struct kube_store {
         char folder[64], config[100], token[100];
         json_t *objects, *troubles;
         uint64_t silence_usec; /* of the store's options */
+        int commits;           /* how often may_commit() says yes from now on; -1 = it is not asked */
         unsigned deliveries, gone, synced[STORE_KIND_COUNT];
         int answers, result, succeeded, changes;
         char sentence[512];
