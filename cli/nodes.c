@@ -16,6 +16,7 @@
 #include "io/clock.h"
 #include "scheduler-extender/commands/suggest_classes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/ledger/ledger_speeds.h"
 
 struct nodes_options {
         struct cluster_arguments cluster;
@@ -69,13 +70,16 @@ static json_t *group_json(const struct ledger *ledger, const struct ledger_group
 {
         const struct symbols *s = &ledger->symbols;
 
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I}", "name",
-                         symbols_name(s, g->name), "vendor", symbols_name(s, g->vendor), "runtime",
-                         symbols_name(s, g->runtime), "model", symbols_name(s, g->model), "resource",
-                         symbols_name(s, g->resource), "total", (json_int_t) g->total, "healthy",
-                         (json_int_t) g->usable, "held", (json_int_t) g->held, "leased",
-                         (json_int_t) g->leased, "free", (json_int_t) ledger_group_free(g), "tflopsBf16",
-                         g->tflops, "memoryBytes", (json_int_t) g->memory_bytes);
+        json_t *ret = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "name",
+                                symbols_name(s, g->name), "vendor", symbols_name(s, g->vendor), "runtime",
+                                symbols_name(s, g->runtime), "model", symbols_name(s, g->model), "resource",
+                                symbols_name(s, g->resource), "total", (json_int_t) g->total, "healthy",
+                                (json_int_t) g->usable, "held", (json_int_t) g->held, "leased",
+                                (json_int_t) g->leased, "free", (json_int_t) ledger_group_free(g),
+                                "memoryBytes", (json_int_t) g->memory_bytes);
+
+        ledger_speeds_put(ret, &g->figures);
+        return ret;
 }
 
 static json_t *node_json(const struct ledger *ledger, const struct ledger_node *node)

@@ -14,6 +14,7 @@
 #include "job/plan/launch_lines.h"
 #include "job/plan/launch_mpi.h"
 #include "job/run/run.h"
+#include "job/run/run_speeds.h"
 #include "job/run/run_world.h"
 #include "job/spec/job_role.h"
 #include "job/spec/job_yaml.h"
@@ -64,9 +65,9 @@ static const struct option_program program = {
         .summary =
                 "A TrainingJob, placed and with its shares, as other launchers take it; nothing is started.",
         .after =
-                "JOB.yaml may be - (standard input). Shares follow measured speeds where the machines know "
-                "them,\n"
-                "else the device table.\n"
+                "JOB.yaml may be - (standard input). Shares follow the SpeedTable of the store where it "
+                "knows all\n"
+                "chips, else what `remuda devices --measure` saw of all, else their data sheets.\n"
                 "  remuda plan launch job.yaml --store dir:machines --format slurm >job.sh && sbatch job.sh\n"
                 "See man remuda-plan.\n",
         .specs = specs,
@@ -83,7 +84,6 @@ struct launch {
         json_t *segments_file;
         uint64_t *segments;
         struct launch_world world;
-        enum run_peak peak; /* what the workers' speeds are compared by */
 };
 
 static int read_job(struct launch *launch, const char *file, struct err *err)
@@ -122,57 +122,35 @@ static int by_place(const void *a, const void *b)
                                     (left->device_index < right->device_index);
 }
 
-/* The first kind of speed that all workers' chips have: a peak of one precision says nothing beside one of
- * another. RUN_PEAK_COUNT: there is none. */
-static enum run_peak common_peak(const struct run *run)
-{
-        unsigned kind = RUN_PEAK_MEASURED;
-
-        for (size_t i = run->server_count; i < run->rank_count && kind < RUN_PEAK_COUNT;)
-                if (run->ranks[i].peak_gflops[kind] > 0) {
-                        i++;
-                } else {
-                        kind++;
-                        i = run->server_count;
-                }
-        return (enum run_peak) kind;
-}
-
-/* Every chip that was asked for works: the cut is the one that `remuda run` and the manager make. */
-static int share(struct launch *launch, struct err *err)
-{
-        struct run *run = &launch->run;
-        size_t workers = run->rank_count - run->server_count;
-        CLEANUP(free_p) struct shard_worker *models = calloc(workers + 1, sizeof(*models));
-        CLEANUP(free_p) struct shard *shards = calloc(workers + 1, sizeof(*shards));
-        uint64_t batch = run->job.global_batch;
-        int r;
-
-        if (models == NULL || shards == NULL)
-                return err_set(err, -ENOMEM, "no memory for the shares");
-        if (batch < workers)
-                return err_set(err, -EINVAL,
-                               "spec.globalBatch: %llu is less than the %zu workers; give each a sample",
-                               (unsigned long long) batch, workers);
-        for (size_t i = 0; i < workers; i++) {
-                const struct run_rank *rank = &run->ranks[run->server_count + i];
-
-                models[i].model = SHARD_SPEED;
-                models[i].speed = launch->peak == RUN_PEAK_COUNT ? 1 : rank->peak_gflops[launch->peak];
-        }
-        r = shards_cut(models, workers, batch, job_shares_follow_speeds(&run->job), shards, NULL, err);
-        run->data_samples = launch->options->epoch;
-        if (r == 0)
-                run_plan_place(run, shards);
-        return r;
-}
-
 static const struct job_program *job_program(const struct job *job, const char *runtime)
 {
         for (size_t i = 0; i < job->program_count; i++)
                 if (strcmp(job->programs[i].runtime, runtime) == 0 && job->programs[i].command_count > 0)
                         return &job->programs[i];
         return NULL;
+}
+
+/* The cut is the one that `remuda run` and the manager make, whatever the order that launchers take. */
+static int share(struct launch *launch, struct err *err)
+{
+        struct run *run = &launch->run;
+        size_t workers = run->rank_count - run->server_count;
+        int r;
+
+        if (run->job.global_batch < workers)
+                return err_set(err, -EINVAL,
+                               "spec.globalBatch: %llu is less than the %zu workers; give each a sample",
+                               (unsigned long long) run->job.global_batch, workers);
+        for (size_t i = 0; i < run->rank_count; i++)
+                if (job_program(&run->job, run->ranks[i].runtime) != NULL)
+                        run->ranks[i].sha256[0] = '\0'; /* a file of the job's own image */
+        (void) run_speeds_find(run);
+        run_speeds_remark(run);
+        r = run_plan_share(run, err);
+        qsort(run->ranks, run->rank_count, sizeof(*run->ranks), by_place);
+        run->data_samples = launch->options->epoch;
+        run_plan_place(run);
+        return r;
 }
 
 /* The job's own command for the runtime, or the table's program; then the job's arguments, or the trainer's.
@@ -227,24 +205,25 @@ static void fill_rank(struct launch *launch, size_t index)
         char chip[300];
 
         (void) text_format(chip, sizeof(chip), "%s:%u", node, from->device_index);
-        launch->ranks[index] = (struct launch_rank){ .node = node,
-                                                     .address = address != NULL ? address : node,
-                                                     .runtime = from->runtime,
-                                                     .vendor = from->vendor,
-                                                     .model = from->device_model,
-                                                     .group = from->group,
-                                                     .device = from->device,
-                                                     .device_index = from->device_index,
-                                                     .device_ip = listed(&launch->options->device_ips, chip),
-                                                     .server = from->server,
-                                                     .batch = from->batch,
-                                                     .weight = from->weight,
-                                                     .speed = launch->peak == RUN_PEAK_COUNT
-                                                                      ? 0
-                                                                      : from->peak_gflops[launch->peak],
-                                                     .begin = from->begin,
-                                                     .end = from->end,
-                                                     .command = launch->commands[index] };
+        launch->ranks[index] =
+                (struct launch_rank){ .node = node,
+                                      .address = address != NULL ? address : node,
+                                      .runtime = from->runtime,
+                                      .vendor = from->vendor,
+                                      .model = from->device_model,
+                                      .group = from->group,
+                                      .device = from->device,
+                                      .device_index = from->device_index,
+                                      .device_ip = listed(&launch->options->device_ips, chip),
+                                      .server = from->server,
+                                      .batch = from->batch,
+                                      .weight = from->weight,
+                                      .speed = from->speed_source == CHIP_SPEED_ASSUMED
+                                                       ? 0
+                                                       : chip_speed_samples_per_s(&from->speed),
+                                      .begin = from->begin,
+                                      .end = from->end,
+                                      .command = launch->commands[index] };
 }
 
 /* Indices from the job, or from the "hccl_indices" or "segments" of a plan. */
@@ -320,8 +299,6 @@ static int prepare(struct launch *launch, const char *file, struct err *err)
                 r = run_place(&launch->run, err);
         if (r < 0)
                 return r;
-        qsort(launch->run.ranks, launch->run.rank_count, sizeof(*launch->run.ranks), by_place);
-        launch->peak = common_peak(&launch->run);
         r = share(launch, err);
         return r < 0 ? r : make_world(launch, err);
 }

@@ -12,6 +12,7 @@
 #include "io/clock.h"
 #include "io/failpoint.h"
 #include "scheduler-extender/decide/score.h"
+#include "scheduler-extender/decide/weighting_share.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
@@ -22,19 +23,13 @@
 #include "scheduler-extender/wire/extender_reply.h"
 #include "store/leader.h"
 
-/* The member's share of each batch, which the launcher passes on. */
-struct share {
-        double weight;
-        uint64_t batch;
-};
-
 /* A bind that is being written. The pod may be gone when the answer comes, so it is found again by its name.
  */
 struct bind {
         struct extender *extender;
         struct http_pending *pending;
         struct extender_bind args;
-        struct share share;
+        struct weighting_share share; /* of each batch, which the launcher passes on */
         uint64_t begin_nsec;
 };
 
@@ -70,7 +65,7 @@ bool bind_certainly_failed(const struct extender *x, int result)
 
 /* What stands beside a bind, where its owner cannot write: the groups ("GROUP=CHIPS,..."), whether they are
  * borrowed, and its share. */
-static json_t *annotations_of(const struct ledger *ledger, const struct share *share,
+static json_t *annotations_of(const struct ledger *ledger, const struct weighting_share *share,
                               const struct ledger_pod_part *parts, size_t part_count, bool borrowed)
 {
         char number[32];
@@ -92,6 +87,8 @@ static json_t *annotations_of(const struct ledger *ledger, const struct share *s
                 (void) json_object_set_new(annotations, POD_ANNOTATION_WEIGHT, json_string(number));
                 (void) text_format(number, sizeof(number), "%llu", (unsigned long long) share->batch);
                 (void) json_object_set_new(annotations, POD_ANNOTATION_BATCH_SHARE, json_string(number));
+                (void) json_object_set_new(annotations, POD_ANNOTATION_SPEED_SOURCE,
+                                           json_string(chip_speed_names[share->speeds.source]));
         }
         return annotations;
 }
@@ -161,22 +158,24 @@ static void write_bind(struct bind *bind, const struct ledger_pod *pod)
         json_decref(annotations);
 }
 
-static void find_share(const struct pod_request *pod_request, const struct ledger_node *node,
-                       const struct ledger_pod_part *parts, struct share *share)
+/* What somebody has to know of the speeds behind the share. */
+static void log_speeds(struct extender *x, const struct ledger_pod *pod, const struct weighting_share *share)
 {
-        for (uint32_t i = 0; i < node->group_count; i++) {
-                const struct weighting_row *row =
-                        weighting_row(pod_request->context.weighting, &node->groups[i]);
+        const struct symbols *symbols = &cluster_ledger(x->cluster)->symbols;
+        char sentence[CHIP_SPEED_REMARK_BYTES];
+        const char *word = chip_speed_remark(
+                &share->speeds, share->lacking == NULL ? "" : ledger_speeds_device(symbols, share->lacking),
+                share->lacking == NULL ? "" : share->lacking_node->name, sentence);
 
-                if (node->groups[i].name == parts[0].group && row != NULL)
-                        *share = (struct share){ .weight = row->weight, .batch = row->batch };
-        }
+        if (word != NULL && share->batch > 0)
+                extender_log(x, LOG_WARNING, "bind-speeds", "pod=%s reason=%s message=\"%s\"", pod->key, word,
+                             sentence);
 }
 
 /* The rules once more, on the ledger as it is now. Return: "" and the parts, or why not. */
 static const char *check_again(struct extender *x, const struct ledger_pod *pod,
                                const struct ledger_node *node, struct ledger_pod_part *parts,
-                               size_t *part_count, struct share *share, struct err *err)
+                               size_t *part_count, struct weighting_share *share, struct err *err)
 {
         struct pod_request pod_request;
         enum reason reason;
@@ -190,9 +189,15 @@ static const char *check_again(struct extender *x, const struct ledger_pod *pod,
         if (reason == REASON_NONE && pod_request.request.item_count > 0)
                 *part_count = score_parts(&pod_request.context, node, parts);
         /* members that the job controller made have their share from the job's plan */
-        if (*part_count > 0 &&
-            (x->jobs == NULL || pod_request.job == NULL || pod_request.job->training == NULL))
-                find_share(&pod_request, node, parts, share);
+        if (pod_request.context.weighting != NULL &&
+            (x->jobs == NULL || pod_request.job == NULL || pod_request.job->training == NULL) &&
+            weighting_share(pod_request.context.weighting, pod_request.job, pod, &pod_request.request, node,
+                            parts, *part_count, share) < 0) {
+                pod_request_end(x->cluster, &pod_request);
+                return "no memory";
+        }
+        if (share->chips > 1)
+                log_speeds(x, pod, share);
         pod_request_end(x->cluster, &pod_request);
         return reason_text(reason)->message;
 }

@@ -321,6 +321,8 @@ static json_t *group_metadata(const struct job *job, const struct job_state *sta
         (void) text_format(number, sizeof(number), "%.17g", group->weight);
         put(annotations, POD_ANNOTATION_WEIGHT, json_string(number));
         put_number_text(annotations, POD_ANNOTATION_BATCH_SHARE, group->batch);
+        if (!group->server)
+                put(annotations, POD_ANNOTATION_SPEED_SOURCE, json_string(chip_speed_names[group->source]));
         return metadata;
 }
 
@@ -391,7 +393,8 @@ static Subtask__Restart restart_of(const struct job *job, const struct job_state
         return restart;
 }
 
-/* Where no speed is known all chips are taken to be alike. */
+/* The first world has the batches as they are planned; once a group is missing only ratios count, and what
+ * was planned has the ratio of the speeds. */
 static Subtask__Group plan_group(const struct job_group *group)
 {
         Subtask__Group entry = SUBTASK__GROUP__INIT;
@@ -402,7 +405,9 @@ static Subtask__Group plan_group(const struct job_group *group)
         entry.has_role = entry.has_chips = entry.has_speed = true;
         entry.role = group->server ? SUBTASK__GROUP__ROLE__server : SUBTASK__GROUP__ROLE__worker;
         entry.chips = group->ranks;
-        entry.speed = group->samples_per_s > 0 ? group->samples_per_s : (double) group->ranks;
+        entry.speed = group->samples_per_s > 0 ? group->samples_per_s
+                      : group->batch > 0       ? (double) group->batch
+                                               : (double) group->ranks;
         entry.has_batch = !group->server;
         entry.batch = group->batch;
         return entry;
@@ -422,6 +427,7 @@ static Subtask__Plan plan_of(const struct job *job, const struct job_state *stat
         plan.segments = job->segment_list;
         plan.n_segments = job->segment_count;
         plan.resume = state->world > 0 && job->checkpoint.given;
+        plan.has_batches_given = plan.batches_given = true;
         plan.shards = job_shares_follow_speeds(job) ? SUBTASK__SHARDS__weighted : SUBTASK__SHARDS__equal;
         for (size_t i = 0; i < state->group_count; i++) {
                 groups[i] = plan_group(&state->groups[i]);

@@ -4,11 +4,6 @@
 #include "base/text.h"
 
 /* clang-format off */
-const char *const job_group_speed_names[JOB_GROUP_SPEED_COUNT + 1] = {
-        [JOB_GROUP_SPEED_ASSUMED]  = "assumed",
-        [JOB_GROUP_SPEED_TABLE]    = "table",
-        [JOB_GROUP_SPEED_MEASURED] = "measured",
-};
 const char *const job_group_state_names[JOB_GROUP_STATE_COUNT + 1] = {
         [JOB_GROUP_WAITING]   = "Waiting",
         [JOB_GROUP_RUNNING]   = "Running",

@@ -6,19 +6,12 @@
 
 #include "agent/inventory/device.h"
 #include "job/spec/job.h"
+#include "planner/speeds/chip_speed.h"
 
 #define JOB_GROUPS_MAX       256 /* device groups of one job: what a manager takes */
 #define JOB_GROUP_RANKS_MAX  4096
 #define JOB_GROUP_NAME_BYTES 24
 #define JOB_POD_NAME_BYTES   128
-
-/* Where a group's speed comes from. */
-enum job_group_speed {
-        JOB_GROUP_SPEED_ASSUMED,
-        JOB_GROUP_SPEED_TABLE,
-        JOB_GROUP_SPEED_MEASURED,
-        JOB_GROUP_SPEED_COUNT
-};
 
 enum job_group_state {
         JOB_GROUP_WAITING,
@@ -43,15 +36,15 @@ struct job_group {
         uint32_t first_rank;
         uint64_t batch; /* of each global batch */
         double weight;
-        enum job_group_speed source;
-        double samples_per_s; /* of the whole group, as planned; 0 = assumed */
+        enum chip_speed source; /* of the speed behind the share */
+        char precision[8];      /* "bf16" ..., "mixed"; "" = of none that is known */
+        double samples_per_s;   /* of the whole group, as measured; 0 = it is not */
         enum job_group_state state;
         uint64_t restarts; /* new processes that its ranks were given */
         int exit_code;     /* of the first of its ranks that failed; -1 = none did */
 };
 
 /* NULL ends them. */
-extern const char *const job_group_speed_names[JOB_GROUP_SPEED_COUNT + 1];
 extern const char *const job_group_state_names[JOB_GROUP_STATE_COUNT + 1];
 
 /* job_group_rank_batch() - what the n-th rank of a group takes of each batch: equal parts, the first ones

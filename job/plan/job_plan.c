@@ -10,10 +10,6 @@
 #include "base/text.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 
-static_assert((int) JOB_GROUP_SPEED_MEASURED == (int) CHIP_SPEED_MEASURED &&
-                      (int) JOB_GROUP_SPEED_TABLE == (int) CHIP_SPEED_TABLE,
-              "a status says which figures its speeds are");
-
 static void put_on(const struct symbols *symbols, const struct assignment_part *part, struct job_group *group)
 {
         (void) text_copy(group->node, sizeof(group->node), part->node->name);
@@ -165,39 +161,64 @@ int job_plan_leave_out(const struct open_groups_claim *claim, struct job_state *
         return job_plan_share(&claim->job, state, err);
 }
 
+/* What somebody has to know of the speeds that the batch is cut by. */
+static void note_speeds(const struct job *job, const struct chip_speed_verdict *verdict,
+                        struct job_state *state)
+{
+        const struct job_group *lacking = &state->groups[verdict->lacking];
+        char note[JOB_NOTE_BYTES], sentence[CHIP_SPEED_REMARK_BYTES] = "",
+                                   member[JOB_GROUP_NAME_BYTES + DEVICE_MODEL_BYTES + 4];
+        uint32_t ranks = 0;
+        const char *word;
+
+        for (size_t i = 0; i < state->group_count; i++)
+                ranks += state->groups[i].server ? 0 : state->groups[i].ranks;
+        if (ranks < 2 || !job_shares_follow_speeds(job))
+                return;
+        (void) text_format(member, sizeof(member), "%s (%s)", lacking->name,
+                           lacking->model[0] != '\0' ? lacking->model : lacking->vendor);
+        word = chip_speed_remark(verdict, member, lacking->node, sentence);
+        (void) text_format(note, sizeof(note), "%s: %s", word == NULL ? "" : word, sentence);
+        for (size_t i = 0; word != NULL && i < state->note_count; i++)
+                if (strcmp(state->notes[i], note) == 0)
+                        return; /* it is known since an earlier cut */
+        if (word != NULL)
+                job_state_note(state, "%s", note);
+}
+
 int job_plan_share(const struct batch_cut_job *job, struct job_state *state, struct err *err)
 {
         CLEANUP(free_p) struct batch_cut_group *groups = calloc(state->group_count + 1, sizeof(*groups));
         CLEANUP(free_p) struct batch_cut_share *shares = calloc(state->group_count + 1, sizeof(*shares));
-        const struct symbols *symbols = &job->ledger->symbols;
-        enum chip_speed source;
-        size_t count = 0;
+        struct chip_speed_verdict verdict;
         int r;
 
         if (groups == NULL || shares == NULL)
                 return err_set(err, -ENOMEM, "no memory for the shares");
         for (size_t i = 0; i < state->group_count; i++) {
                 const struct job_group *group = &state->groups[i];
-                struct assignment_part part = part_of(job->ledger, group);
 
-                if (!group->server)
-                        groups[count++] = (struct batch_cut_group){
-                                .runtime = group->runtime,
-                                .model = symbols_find(symbols, group->model, strlen(group->model)),
-                                .tflops = part.group == NULL ? 0 : part.group->tflops,
-                                .chips = group->chips,
-                                .ranks = group->ranks,
-                        };
+                groups[i] = (struct batch_cut_group){
+                        .runtime = group->runtime,
+                        .device = group->model[0] != '\0' ? group->model : group->vendor,
+                        .group = part_of(job->ledger, group).group,
+                        .chips = group->chips,
+                        .ranks = group->ranks,
+                        .server = group->server,
+                };
         }
-        r = batch_cut(job, groups, count, shares, &source, err);
-        for (size_t i = 0, n = 0; r == 0 && i < state->group_count; i++) {
+        r = batch_cut(job, groups, state->group_count, shares, &verdict, err);
+        for (size_t i = 0; r == 0 && i < state->group_count; i++) {
                 struct job_group *group = &state->groups[i];
-                struct batch_cut_share share = group->server ? (struct batch_cut_share){ 0 } : shares[n++];
 
-                group->source = group->server ? JOB_GROUP_SPEED_ASSUMED : (enum job_group_speed) source;
-                group->batch = share.batch;
-                group->samples_per_s = share.samples_per_s;
+                group->source = group->server ? CHIP_SPEED_ASSUMED : verdict.source;
+                (void) text_copy(group->precision, sizeof(group->precision),
+                                 group->server ? "" : chip_speed_precision_names[verdict.precision]);
+                group->batch = shares[i].batch;
+                group->samples_per_s = shares[i].samples_per_s;
                 group->weight = (double) group->batch / (double) job->job->global_batch;
         }
+        if (r == 0)
+                note_speeds(job->job, &verdict, state);
         return r;
 }

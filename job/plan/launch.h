@@ -28,7 +28,8 @@ struct launch_rank {
         const char *const *command; /* ends with NULL; NULL where no program is known */
         struct launch_speed { /* of `remuda run`: what starts, and how long a step of b samples takes it */
                 const char *program, *sha256, *source; /* source NULL = not known here, as all of it */
-                double alpha_ms, beta_ms;              /* alpha + beta b */
+                const char *precision;                 /* of the figure; "" = of none that is known */
+                double alpha_ms, beta_ms;              /* alpha + beta b, where it was measured; else 0 */
         } known;
 };
 

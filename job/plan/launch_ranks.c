@@ -109,6 +109,18 @@ static json_t *pair(uint64_t first, uint64_t last)
         return json_pack("[I, I]", (json_int_t) first, (json_int_t) last);
 }
 
+/* A peak of a data sheet is no speed that anybody saw. */
+static json_t *speed_json(const struct launch_speed *known)
+{
+        json_t *ret = known->beta_ms > 0 ? json_pack("{s:f, s:f, s:s}", "alpha_ms", known->alpha_ms,
+                                                     "beta_ms", known->beta_ms, "source", known->source)
+                                         : json_pack("{s:s}", "source", known->source);
+
+        if (known->precision[0] != '\0')
+                (void) json_object_set_new(ret, "precision", json_string(known->precision));
+        return ret;
+}
+
 static json_t *plan_entry(const struct launch_rank *rank, size_t index)
 {
         json_t *entry = json_pack("{s:I, s:s, s:s}", "rank", (json_int_t) index, "role",
@@ -122,10 +134,7 @@ static json_t *plan_entry(const struct launch_rank *rank, size_t index)
         (void) json_object_set_new(entry, "weight", json_real(rank->weight));
         (void) json_object_set_new(entry, "shard", pair(rank->begin, rank->end));
         if (rank->known.source != NULL)
-                (void) json_object_set_new(entry, "speed",
-                                           json_pack("{s:f, s:f, s:s}", "alpha_ms", rank->known.alpha_ms,
-                                                     "beta_ms", rank->known.beta_ms, "source",
-                                                     rank->known.source));
+                (void) json_object_set_new(entry, "speed", speed_json(&rank->known));
         put(entry, "node", rank->node);
         put(entry, "device_model", rank->model);
         if (rank->layers != NULL)

@@ -103,13 +103,11 @@ static void equal_nodes_are_equal(void **state)
 
 static void measured_of(struct ledger *l, const char *program, const char *device, double alpha, double beta)
 {
-        struct ledger_speed speed = { .job_model = "mlp",
-                                      .device = symbols_add(&l->symbols, device),
-                                      .alpha_ms = alpha,
-                                      .beta_ms = beta };
+        struct speed_table_row row = { .model = "mlp", .alpha_ms = alpha, .beta_ms = beta };
 
-        (void) text_copy(speed.program, sizeof(speed.program), program);
-        assert_int_equal(ledger_speeds_keep(l, &speed), 0);
+        (void) text_copy(row.program, sizeof(row.program), program);
+        (void) text_copy(row.device, sizeof(row.device), device);
+        assert_int_equal(speed_table_keep(&l->speeds, &row), 0);
 }
 
 static void measured(struct ledger *l, const char *device, double alpha, double beta)
@@ -124,8 +122,10 @@ static void a_speed_is_of_its_program(void **state)
                 "  globalBatch: 400\n  workers: [{model: H100, chips: 1}, {model: A100, chips: 1}]\n");
         struct job own = job_fixture_parse("  workers: [{model: H100, chips: 1}]\n"
                                            "  programs: {cuda: {image: x, command: [/x]}}\n");
-        uint32_t h100 = symbols_add(&l->symbols, "H100");
         struct ledger_program table[] = { { .runtime = symbols_add(&l->symbols, "cuda"), .sha256 = "aa" } };
+        struct ledger_speeds_programs programs = {
+                .ledger = l, .job = &job, .table = table, .table_count = 1
+        };
         struct open_groups_claim claim = job_fixture_claim(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
@@ -133,30 +133,31 @@ static void a_speed_is_of_its_program(void **state)
         (void) state;
         claim.job.programs = table;
         claim.job.program_count = 1;
-        assert_string_equal(ledger_speeds_program(l, &job, table, 1, "cuda"), "aa");
-        assert_string_equal(ledger_speeds_program(l, &own, table, 1, "cuda"), ""); /* of its own image */
-        assert_string_equal(ledger_speeds_program(l, &job, table, 1, "rocm"), "");
-        assert_null(ledger_speeds_find(l, "", "mlp", h100));
+        ledger_speeds_collect(&programs);
+        assert_string_equal(ledger_speeds_program(&programs, "cuda"), "aa");
+        assert_string_equal(ledger_speeds_program(&programs, "rocm"), "");
+        programs.job = &own;
+        assert_string_equal(ledger_speeds_program(&programs, "cuda"), ""); /* of its own image */
+        assert_null(speed_table_find(&l->speeds, "", "mlp", "H100"));
         measured_of(l, "bb", "H100", 0, 1);
         measured_of(l, "bb", "A100", 0, 3);
-        assert_null(ledger_speeds_find(l, "aa", "mlp", h100)); /* another program's is never taken */
-        assert_true(ledger_speeds_find(l, "", "mlp", h100)->beta_ms == 1);
-        assert_null(ledger_speeds_find(l, "", "cnn", h100));
-        assert_null(ledger_speeds_find(l, "", "mlp", 0));
+        assert_null(speed_table_find(&l->speeds, "aa", "mlp", "H100")); /* another program's is never taken */
+        assert_true(speed_table_find(&l->speeds, "", "mlp", "H100")->beta_ms == 1);
+        assert_null(speed_table_find(&l->speeds, "", "cnn", "H100"));
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_int_equal(plan.groups[0].source, JOB_GROUP_SPEED_TABLE);
+        assert_int_equal(plan.groups[0].source, CHIP_SPEED_TABLE);
         assert_int_equal(plan.groups[0].batch, 200);
         measured(l, "H100", 0, 4); /* of a program that is not known */
-        assert_true(ledger_speeds_find(l, "aa", "mlp", h100)->beta_ms == 4);
+        assert_true(speed_table_find(&l->speeds, "aa", "mlp", "H100")->beta_ms == 4);
         measured_of(l, "aa", "H100", 0, 3);
         measured_of(l, "aa", "A100", 0, 1);
-        assert_true(ledger_speeds_find(l, "aa", "mlp", h100)->beta_ms == 3);
+        assert_true(speed_table_find(&l->speeds, "aa", "mlp", "H100")->beta_ms == 3);
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_int_equal(plan.groups[0].source, JOB_GROUP_SPEED_MEASURED);
+        assert_int_equal(plan.groups[0].source, CHIP_SPEED_MEASURED);
         assert_int_equal(plan.groups[0].batch, 100);
         measured_of(l, "bb", "H100", 0, 7); /* what is seen again is the newest */
-        assert_int_equal(l->speed_count, 5);
-        assert_true(ledger_speeds_find(l, "", "mlp", h100)->beta_ms == 7);
+        assert_int_equal(l->speeds.count, 5);
+        assert_true(speed_table_find(&l->speeds, "", "mlp", "H100")->beta_ms == 7);
         job_state_free(&plan);
         job_free(&job);
         job_free(&own);
@@ -174,7 +175,7 @@ static void the_fastest_is_found_among_like_figures(void **state)
         (void) state;
         for (size_t i = 0; i < l->node_count; i++) /* the H100 is the better one on paper */
                 for (size_t g = 0; g < l->nodes[i]->group_count; g++)
-                        l->nodes[i]->groups[g].tflops =
+                        l->nodes[i]->groups[g].figures.tflops[CHIP_SPEED_BF16] =
                                 strcmp(symbols_name(&l->symbols, l->nodes[i]->groups[g].model), "H100") == 0
                                         ? 0.9
                                         : 0.3;
@@ -201,11 +202,11 @@ static void shares_follow_measured_speeds(void **state)
         (void) state;
         measured(l, "H100", 0, 1);
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_int_equal(plan.groups[0].source, JOB_GROUP_SPEED_TABLE); /* speeds of two kinds do not mix */
+        assert_int_equal(plan.groups[0].source, CHIP_SPEED_TABLE); /* speeds of two kinds do not mix */
         assert_int_equal(plan.groups[0].batch, 200);
         measured(l, "A100", 0, 3);
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_int_equal(plan.groups[0].source, JOB_GROUP_SPEED_MEASURED);
+        assert_int_equal(plan.groups[0].source, CHIP_SPEED_MEASURED);
         assert_int_equal(plan.groups[0].batch, 300);
         assert_int_equal(plan.groups[1].batch, 100);
         assert_true(plan.groups[0].weight == 0.75);
@@ -234,7 +235,7 @@ static void a_chip_that_ranks_share_has_a_speed_of_its_own(void **state)
         measured(l, "H100 (shared by 2)", 0, 5);
         assert_int_equal(job_plan_share(&claim.job, &plan, &err), 0);
         assert_int_equal(plan.groups[0].batch, 200); /* or what was seen of such a half */
-        assert_int_equal(plan.groups[0].source, JOB_GROUP_SPEED_MEASURED);
+        assert_int_equal(plan.groups[0].source, CHIP_SPEED_MEASURED);
         job_state_free(&plan);
         job_free(&job);
         ledger_life_free(l);

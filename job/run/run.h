@@ -18,7 +18,7 @@
 #include "job/spec/job.h"
 #include "job/spec/program_table.h"
 #include "job/world/world.h"
-#include "planner/speeds/speed_table.h"
+#include "planner/speeds/chip_speed.h"
 
 #define RUN_RANKS_MAX  4096
 #define RUN_PATH_BYTES 1024
@@ -29,10 +29,6 @@ struct run_options {
         unsigned grace_seconds;
         double measure_seconds;
 };
-
-enum run_speed { RUN_SPEED_ASSUMED, RUN_SPEED_TABLE, RUN_SPEED_MEASURED };
-
-enum run_peak { RUN_PEAK_MEASURED, RUN_PEAK_BF16, RUN_PEAK_FP16, RUN_PEAK_FP32, RUN_PEAK_COUNT };
 
 struct run_chips { /* of this machine, or of a store's nodes */
         struct inventory *items;
@@ -46,18 +42,19 @@ struct run_rank {
         const struct program_table_row *program; /* in the table */
         char sha256[SHA256_HEX_BYTES];
         char vendor[24], group[DEVICE_GROUP_BYTES], device[DEVICE_ID_BYTES], device_model[DEVICE_MODEL_BYTES];
-        char node[254];                     /* "" = this machine, when its name is not known */
-        double peak_gflops[RUN_PEAK_COUNT]; /* of the chip; 0 = not known. Those of one kind compare */
-        double *layer_ms;                   /* of a split: run.layer_count, owned; NULL = not measured */
-        uint64_t layers[2];                 /* first and last */
+        char node[254];                    /* "" = this machine, when its name is not known */
+        struct chip_speed_figures figures; /* of the chip */
+        double *layer_ms;                  /* of a split: run.layer_count, owned; NULL = not measured */
+        uint64_t layers[2];                /* first and last */
         unsigned device_index;
 
         char speed_device[SPEED_TABLE_DEVICE_BYTES]; /* its name in the SpeedTable */
-        enum run_speed speed_source;
-        double alpha_ms, beta_ms; /* a step of b samples takes alpha + beta b; beta > 0 */
-        uint64_t batch;           /* of each global batch; 0 for a server */
-        double weight;            /* batch / global batch */
-        uint64_t begin, end;      /* of an epoch's samples; 0:0 when the size of the data is not known */
+        enum chip_speed speed_source;
+        enum chip_speed_precision precision;
+        struct shard_worker speed; /* how long a step takes; a time that somebody saw only if measured */
+        uint64_t batch;            /* of each global batch; 0 for a server */
+        double weight;             /* batch / global batch */
+        uint64_t begin, end;       /* of an epoch's samples; 0:0 when the size of the data is not known */
 
         /* what is seen of it; the judgement has it in run.world */
         double kept_busy_ms;   /* of what it was busy, what the SpeedTable knows already */
@@ -88,9 +85,10 @@ struct run {
 
         struct run_rank *ranks;
         size_t rank_count, server_count;
-        uint64_t data_samples; /* of an epoch; 0 = not known */
-        uint64_t left_samples; /* used by ranks that were left out later */
-        size_t layer_count;    /* of the model, for a split; 0 = not known */
+        struct chip_speed_verdict speeds; /* of the workers, before they were measured; lacking: a rank */
+        uint64_t data_samples;            /* of an epoch; 0 = not known */
+        uint64_t left_samples;            /* used by ranks that were left out later */
+        size_t layer_count;               /* of the model, for a split; 0 = not known */
         uint64_t *layer_output_bytes;
         uint64_t *segments; /* that the trainer has chosen for `segments: auto` */
         size_t segment_count;
@@ -123,9 +121,10 @@ int run_measure(struct run *run, struct err *err); /* run_measure.c */
 int run_plan(struct run *run, struct err *err);    /* run_plan.c */
 int run_train(struct run *run, struct err *err);   /* run_train.c */
 
-/* run_plan_place() - the workers' batches, weights and samples of an epoch, by the shares of the batch. */
-struct shard;
-void run_plan_place(struct run *run, const struct shard *shards);
+/* run_plan_share() - the workers' batches, by their speeds. run_plan_place() - their weights and samples of
+ * an epoch, by their batches, in the order of the ranks. */
+int run_plan_share(struct run *run, struct err *err);
+void run_plan_place(struct run *run);
 int run_plan_write(const struct run *run, struct err *err); /* plan.json, as it is now */
 
 /* run_event() - note what happened, with a printf-like sentence; also on standard error. */
@@ -142,5 +141,3 @@ void run_free(struct run *run);
  * NULL. Return: an exit code; *ret_summary is set if the job got as far as that. */
 int run_one(const struct run_options *options, const char *job_path, const json_t *document,
             json_t **ret_summary);
-
-const char *run_speed_name(enum run_speed source);

@@ -18,6 +18,7 @@
 #include "scheduler-extender/decide/assignment.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_speeds.h"
 
 /* Of two inventories of one node the later one counts, as in the ledger. */
 static int add_inventory(struct run_chips *list, const struct inventory *inventory)
@@ -228,10 +229,9 @@ static void add_rank(struct run *run, const struct assignment_part *part, const 
         *rank = (struct run_rank){ .server = part->server,
                                    .role = assignment_role(&run->job, part->server, part->entry),
                                    .device_index = device == NULL ? 0 : device->index,
-                                   .peak_gflops = { [RUN_PEAK_MEASURED] = group->measured_gflops,
-                                                    [RUN_PEAK_BF16] = 1000 * group->tflops_bf16,
-                                                    [RUN_PEAK_FP16] = 1000 * group->tflops_fp16,
-                                                    [RUN_PEAK_FP32] = 1000 * group->tflops_fp32 } };
+                                   .figures = part->group->figures,
+                                   .speed = { .speed = 1 },
+                                   .precision = CHIP_SPEED_NO_PRECISION };
         (void) text_copy(rank->runtime, sizeof(rank->runtime),
                          rank->role->runtime[0] == '\0' ? group->runtime : rank->role->runtime);
         (void) text_copy(rank->vendor, sizeof(rank->vendor), group->vendor);
@@ -321,6 +321,20 @@ static void make_claim(const struct run *run, const struct ledger *ledger, struc
         ret->on.rules = &ret->rules;
 }
 
+/* Whose speeds count, as far as it can be known before the programs are looked at. */
+static void name_programs(struct run *run, const struct claim *claim)
+{
+        struct ledger_speeds_programs programs = { .ledger = claim->on.job.ledger,
+                                                   .job = &claim->job,
+                                                   .table = claim->on.job.programs,
+                                                   .table_count = claim->on.job.program_count };
+
+        ledger_speeds_collect(&programs);
+        for (size_t i = 0; i < run->rank_count; i++)
+                (void) text_copy(run->ranks[i].sha256, sizeof(run->ranks[i].sha256),
+                                 ledger_speeds_program(&programs, run->ranks[i].runtime));
+}
+
 static int assign(struct run *run, struct ledger *ledger, struct err *err)
 {
         CLEANUP(free_p) struct ledger_program *programs = NULL;
@@ -337,8 +351,10 @@ static int assign(struct run *run, struct ledger *ledger, struct err *err)
                 r = add_ranks(run, &assignment, err);
         else if (r == -EBUSY && assignment.lacking != NULL)
                 r = no_chip(run, &assignment, err);
-        if (r == 0)
+        if (r == 0) {
                 tell_notes(run, &assignment);
+                name_programs(run, &claim);
+        }
         assignment_free(&assignment);
         return r;
 }

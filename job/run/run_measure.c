@@ -39,6 +39,7 @@ static bool take_answer(struct run *run, size_t index, struct speed_table_observ
         struct run_rank *rank = &run->ranks[index];
         struct speed_fit fit = { 0 };
         json_t *answer, *point;
+        double alpha_ms, beta_ms;
         bool fits = true;
         char name[64];
         size_t i;
@@ -60,9 +61,9 @@ static bool take_answer(struct run *run, size_t index, struct speed_table_observ
                                                                   .step_ms = step_ms,
                                                                   .weight = look_weight(run, rank) };
         }
-        fits = fits && speed_fit_line(&fit, &rank->alpha_ms, &rank->beta_ms);
+        fits = fits && speed_fit_line(&fit, &alpha_ms, &beta_ms);
         if (fits)
-                rank->speed_source = RUN_SPEED_MEASURED;
+                run_speeds_saw(rank, alpha_ms, beta_ms);
         run_split_read_layers(run, index, json_object_get(answer, "layers"));
         json_decref(answer);
         return fits;
@@ -147,47 +148,32 @@ static int measure_once(struct run *run, struct err *err)
         return r < 0 ? r : measuring.exit_code == 0 ? 0 : 1;
 }
 
-static void assume(struct run *run, const char *why)
-{
-        for (size_t i = run->server_count; i < run->rank_count; i++) {
-                run->ranks[i].alpha_ms = 0;
-                run->ranks[i].beta_ms = 1;
-                run->ranks[i].speed_source = RUN_SPEED_ASSUMED;
-        }
-        run_event(run, "SpeedAssumed", "%s; all workers are taken to be of one speed", why);
-}
-
 int run_measure(struct run *run, struct err *err)
 {
         CLEANUP(free_p)
         struct speed_table_observation *seen = calloc(run->rank_count * POINTS_MAX, sizeof(*seen));
-        size_t count = 0;
-        bool all = true;
-        int r;
-
-        for (size_t i = run->server_count; i < run->rank_count; i++) {
-                run->ranks[i].beta_ms = 1;
-                run->ranks[i].speed_source = RUN_SPEED_ASSUMED;
-        }
-        if (run->job.shards != JOB_SHARDS_WEIGHTED || run->rank_count - run->server_count < 2)
-                return 0;
-        if (!run->trainer) {
-                if (!run_speeds_read(run))
-                        assume(run, "the programs are not the reference trainer and cannot be measured "
-                                    "beforehand, and the SpeedTable does not have them all");
-                return 0;
-        }
         /* the speed table knows whole models, a split needs the layers */
-        if (run_speeds_read(run) && !run->options->measure_again && run->job.strategy != JOB_STRATEGY_SPLIT)
+        bool known = run_speeds_find(run) && !run->options->measure_again &&
+                     run->job.strategy != JOB_STRATEGY_SPLIT;
+        size_t count = 0;
+        int r = 1;
+
+        if (run->job.shards != JOB_SHARDS_WEIGHTED || run->rank_count - run->server_count < 2 || known)
                 return 0;
-        r = measure_once(run, err);
+        if (run->trainer)
+                r = measure_once(run, err);
         if (r < 0 || run->interrupted)
                 return r;
-        for (size_t i = run->server_count; i < run->rank_count; i++)
-                all = r == 0 && seen != NULL && take_answer(run, i, seen, &count) && all;
-        if (all)
+        for (size_t i = run->server_count; i < run->rank_count && r == 0; i++)
+                r = seen == NULL || !take_answer(run, i, seen, &count);
+        if (r == 0) {
                 run_speeds_keep(run, seen, count);
-        else
-                assume(run, "a program could not be measured");
+                return 0;
+        }
+        if (run->trainer)
+                run_event(run, "NotMeasured",
+                          "a program could not be measured; what is known of its chip counts");
+        (void) run_speeds_find(run);
+        run_speeds_remark(run);
         return 0;
 }

@@ -11,30 +11,14 @@
 #include "job/run/run_world.h"
 #include "planner/shards/shards.h"
 
-const char *run_speed_name(enum run_speed source)
-{
-        static const char *const names[] = {
-                [RUN_SPEED_ASSUMED] = "assumed",
-                [RUN_SPEED_TABLE] = "table",
-                [RUN_SPEED_MEASURED] = "measured",
-        };
-
-        return names[source];
-}
-
 static int cut(const struct run *run, struct shard *shards, size_t count, struct err *err)
 {
-        CLEANUP(free_p) struct shard_worker *workers = calloc(count, sizeof(*workers));
+        CLEANUP(free_p) struct shard_worker *workers = calloc(count + 1, sizeof(*workers));
 
         if (workers == NULL)
                 return err_set(err, -ENOMEM, "no memory for the plan");
-        for (size_t i = 0; i < count; i++) {
-                const struct run_rank *rank = &run->ranks[run->server_count + i];
-
-                workers[i] = (struct shard_worker){ .model = SHARD_AFFINE,
-                                                    .alpha_ms = rank->alpha_ms,
-                                                    .beta_ms = rank->beta_ms };
-        }
+        for (size_t i = 0; i < count; i++)
+                workers[i] = run->ranks[run->server_count + i].speed;
         return shards_cut(workers, count, run->job.global_batch, job_shares_follow_speeds(&run->job), shards,
                           NULL, err);
 }
@@ -49,28 +33,32 @@ static bool leave_idle(struct run *run, const struct shard *shards, size_t count
         return false;
 }
 
-static int share(struct run *run, struct shard *shards, struct err *err)
+int run_plan_share(struct run *run, struct err *err)
 {
+        CLEANUP(free_p)
+        struct shard *shards = calloc(run->rank_count - run->server_count + 1, sizeof(*shards));
         size_t count;
         int r;
 
+        if (shards == NULL)
+                return err_set(err, -ENOMEM, "no memory for the plan");
         do {
                 count = run->rank_count - run->server_count;
                 r = cut(run, shards, count, err);
         } while (r == 0 && job_shares_follow_speeds(&run->job) && leave_idle(run, shards, count));
+        for (size_t i = 0; r == 0 && i < count; i++)
+                run->ranks[run->server_count + i].batch = shards[i].batch;
         return r;
 }
 
-void run_plan_place(struct run *run, const struct shard *shards)
+void run_plan_place(struct run *run)
 {
-        size_t workers = run->rank_count - run->server_count;
         uint64_t before = 0, batch = run->job.global_batch;
         double left = 1;
 
-        for (size_t i = 0; i < workers; i++) {
-                struct run_rank *rank = &run->ranks[run->server_count + i];
+        for (size_t i = run->server_count; i < run->rank_count; i++) {
+                struct run_rank *rank = &run->ranks[i];
 
-                rank->batch = shards[i].batch;
                 rank->weight = launch_weight(before, rank->batch, batch, &left);
                 rank->begin = shards_begin(run->data_samples, before, batch);
                 before += rank->batch;
@@ -99,7 +87,7 @@ static void note_plan(struct run *run)
         for (size_t i = run->server_count; i < run->rank_count; i++)
                 text_printf(&line, "%s%llu (%s, %s)", i == run->server_count ? "" : " + ",
                             (unsigned long long) run->ranks[i].batch, run->ranks[i].runtime,
-                            run_speed_name(run->ranks[i].speed_source));
+                            chip_speed_names[run->ranks[i].speed_source]);
         run_event(run, "Planned", "%zu workers, %zu servers; of each batch of %llu: %s",
                   run->rank_count - run->server_count, run->server_count,
                   (unsigned long long) run->job.global_batch, line.data == NULL ? "" : line.data);
@@ -121,18 +109,15 @@ int run_plan_write(const struct run *run, struct err *err)
 
 int run_plan(struct run *run, struct err *err)
 {
-        CLEANUP(free_p) struct shard *shards = calloc(run->rank_count - run->server_count, sizeof(*shards));
         int r = 0;
 
-        if (shards == NULL)
-                return err_set(err, -ENOMEM, "no memory for the plan");
         if (run->job.strategy == JOB_STRATEGY_SPLIT && run->job.shards == JOB_SHARDS_WEIGHTED)
                 r = run_split_plan(run, err);
         if (r == 0)
-                r = share(run, shards, err);
+                r = run_plan_share(run, err);
         if (r < 0)
                 return err_wrap(err, r, "shares");
-        run_plan_place(run, shards);
+        run_plan_place(run);
         run->planned = true;
         note_plan(run);
         return run_plan_write(run, err);

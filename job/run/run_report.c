@@ -13,6 +13,7 @@
 #include "job/run/run_folder.h"
 #include "job/run/run_split.h"
 #include "job/spec/job_role.h"
+#include "planner/shards/shards.h"
 
 #define EVENTS_MAX 10000
 
@@ -63,9 +64,9 @@ static json_t *number_or_null(const json_t *value)
 
 static double speed_of(const struct run_rank *rank)
 {
-        return rank->batch == 0 ? 0
-                                : (double) rank->batch * 1000 /
-                                          (rank->alpha_ms + rank->beta_ms * (double) rank->batch);
+        double batch = (double) rank->batch;
+
+        return rank->batch == 0 ? 0 : batch * 1000 / shards_ms(&rank->speed, batch);
 }
 
 /* The program's own. One that was running when all were killed died of that; one that was never started has
@@ -91,13 +92,16 @@ static json_t *ranks_json(const struct run *run)
                         "program_sha256", rank->sha256, "weight", rank->weight, "samples",
                         (json_int_t) rank->used_samples, "restarts", (json_int_t) rank->restarts, "exit_code",
                         exit_code_of_rank(run, i), "batch", (json_int_t) rank->batch, "speed_source",
-                        run_speed_name(rank->speed_source));
+                        chip_speed_names[rank->speed_source]);
 
                 run_split_add_layers(run, i, entry);
                 (void) json_object_set_new(entry, "node", json_string(rank->node));
                 (void) json_object_set_new(entry, "group", json_string(rank->group));
                 (void) json_object_set_new(entry, "device_model", json_string(rank->device_model));
-                if (rank->speed_source != RUN_SPEED_ASSUMED)
+                if (chip_speed_precision_names[rank->precision][0] != '\0')
+                        (void) json_object_set_new(entry, "precision",
+                                                   json_string(chip_speed_precision_names[rank->precision]));
+                if (rank->speed_source == CHIP_SPEED_MEASURED)
                         (void) json_object_set_new(entry, "speed_samples_per_s", json_real(speed_of(rank)));
                 (void) json_array_append_new(ranks, entry);
         }

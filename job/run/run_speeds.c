@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "io/clock.h"
 #include "job/run/run.h"
-#include "scheduler-extender/ledger/ledger_speeds.h"
+#include "scheduler-extender/ledger/ledger.h"
 #include "store/speed_store.h"
 
 #define SAMPLES_MIN     10 /* batches of a worker: fewer are mostly the first ones, which are slow */
@@ -52,37 +52,126 @@ static bool knows_slope(const struct speed_fit *fit)
                fit->batch_batch * fit->one > SPREAD_MIN * fit->batch * fit->batch;
 }
 
-bool run_speeds_read(struct run *run)
+/* Ranks on a group's chips, by the chips that they have there. */
+static double ranks_a_chip(const struct run *run, size_t of)
+{
+        const struct run_rank *rank = &run->ranks[of];
+        size_t ranks = 0, chips = 0;
+
+        for (size_t i = 0; i < run->rank_count; i++) {
+                const struct run_rank *other = &run->ranks[i];
+                bool first = true;
+
+                if (strcmp(other->group, rank->group) != 0 || strcmp(other->node, rank->node) != 0)
+                        continue;
+                for (size_t k = 0; k < i && first; k++)
+                        first = strcmp(run->ranks[k].device, other->device) != 0 ||
+                                strcmp(run->ranks[k].node, other->node) != 0;
+                ranks++;
+                chips += first;
+        }
+        return (double) ranks / (double) (chips > 0 ? chips : 1);
+}
+
+static void collect_members(const struct run *run, struct chip_speed_member *members)
+{
+        for (size_t i = run->server_count; i < run->rank_count; i++, members++) {
+                const struct run_rank *rank = &run->ranks[i];
+                bool again = i > run->server_count && strcmp(rank->group, rank[-1].group) == 0 &&
+                             strcmp(rank->node, rank[-1].node) == 0;
+
+                *members = (struct chip_speed_member){
+                        .program = rank->sha256,
+                        .device = rank->device_model[0] != '\0' ? rank->device_model : rank->vendor,
+                        .ranks_a_chip = again ? members[-1].ranks_a_chip : ranks_a_chip(run, i),
+                        .figures = rank->figures,
+                };
+        }
+}
+
+/* Have all a line that is good enough to cut shares by, without measuring them anew? */
+static bool all_know_slope(const struct run *run, const struct speed_table *table,
+                           const struct chip_speed_member *members, size_t count)
+{
+        for (size_t i = 0; i < count; i++) {
+                double part;
+                const struct speed_table_row *row = chip_speed_row(table, run->job.model, &members[i], &part);
+
+                if (row == NULL || part > 1 || !knows_slope(&row->fit))
+                        return false;
+        }
+        return true;
+}
+
+/* One that cannot be read is as an empty one, which is said. Return: can it? */
+static bool read_table(struct run *run, struct speed_table *ret)
 {
         char spec[RUN_PATH_BYTES + STORE_SPEC_MORE];
-        struct speed_table table;
         struct err err = { 0 };
-        bool all = true;
 
-        name_devices(run);
+        *ret = (struct speed_table){ 0 };
+        if (run->options->store == NULL && run->work[0] == '\0')
+                return true;
         store_spec(run, spec);
-        if (speed_store_read_now(spec, NULL, &table, &err) < 0) {
+        if (speed_store_read_now(spec, NULL, ret, &err) < 0) {
                 run_event(run, "SpeedTableUnread", "%s", err.msg);
+                *ret = (struct speed_table){ 0 };
                 return false;
         }
-        if (table.trouble[0] != '\0' && !run->speeds_troubled)
-                run_event(run, "SpeedTableIgnored", "%s", table.trouble);
-        run->speeds_troubled = run->speeds_troubled || table.trouble[0] != '\0';
-        for (size_t i = run->server_count; i < run->rank_count; i++) {
-                struct run_rank *rank = &run->ranks[i];
-                const struct speed_table_row *row =
-                        speed_table_find(&table, rank->sha256, run->job.model, rank->speed_device);
+        if (ret->trouble[0] != '\0' && !run->speeds_troubled)
+                run_event(run, "SpeedTableIgnored", "%s", ret->trouble);
+        run->speeds_troubled = run->speeds_troubled || ret->trouble[0] != '\0';
+        return true;
+}
 
-                if (row == NULL || !knows_slope(&row->fit)) {
-                        all = false;
-                        continue;
-                }
-                rank->alpha_ms = row->alpha_ms;
-                rank->beta_ms = row->beta_ms;
-                rank->speed_source = RUN_SPEED_TABLE;
+bool run_speeds_find(struct run *run)
+{
+        size_t workers = run->rank_count - run->server_count;
+        CLEANUP(free_p) struct chip_speed_member *members = calloc(workers + 1, sizeof(*members));
+        CLEANUP(free_p) struct shard_worker *speeds = calloc(workers + 1, sizeof(*speeds));
+        struct speed_table table;
+        bool good;
+
+        name_devices(run);
+        if (members == NULL || speeds == NULL)
+                return false; /* all are taken to be alike, as they begin */
+        good = read_table(run, &table);
+        collect_members(run, members);
+        run->speeds = chip_speed_find(&table, run->job.model, members, workers, speeds);
+        run->speeds.lacking += run->server_count;
+        for (size_t i = 0; i < workers; i++) {
+                struct run_rank *rank = &run->ranks[run->server_count + i];
+
+                rank->speed = speeds[i];
+                rank->speed_source = run->speeds.source;
+                rank->precision = run->speeds.precision;
         }
+        good = good && all_know_slope(run, &table, members, workers);
         speed_table_free(&table);
-        return all;
+        return good;
+}
+
+void run_speeds_remark(struct run *run)
+{
+        const struct run_rank *lacking = &run->ranks[run->speeds.lacking];
+        char member[DEVICE_MODEL_BYTES + 40], sentence[CHIP_SPEED_REMARK_BYTES];
+        const char *word;
+
+        if (run->rank_count - run->server_count < 2 || !job_shares_follow_speeds(&run->job))
+                return;
+        (void) text_format(member, sizeof(member), "rank %zu (%s)", run->speeds.lacking,
+                           lacking->device_model[0] != '\0' ? lacking->device_model : lacking->vendor);
+        word = chip_speed_remark(&run->speeds, member, lacking->node, sentence);
+        if (word != NULL)
+                run_event(run, word, "%s", sentence);
+}
+
+void run_speeds_saw(struct run_rank *rank, double alpha_ms, double beta_ms)
+{
+        rank->speed =
+                (struct shard_worker){ .model = SHARD_AFFINE, .alpha_ms = alpha_ms, .beta_ms = beta_ms };
+        rank->speed_source = CHIP_SPEED_MEASURED;
+        rank->precision = CHIP_SPEED_NO_PRECISION;
 }
 
 /* Without its program a row of any one counts. */
@@ -107,8 +196,8 @@ void run_speeds_place(const struct run *run, struct ledger *ledger, struct ledge
                 return;
         store_spec(run, spec);
         if (speed_store_read_now(spec, NULL, &table, NULL) < 0)
-                return; /* as an empty one; run_speeds_read() will say so */
-        if (table.count > 0 && ledger_speeds_add(ledger, &table) == 0)
+                return; /* as an empty one; run_speeds_find() will say so */
+        if (table.count > 0 && speed_table_add(&ledger->speeds, &table) == 0)
                 *ret_programs = hash_programs(&run->table, ledger);
         speed_table_free(&table);
 }

@@ -6,8 +6,13 @@
 struct ledger;
 struct ledger_program;
 
-/* run_speeds_read() - the ranks' speeds. Return: are all workers' known? */
-bool run_speeds_read(struct run *run);
+/* run_speeds_find() - the workers' speeds, as they are known before the job runs (chip_speed.h).
+ * Return: were all measured so well that it need not be done again?
+ * run_speeds_remark() - an event for what somebody has to know of them.
+ * run_speeds_saw() - one's is seen to be alpha + beta b ms. */
+bool run_speeds_find(struct run *run);
+void run_speeds_remark(struct run *run);
+void run_speeds_saw(struct run_rank *rank, double alpha_ms, double beta_ms);
 
 /* run_speeds_refine() - what the workers' steps took since the last call goes into the table. */
 void run_speeds_refine(struct run *run);

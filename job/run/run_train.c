@@ -119,8 +119,8 @@ static int lay_out(struct train *train, struct err *err)
                 run->world.seen[i].idle = run->ranks[i].server;
                 run->world.ranks[i] = (struct world_rank){ .place = i,
                                                            .batch = run->ranks[i].batch,
-                                                           .alpha_ms = run->ranks[i].alpha_ms,
-                                                           .beta_ms = run->ranks[i].beta_ms };
+                                                           .alpha_ms = run->ranks[i].speed.alpha_ms,
+                                                           .beta_ms = run->ranks[i].speed.beta_ms };
         }
         return r;
 }
@@ -189,9 +189,7 @@ static void adopt(void *userdata)
 
                 if (!recut_line(&run->world, i, &line))
                         continue;
-                run->ranks[i].alpha_ms = line.alpha_ms;
-                run->ranks[i].beta_ms = line.beta_ms;
-                run->ranks[i].speed_source = RUN_SPEED_MEASURED;
+                run_speeds_saw(&run->ranks[i], line.alpha_ms, line.beta_ms);
         }
 }
 
@@ -218,16 +216,13 @@ static void shared(void *userdata)
 {
         struct train *train = userdata;
         struct run *run = train->run;
-        CLEANUP(free_p) struct shard *shards = calloc(run->rank_count + 1, sizeof(*shards));
         struct err err = { 0 };
 
         adopt(userdata);
         train->replan = false;
-        for (size_t i = run->server_count; shards != NULL && i < run->rank_count; i++)
-                shards[i - run->server_count].batch = run->world.ranks[i].batch;
-        if (shards == NULL)
-                return;
-        run_plan_place(run, shards);
+        for (size_t i = run->server_count; i < run->rank_count; i++)
+                run->ranks[i].batch = run->world.ranks[i].batch;
+        run_plan_place(run);
         if (run_plan_write(run, &err) < 0)
                 run_event(run, "PlanUnwritten", "%s; it shows the shares of before", err.msg);
 }

@@ -77,9 +77,10 @@ bool run_world_fill(const struct run *run, size_t first, struct launch_rank *ran
                         .layers = run_split_is_planned(run) ? rank->layers : NULL,
                         .known = { .program = rank->program->path,
                                    .sha256 = rank->sha256,
-                                   .source = run_speed_name(rank->speed_source),
-                                   .alpha_ms = rank->alpha_ms,
-                                   .beta_ms = rank->beta_ms },
+                                   .source = chip_speed_names[rank->speed_source],
+                                   .precision = chip_speed_precision_names[rank->precision],
+                                   .alpha_ms = rank->speed.alpha_ms,
+                                   .beta_ms = rank->speed.beta_ms },
                 };
         }
         return ranks != NULL;

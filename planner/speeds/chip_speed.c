@@ -70,6 +70,8 @@ static enum chip_speed_precision common_precision(const struct chip_speed_member
                 bool own = false, all = true;
 
                 for (size_t i = 0; i < count && all; i++) {
+                        if (members[i].aside)
+                                continue;
                         own = own || own_peak(&members[i].figures, (enum chip_speed_precision) p) > 0;
                         all = peak(&members[i].figures, (enum chip_speed_precision) p) > 0;
                 }
@@ -121,12 +123,16 @@ static bool all_measured(const struct speed_table *table, const char *model,
                          const struct chip_speed_member *members, size_t count,
                          struct shard_worker *ret_workers)
 {
+        const struct chip_speed_member *last = NULL;
         const struct speed_table_row *row = NULL;
         double part = 1;
 
         for (size_t i = 0; i < count; i++) {
-                if (i == 0 || !same_chip(&members[i - 1], &members[i]))
+                if (members[i].aside)
+                        continue;
+                if (row == NULL || !same_chip(last, &members[i]))
                         row = chip_speed_row(table, model, &members[i], &part);
+                last = &members[i];
                 if (row == NULL)
                         return false;
                 ret_workers[i].model = SHARD_AFFINE;
@@ -134,16 +140,25 @@ static bool all_measured(const struct speed_table *table, const char *model,
                 ret_workers[i].alpha_ms = row->alpha_ms;
                 ret_workers[i].beta_ms = row->beta_ms * part;
         }
-        return count > 0;
+        return last != NULL;
 }
 
-static bool all_have_kernel(const struct chip_speed_member *members, size_t count)
+/* Return: the precision in which all have a kernel's figure; CHIP_SPEED_NO_PRECISION = there is none. */
+static enum chip_speed_precision kernel_of_all(const struct chip_speed_member *members, size_t count)
 {
-        for (size_t i = 0; i < count; i++)
-                if (!(members[i].figures.kernel_gflops > 0) ||
-                    members[i].figures.kernel_precision != members[0].figures.kernel_precision)
-                        return false;
-        return count > 0;
+        enum chip_speed_precision ret = CHIP_SPEED_NO_PRECISION;
+
+        for (size_t i = 0; i < count; i++) {
+                const struct chip_speed_figures *figures = &members[i].figures;
+
+                if (members[i].aside)
+                        continue;
+                if (!(figures->kernel_gflops > 0) ||
+                    (ret != CHIP_SPEED_NO_PRECISION && ret != figures->kernel_precision))
+                        return CHIP_SPEED_NO_PRECISION;
+                ret = figures->kernel_precision;
+        }
+        return ret;
 }
 
 /* Return: the first member that has no figure but perhaps a measurement; count = each has one. */
@@ -151,9 +166,21 @@ static size_t find_lacking(const struct chip_speed_member *members, size_t count
 {
         size_t i = 0;
 
-        while (i < count && chip_speed_any_figure(&members[i].figures))
+        while (i < count && (members[i].aside || chip_speed_any_figure(&members[i].figures)))
                 i++;
         return i;
+}
+
+static double speed_of(const struct chip_speed_verdict *verdict, const struct chip_speed_member *member)
+{
+        const struct chip_speed_figures *figures = &member->figures;
+
+        if (verdict->source == CHIP_SPEED_ASSUMED)
+                return SAMPLES_PER_TFLOPS;
+        return (verdict->source == CHIP_SPEED_KERNEL
+                        ? figures->kernel_gflops
+                        : SAMPLES_PER_TFLOPS * peak(figures, verdict->precision)) /
+               ranks_a_chip(member);
 }
 
 struct chip_speed_verdict chip_speed_find(const struct speed_table *table, const char *model,
@@ -166,28 +193,44 @@ struct chip_speed_verdict chip_speed_find(const struct speed_table *table, const
         if (all_measured(table, model, members, count, ret_workers))
                 return ret;
         ret.lacking = find_lacking(members, count);
+        ret.precision = kernel_of_all(members, count);
         if (ret.lacking < count || count == 0) {
                 ret.source = CHIP_SPEED_ASSUMED;
-        } else if (all_have_kernel(members, count)) {
+                ret.precision = CHIP_SPEED_NO_PRECISION;
+        } else if (ret.precision != CHIP_SPEED_NO_PRECISION) {
                 ret.source = CHIP_SPEED_KERNEL;
-                ret.precision = members[0].figures.kernel_precision;
         } else {
                 ret.source = CHIP_SPEED_TABLE;
                 ret.precision = common_precision(members, count);
         }
-        for (size_t i = 0; i < count; i++) {
-                const struct chip_speed_figures *figures = &members[i].figures;
-
-                if (ret.source == CHIP_SPEED_ASSUMED)
-                        set_speed(&ret_workers[i], SAMPLES_PER_TFLOPS);
-                else
-                        set_speed(&ret_workers[i],
-                                  (ret.source == CHIP_SPEED_KERNEL
-                                           ? figures->kernel_gflops
-                                           : SAMPLES_PER_TFLOPS * peak(figures, ret.precision)) /
-                                          ranks_a_chip(&members[i]));
-        }
+        for (size_t i = 0; i < count; i++)
+                if (!members[i].aside)
+                        set_speed(&ret_workers[i], speed_of(&ret, &members[i]));
         return ret;
+}
+
+double chip_speed_samples_per_s(const struct shard_worker *worker)
+{
+        return worker->model == SHARD_AFFINE ? 1000 / worker->beta_ms : worker->speed;
+}
+
+void chip_speed_rank(const struct speed_table *table, const char *model, struct chip_speed_member *members,
+                     size_t count, struct shard_worker *ret_workers)
+{
+        for (int measured = 1; measured >= 0; measured--) {
+                for (size_t i = 0; i < count; i++) {
+                        double part;
+
+                        members[i].aside =
+                                !chip_speed_any_figure(&members[i].figures) &&
+                                (!measured || chip_speed_row(table, model, &members[i], &part) == NULL);
+                }
+                if (chip_speed_find(table, model, members, count, ret_workers).source != CHIP_SPEED_ASSUMED)
+                        break;
+        }
+        for (size_t i = 0; i < count; i++)
+                if (members[i].aside)
+                        set_speed(&ret_workers[i], 0);
 }
 
 const char *chip_speed_remark(const struct chip_speed_verdict *speeds, const char *member, const char *node,
@@ -195,17 +238,15 @@ const char *chip_speed_remark(const struct chip_speed_verdict *speeds, const cha
 {
         if (speeds->source == CHIP_SPEED_ASSUMED) {
                 (void) text_format(ret, CHIP_SPEED_REMARK_BYTES,
-                                   "%.120s has no figure of speed that the others could be compared with, so "
-                                   "all are taken to be alike; `remuda devices --measure --save` on %.120s "
-                                   "measures it",
+                                   "%.60s has no figure of speed to be compared by, so all count alike; "
+                                   "`remuda devices --measure --save` on %.60s measures it",
                                    member, node[0] != '\0' ? node : "this machine");
                 return "SpeedAssumed";
         }
         if (speeds->source == CHIP_SPEED_TABLE && speeds->precision == CHIP_SPEED_MIXED) {
-                (void) text_format(ret, CHIP_SPEED_REMARK_BYTES,
-                                   "the chips have no precision in common that a figure is known of, so each "
-                                   "counts by its highest; `remuda devices --measure --save` on their nodes "
-                                   "measures all in one");
+                (void) text_copy(ret, CHIP_SPEED_REMARK_BYTES,
+                                 "no precision is known of all chips, so each counts by its highest; `remuda "
+                                 "devices --measure --save` on their nodes measures all in one");
                 return "SpeedMixed";
         }
         return NULL;

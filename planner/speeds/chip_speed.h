@@ -56,6 +56,7 @@ struct chip_speed_member {
         const char *program, *device; /* SHA-256, NULL or "" = not known; the model, without one the vendor */
         double ranks_a_chip;          /* above 1 they share it; 0 = 1 */
         struct chip_speed_figures figures;
+        bool aside; /* not of the comparison */
 };
 
 struct chip_speed_verdict {
@@ -71,6 +72,15 @@ struct chip_speed_verdict chip_speed_find(const struct speed_table *table, const
                                           const struct chip_speed_member *members, size_t count,
                                           struct shard_worker *ret_workers);
 
+/* chip_speed_rank() - which of these chips is the fastest? As above, but that chips without a figure do not
+ * make the others alike: they come last, and so do those that were measured alone where others were not.
+ * @members: set aside or not as is found; @ret_workers: those aside have speed 0 */
+void chip_speed_rank(const struct speed_table *table, const char *model, struct chip_speed_member *members,
+                     size_t count, struct shard_worker *ret_workers);
+
+/* chip_speed_samples_per_s() - of a worker, with many samples: larger is faster. */
+double chip_speed_samples_per_s(const struct shard_worker *worker);
+
 /* chip_speed_row() - what is measured of one member, or NULL. @ret_part: by how much its beta grows */
 const struct speed_table_row *chip_speed_row(const struct speed_table *table, const char *model,
                                              const struct chip_speed_member *member, double *ret_part);
@@ -80,7 +90,7 @@ const struct speed_table_row *chip_speed_row(const struct speed_table *table, co
 bool chip_speed_any_figure(const struct chip_speed_figures *figures);
 bool chip_speed_same_figures(const struct chip_speed_figures *a, const struct chip_speed_figures *b);
 
-#define CHIP_SPEED_REMARK_BYTES 512
+#define CHIP_SPEED_REMARK_BYTES 240
 
 /* chip_speed_remark() - what people have to be told of these speeds, as an event: its word, and the sentence
  * in @ret. @member: the lacking one's name; @node: where it is, "" = here.

@@ -155,6 +155,43 @@ void speed_table_free(struct speed_table *table)
         *table = (struct speed_table){ 0 };
 }
 
+static bool same_key(const struct speed_table_row *a, const struct speed_table_row *b)
+{
+        return strcmp(a->device, b->device) == 0 && strcmp(a->model, b->model) == 0 &&
+               strcmp(a->program, b->program) == 0;
+}
+
+int speed_table_keep(struct speed_table *table, const struct speed_table_row *row)
+{
+        struct speed_table_row *grown;
+        size_t i = 0;
+
+        while (i < table->count && !same_key(&table->rows[i], row))
+                i++;
+        if (i < table->count) {
+                memmove(&table->rows[i], &table->rows[i + 1], (table->count - i - 1) * sizeof(*row));
+                table->rows[table->count - 1] = *row;
+                return 0;
+        }
+        if (table->count >= SPEED_TABLE_KEPT_MAX)
+                return 0;
+        grown = reallocarray(table->rows, table->count + 1, sizeof(*grown));
+        if (grown == NULL)
+                return -ENOMEM;
+        table->rows = grown;
+        table->rows[table->count++] = *row;
+        return 0;
+}
+
+int speed_table_add(struct speed_table *table, const struct speed_table *more)
+{
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < more->count; i++)
+                r = speed_table_keep(table, &more->rows[i]);
+        return r;
+}
+
 enum speed_table_speaks speed_table_speaks_of(const char *row_program, const char *program)
 {
         if (program == NULL || program[0] == '\0' || strcmp(row_program, program) == 0)

@@ -21,6 +21,7 @@
 
 #define SPEED_TABLE_NAME         "speeds"
 #define SPEED_TABLE_ROWS_MAX     2048 /* below 1 MiB with the longest names; etcd takes 1.5 */
+#define SPEED_TABLE_KEPT_MAX     4096 /* of several tables in one */
 #define SPEED_TABLE_MODEL_BYTES  64   /* of a job's model, and of a device's */
 #define SPEED_TABLE_DEVICE_BYTES (SPEED_TABLE_MODEL_BYTES + 24)
 #define SPEED_TABLE_KEY_BYTES    (SHA256_HEX_BYTES + SPEED_TABLE_MODEL_BYTES + SPEED_TABLE_DEVICE_BYTES + 2)
@@ -44,6 +45,11 @@ struct speed_table {
  * speed_table_free(). Return: 0; -EBADMSG (it is no SpeedTable); -ENOMEM. */
 int speed_table_decode(const json_t *object, struct speed_table *ret, struct err *err);
 void speed_table_free(struct speed_table *table);
+
+/* speed_table_keep() - a new row, or what its key has from now on, as the one updated last; past
+ * SPEED_TABLE_KEPT_MAX it is dropped. speed_table_add() - all rows of another table. Return: 0 or -ENOMEM. */
+int speed_table_keep(struct speed_table *table, const struct speed_table_row *row);
+int speed_table_add(struct speed_table *table, const struct speed_table *more);
 
 /* speed_table_speeds() - where the rows of a SpeedTable are, `spec` or not; borrowed; NULL = it has none. */
 json_t *speed_table_speeds(const json_t *object);

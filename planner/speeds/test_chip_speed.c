@@ -202,9 +202,9 @@ static void what_people_are_told(void **state)
 
         (void) state;
         assert_string_equal(chip_speed_remark(&speeds, "w0-0 (Odd)", "n1", sentence), "SpeedAssumed");
-        assert_string_equal(
-                sentence, "w0-0 (Odd) has no figure of speed that the others could be compared with, so all "
-                          "are taken to be alike; `remuda devices --measure --save` on n1 measures it");
+        assert_string_equal(sentence,
+                            "w0-0 (Odd) has no figure of speed to be compared by, so all count alike; "
+                            "`remuda devices --measure --save` on n1 measures it");
         speeds = (struct chip_speed_verdict){ .source = CHIP_SPEED_TABLE, .precision = CHIP_SPEED_MIXED };
         assert_string_equal(chip_speed_remark(&speeds, "", "", sentence), "SpeedMixed");
         speeds.precision = CHIP_SPEED_BF16;

@@ -17,6 +17,7 @@
 #include "io/clock.h"
 #include "scheduler-extender/explain/whatif.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_speeds.h"
 
 struct whatif_options {
         struct cluster_arguments cluster;
@@ -98,14 +99,15 @@ static int copy_node(struct cluster *cluster, const char *text, json_t *list, st
                 const struct ledger_group *g = &node->groups[i];
                 const struct symbols *s = &ledger->symbols;
 
-                (void) json_array_append_new(
-                        groups,
-                        json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:I}", "name",
-                                  symbols_name(s, g->name), "vendor", symbols_name(s, g->vendor), "runtime",
-                                  symbols_name(s, g->runtime), "model", symbols_name(s, g->model), "resource",
-                                  symbols_name(s, g->resource), "total", (int) g->total, "healthy",
-                                  (int) g->total, "free", (int) g->total, "tflopsBf16", g->tflops,
-                                  "memoryBytes", (json_int_t) g->memory_bytes));
+                json_t *group = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I}", "name",
+                                          symbols_name(s, g->name), "vendor", symbols_name(s, g->vendor),
+                                          "runtime", symbols_name(s, g->runtime), "model",
+                                          symbols_name(s, g->model), "resource", symbols_name(s, g->resource),
+                                          "total", (int) g->total, "healthy", (int) g->total, "free",
+                                          (int) g->total, "memoryBytes", (json_int_t) g->memory_bytes);
+
+                ledger_speeds_put(group, &g->figures);
+                (void) json_array_append_new(groups, group);
         }
         (void) json_array_append_new(
                 list, json_pack("{s:s, s:s, s:{s:s%}, s:{s:s, s:s, s:o, s:[]}}", "apiVersion",

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "scheduler-extender/decide/placement.h"
+#include "scheduler-extender/ledger/ledger_speeds.h"
 
 struct assigner {
         const struct open_groups_claim *claim;
@@ -203,8 +204,8 @@ static int place_least(struct assigner *a, const struct placing *placing, struct
                        role_words(placing->role, words), (unsigned long long) a->made->found);
 }
 
-/* Return: the length of a step of what is placed so far; -1 = no memory. */
-static double step_ms(const struct assigner *a)
+/* Return: the length of a step of what is placed so far, but for so many ranks of a part; -1 = no memory. */
+static double step_ms(const struct assigner *a, const struct assignment_part *of, uint32_t without)
 {
         CLEANUP(free_p) struct batch_cut_group *groups = calloc(a->made->count + 1, sizeof(*groups));
         size_t count = 0;
@@ -214,17 +215,18 @@ static double step_ms(const struct assigner *a)
         for (size_t i = 0; i < a->made->count; i++) {
                 const struct assignment_part *part = &a->made->parts[i];
 
-                if (!part->server)
-                        groups[count++] = (struct batch_cut_group){
-                                .runtime = open_groups_runtime(&a->ledger->symbols,
-                                                               &a->job->workers[part->entry], part->group),
-                                .model = part->group->model,
-                                .tflops = part->group->tflops,
-                                .chips = part->chips,
-                                .ranks = part->ranks,
-                        };
+                groups[count++] = (struct batch_cut_group){
+                        .runtime = open_groups_runtime(&a->ledger->symbols,
+                                                       assignment_role(a->job, part->server, part->entry),
+                                                       part->group),
+                        .device = ledger_speeds_device(&a->ledger->symbols, part->group),
+                        .group = part->group,
+                        .chips = part->chips,
+                        .ranks = part->ranks,
+                        .server = part->server,
+                };
         }
-        return batch_cut_step_ms(&a->claim->job, groups, count);
+        return batch_cut_step_ms(&a->claim->job, groups, count, (size_t) (of - a->made->parts), without);
 }
 
 static void give_back(struct assigner *a, const struct placing *placing, const struct open_group *candidate,
@@ -245,19 +247,19 @@ static int place_more(struct assigner *a, const struct placing *placing, struct 
 {
         uint32_t left = (uint32_t) (placing->role->chips - placing->role->min_chips);
         struct open_group *candidate;
-        double step = step_ms(a);
 
         open_groups_consider(&a->claim->job, placing->role, &a->groups);
         while (left > 0 && (candidate = open_groups_first(&a->groups, a->placement, left)) != NULL) {
                 uint32_t chips = placement_portion(a->placement, &candidate->choice, left);
                 int r = take(a, placing, candidate, chips);
-                double with = r == 0 ? step_ms(a) : INFINITY;
+                const struct assignment_part *part = find_part(a, placing, candidate);
+                double with = r == 0 ? step_ms(a, part, 0) : INFINITY,
+                       step = r == 0 ? step_ms(a, part, chips) : INFINITY;
 
-                if (r == -ENOMEM || with < 0)
+                if (r == -ENOMEM || with < 0 || step < 0)
                         return no_place(-ENOMEM, a, err);
                 if (with < step) {
                         left -= chips;
-                        step = with;
                         continue;
                 }
                 if (r == 0)

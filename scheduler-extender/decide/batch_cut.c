@@ -4,104 +4,87 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
+#include "planner/shards/shards.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
 
 struct ranks {
+        struct chip_speed_member *members;
         struct shard_worker *workers;
         struct shard *shards;
+        size_t *groups; /* whose each is */
         size_t count;
-        enum chip_speed source;
+        struct chip_speed_verdict verdict;
 };
 
-static const struct ledger_speed *measured(const struct batch_cut_job *job, const char *runtime,
-                                           uint32_t model)
+/* Of the group's chips, whoever else is there. */
+static double ranks_a_chip(const struct batch_cut_group *groups, size_t count,
+                           const struct batch_cut_group *of)
 {
-        if (job->ledger->speed_count == 0)
-                return NULL;
-        return ledger_speeds_find(
-                job->ledger,
-                ledger_speeds_program(job->ledger, job->job, job->programs, job->program_count, runtime),
-                job->job->model, model);
-}
+        double ranks = 0, chips = 0;
 
-double batch_cut_speed(const struct batch_cut_job *job, const char *runtime, uint32_t model)
-{
-        const struct ledger_speed *row = measured(job, runtime, model);
-
-        return row != NULL ? 1000 / row->beta_ms : 0;
-}
-
-static double ranks_a_chip(const struct batch_cut_group *group)
-{
-        return (double) group->ranks / (group->chips > 0 ? group->chips : 1);
-}
-
-/* Of a chip that this many ranks share, where that was seen; else of the chip, which they then divide.
- * @ret_part: by how much the row's time grows */
-static const struct ledger_speed *measured_of(const struct batch_cut_job *job,
-                                              const struct batch_cut_group *group, double *ret_part)
-{
-        const struct symbols *symbols = &job->ledger->symbols;
-        uint32_t sharers = (uint32_t) ceil(ranks_a_chip(group));
-        const struct ledger_speed *found = NULL;
-        char device[DEVICE_MODEL_BYTES + 24];
-
-        *ret_part = 1;
-        if (sharers > 1 && group->model != 0 &&
-            text_format(device, sizeof(device), "%s (shared by %u)", symbols_name(symbols, group->model),
-                        sharers))
-                found = measured(job, group->runtime, symbols_find(symbols, device, strlen(device)));
-        if (found != NULL)
-                return found;
-        *ret_part = ranks_a_chip(group);
-        return measured(job, group->runtime, group->model);
-}
-
-static enum chip_speed choose_source(const struct batch_cut_job *job, const struct batch_cut_group *groups,
-                                     size_t count)
-{
-        unsigned known = ~0U;
-        double part;
-
+        if (of->group == NULL)
+                return (double) of->ranks / (of->chips > 0 ? of->chips : 1);
         for (size_t i = 0; i < count; i++)
-                known &= chip_speed_known(measured_of(job, &groups[i], &part), groups[i].tflops);
-        return chip_speed_best(known);
-}
-
-static struct shard_worker worker_of(const struct batch_cut_job *job, const struct batch_cut_group *group,
-                                     enum chip_speed source)
-{
-        double part;
-        const struct ledger_speed *row = measured_of(job, group, &part);
-        struct shard_worker worker = chip_speed_worker(source, row, group->tflops);
-
-        worker.beta_ms *= part;
-        worker.speed /= ranks_a_chip(group);
-        return worker;
+                if (groups[i].group == of->group) {
+                        ranks += groups[i].ranks;
+                        chips += groups[i].chips;
+                }
+        return ranks / (chips > 0 ? chips : 1);
 }
 
 static void ranks_free(struct ranks *ranks)
 {
+        free(ranks->members);
         free(ranks->workers);
         free(ranks->shards);
+        free(ranks->groups);
+}
+
+static int ranks_make(const struct batch_cut_group *groups, size_t count, struct ranks *ret)
+{
+        size_t ranks = 1;
+
+        *ret = (struct ranks){ .count = 0 };
+        for (size_t i = 0; i < count; i++)
+                ranks += groups[i].server ? 0 : groups[i].ranks;
+        ret->members = calloc(ranks, sizeof(*ret->members));
+        ret->workers = calloc(ranks, sizeof(*ret->workers));
+        ret->shards = calloc(ranks, sizeof(*ret->shards));
+        ret->groups = calloc(ranks, sizeof(*ret->groups));
+        return ret->members == NULL || ret->workers == NULL || ret->shards == NULL || ret->groups == NULL
+                       ? -ENOMEM
+                       : 0;
 }
 
 static int collect(const struct batch_cut_job *job, const struct batch_cut_group *groups, size_t count,
                    struct ranks *ret)
 {
-        *ret = (struct ranks){ .source = choose_source(job, groups, count) };
-        for (size_t i = 0; i < count; i++)
-                ret->count += groups[i].ranks;
-        ret->workers = calloc(ret->count + 1, sizeof(*ret->workers));
-        ret->shards = calloc(ret->count + 1, sizeof(*ret->shards));
-        if (ret->workers == NULL || ret->shards == NULL)
+        struct ledger_speeds_programs programs = { .ledger = job->ledger,
+                                                   .job = job->job,
+                                                   .table = job->programs,
+                                                   .table_count = job->program_count };
+
+        if (ranks_make(groups, count, ret) < 0)
                 return -ENOMEM;
-        for (size_t i = 0, n = 0; i < count; i++)
-                for (uint32_t k = 0; k < groups[i].ranks; k++)
-                        ret->workers[n++] = worker_of(job, &groups[i], ret->source);
+        ledger_speeds_collect(&programs);
+        for (size_t i = 0; i < count; i++) {
+                struct chip_speed_member member = { .program = ledger_speeds_program(&programs,
+                                                                                     groups[i].runtime),
+                                                    .device = groups[i].device,
+                                                    .ranks_a_chip = ranks_a_chip(groups, count, &groups[i]) };
+
+                if (groups[i].group != NULL)
+                        member.figures = groups[i].group->figures;
+                for (uint32_t k = 0; k < groups[i].ranks && !groups[i].server; k++) {
+                        ret->groups[ret->count] = i;
+                        ret->members[ret->count++] = member;
+                }
+        }
+        ret->verdict = chip_speed_find(&job->ledger->speeds, job->job->model, ret->members, ret->count,
+                                       ret->workers);
         return 0;
 }
 
@@ -115,12 +98,26 @@ static double cut(const struct job *job, struct ranks *ranks, struct err *err)
         return r < 0 ? r : step_ms;
 }
 
-double batch_cut_step_ms(const struct batch_cut_job *job, const struct batch_cut_group *groups, size_t count)
+static void leave_out(struct ranks *ranks, size_t of, uint32_t without)
+{
+        size_t end = ranks->count;
+
+        while (end > 0 && ranks->groups[end - 1] != of)
+                end--;
+        memmove(&ranks->workers[end - without], &ranks->workers[end],
+                (ranks->count - end) * sizeof(*ranks->workers));
+        ranks->count -= without;
+}
+
+double batch_cut_step_ms(const struct batch_cut_job *job, const struct batch_cut_group *groups, size_t count,
+                         size_t of, uint32_t without)
 {
         struct ranks ranks;
         double step = -1;
 
         if (collect(job, groups, count, &ranks) == 0) {
+                if (without > 0)
+                        leave_out(&ranks, of, without);
                 step = cut(job->job, &ranks, NULL);
                 /* one that gets nothing does not shorten the step, even if it does not lengthen it */
                 for (size_t i = 0; i < ranks.count && step >= 0; i++)
@@ -130,27 +127,35 @@ double batch_cut_step_ms(const struct batch_cut_job *job, const struct batch_cut
         return step < 0 ? INFINITY : step;
 }
 
+static void add_up(const struct ranks *ranks, struct batch_cut_share *ret_shares)
+{
+        for (size_t n = 0; n < ranks->count; n++) {
+                struct batch_cut_share *share = &ret_shares[ranks->groups[n]];
+                double batch = (double) ranks->shards[n].batch, ms = shards_ms(&ranks->workers[n], batch);
+
+                share->batch += ranks->shards[n].batch;
+                if (ranks->verdict.source == CHIP_SPEED_MEASURED && ms > 0)
+                        share->samples_per_s += batch * 1000 / ms;
+        }
+}
+
 int batch_cut(const struct batch_cut_job *job, const struct batch_cut_group *groups, size_t count,
-              struct batch_cut_share *ret_shares, enum chip_speed *ret_source, struct err *err)
+              struct batch_cut_share *ret_shares, struct chip_speed_verdict *ret_verdict, struct err *err)
 {
         struct ranks ranks;
         double step = collect(job, groups, count, &ranks);
 
-        if (step == 0 && ranks.count > 0)
-                step = cut(job->job, &ranks, err);
-        else if (step < 0)
-                (void) err_set(err, -ENOMEM, "no memory");
-        for (size_t i = 0, n = 0; i < count && step >= 0; i++) {
+        for (size_t i = 0; i < count; i++)
                 ret_shares[i] = (struct batch_cut_share){ 0 };
-                for (uint32_t k = 0; k < groups[i].ranks; k++, n++) {
-                        double ms = shards_ms(&ranks.workers[n], (double) ranks.shards[n].batch);
-
-                        ret_shares[i].batch += ranks.shards[n].batch;
-                        if (ranks.source != CHIP_SPEED_ASSUMED && ms > 0)
-                                ret_shares[i].samples_per_s += (double) ranks.shards[n].batch * 1000 / ms;
-                }
+        *ret_verdict = ranks.verdict;
+        if (step < 0)
+                (void) err_set(err, -ENOMEM, "no memory");
+        else if (ranks.count > 0)
+                step = cut(job->job, &ranks, err);
+        if (step >= 0 && ranks.count > 0) {
+                ret_verdict->lacking = ranks.groups[ranks.verdict.lacking % ranks.count];
+                add_up(&ranks, ret_shares);
         }
-        *ret_source = ranks.source;
         ranks_free(&ranks);
         return step < 0 ? err_wrap(err, (int) step, "shares") : 0;
 }

@@ -199,6 +199,16 @@ static int collect(struct search *s, size_t count)
         return 1;
 }
 
+/* All ways are weighed by one kind of figure. */
+static void compare(struct search *s)
+{
+        struct weighting_choice choices[GANG_STEP_KINDS];
+
+        for (size_t i = 0; i < s->choice_count; i++)
+                choices[i] = (struct weighting_choice){ .group = s->choices[i].group };
+        weighting_compare(&s->weighing, s->job, s->plan->self, choices, s->choice_count);
+}
+
 int gang_step_search(const struct rules_context *plan, const struct ledger_job *job,
                      const struct request *members, size_t count,
                      bool (*place)(void *userdata, const struct request *members, size_t count),
@@ -221,8 +231,7 @@ int gang_step_search(const struct rules_context *plan, const struct ledger_job *
         if (r <= 0)
                 return r;
         s->weighing = *plan->weighting;
-        for (size_t i = 0; i < s->choice_count; i++)
-                weighting_note_kind(&s->weighing, s->choices[i].group, i == 0);
+        compare(s);
         r = spread(s, 0, s->choices[0].members);
         if (r < 0 || s->too_many)
                 return r < 0 ? r : 0;

@@ -38,7 +38,7 @@ static bool same_group(const struct ledger_group *a, const struct ledger_group *
 {
         return a->held == b->held && a->leased == b->leased && a->usable == b->usable &&
                a->total == b->total && a->resource == b->resource && a->model == b->model &&
-               a->runtime == b->runtime && a->tflops == b->tflops;
+               a->runtime == b->runtime && chip_speed_same_figures(&a->figures, &b->figures);
 }
 
 static bool same_kind(const struct ledger_node *a, const struct ledger_node *b)

@@ -3,10 +3,13 @@
 #include "scheduler-extender/ledger/ledger_account.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/ledger/ledger_speeds.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/cleanup.h"
 
 bool open_groups_takes(const struct job_role *role, const struct symbols *symbols,
                        const struct ledger_group *group)
@@ -154,50 +157,33 @@ const char *open_groups_runtime(const struct symbols *symbols, const struct job_
         return role->runtime[0] != '\0' ? role->runtime : symbols_name(symbols, group->runtime);
 }
 
-/* What `fastest` compares by, in the order of what says most. */
-enum figure { BY_PROGRAM, BY_MEASURED, BY_BF16, BY_FP16, BY_FP32, FIGURE_COUNT };
-
-static double figure_of(const struct batch_cut_job *job, const struct job_role *role,
-                        const struct ledger_group *group, enum figure figure)
-{
-        switch (figure) {
-        case BY_PROGRAM:
-                return batch_cut_speed(job, open_groups_runtime(&job->ledger->symbols, role, group),
-                                       group->model != 0 ? group->model : group->vendor);
-        case BY_MEASURED:
-                return group->measured_gflops;
-        case BY_BF16:
-                return group->tflops;
-        case BY_FP16:
-                return group->tflops_fp16;
-        default:
-                return group->tflops_fp32;
-        }
-}
-
-/* Like is compared with like: by the first figure that all chips of the role have; if there is none, by the
- * one that most have, and the others come after those. Of three models with a figure in fp32, two of them
- * with one in bf16, too, all three are compared in fp32. */
 static void compare_speeds(const struct batch_cut_job *job, const struct job_role *role,
                            struct open_groups *groups)
 {
-        size_t most = 0;
+        struct ledger_speeds_programs programs = { .ledger = job->ledger,
+                                                   .job = job->job,
+                                                   .table = job->programs,
+                                                   .table_count = job->program_count };
+        CLEANUP(free_p) struct chip_speed_member *members = calloc(groups->count + 1, sizeof(*members));
+        CLEANUP(free_p) struct shard_worker *workers = calloc(groups->count + 1, sizeof(*workers));
+        size_t count = 0;
 
         for (size_t i = 0; i < groups->count; i++)
                 groups->items[i].choice.speed = 0;
-        for (unsigned figure = 0; figure < FIGURE_COUNT; figure++) {
-                size_t known = 0;
+        if (members == NULL || workers == NULL)
+                return; /* as if nothing were known */
+        ledger_speeds_collect(&programs);
+        for (size_t i = 0; i < groups->count; i++) {
+                const struct ledger_group *group = groups->items[i].group;
 
-                for (size_t i = 0; i < groups->count; i++)
-                        known += groups->items[i].fits &&
-                                 figure_of(job, role, groups->items[i].group, (enum figure) figure) > 0;
-                if (known <= most)
-                        continue;
-                most = known;
-                for (size_t i = 0; i < groups->count; i++)
-                        groups->items[i].choice.speed =
-                                figure_of(job, role, groups->items[i].group, (enum figure) figure);
+                if (groups->items[i].fits)
+                        members[count++] = ledger_speeds_member(
+                                &programs, open_groups_runtime(&job->ledger->symbols, role, group), group);
         }
+        chip_speed_rank(&job->ledger->speeds, job->job->model, members, count, workers);
+        for (size_t i = groups->count; i-- > 0;)
+                if (groups->items[i].fits)
+                        groups->items[i].choice.speed = chip_speed_samples_per_s(&workers[--count]);
 }
 
 void open_groups_consider(const struct batch_cut_job *job, const struct job_role *role,

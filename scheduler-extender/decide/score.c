@@ -113,12 +113,12 @@ static void largest_free_keys(const struct rules_context *ctx, const struct ledg
         }
 }
 
-/* Speed of the group that would serve it, in mega-FLOPS (or as measured for the job's model). */
+/* Speed of the group that would serve it, finely enough for whole numbers. */
 static double group_speed(const struct rules_context *ctx, const struct ledger_group *group)
 {
         const struct weighting_row *row = weighting_row(ctx->weighting, group);
 
-        return row != NULL && row->speed > 0 ? row->speed * 1e3 : group->tflops * 1e6;
+        return row == NULL ? 0 : row->speed * 1e3;
 }
 
 /* 3. fastest: the fastest group with room; a pod that straddles groups is as slow as the slowest it needs. */
@@ -176,8 +176,9 @@ static int64_t step_key(const struct rules_context *ctx, const struct ledger_nod
         if (ctx->weighting == NULL)
                 return 0;
         groups = rules_groups(ctx, node, scratch);
-        row = weighting_row(ctx->weighting, weighting_group(groups, node->group_count, ctx->request,
-                                                            placement_of(ctx) == PLACEMENT_FASTEST));
+        row = weighting_row(ctx->weighting,
+                            weighting_group(groups, node->group_count, ctx->request,
+                                            placement_of(ctx) == PLACEMENT_FASTEST ? ctx->weighting : NULL));
         return row == NULL ? 0 : (int64_t) row->step_nsec;
 }
 
@@ -283,7 +284,7 @@ size_t score_parts(const struct rules_context *ctx, const struct ledger_node *no
 
         if (groups != scratch)
                 memcpy(scratch, groups, node->group_count * sizeof(*groups));
-        best = weighting_group(scratch, node->group_count, ctx->request, true);
+        best = weighting_group(scratch, node->group_count, ctx->request, ctx->weighting);
         if (placement_of(ctx) == PLACEMENT_FASTEST && best != NULL && ctx->request->item_count == 1 &&
             ledger_group_open(best) >= ctx->request->items[0].chips) {
                 parts[0] = (struct ledger_pod_part){ .group = best->name,

@@ -124,16 +124,15 @@ static void add_random_node(struct ledger *ledger, struct brute *b, size_t n, ui
 }
 
 /* The step of what was leased, by the chips that the slots say. */
-static double planned_step(struct brute *b, const struct ledger *ledger, const struct ledger_job *job)
+static double planned_step(struct brute *b, const struct weighting *weighting, const struct ledger_job *job)
 {
         b->chip_count = 0;
         for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
-                const struct ledger_group *group =
-                        weighting_group(slot->node->groups, slot->node->group_count, &slot->request, true);
+                const struct ledger_group *group = weighting_group(
+                        slot->node->groups, slot->node->group_count, &slot->request, weighting);
 
-                (void) ledger;
                 for (uint32_t c = 0; c < slot->request.items[0].chips; c++)
-                        b->chips[b->chip_count++] = group->tflops;
+                        b->chips[b->chip_count++] = group->figures.tflops[CHIP_SPEED_BF16];
         }
         return step_of(b);
 }
@@ -206,7 +205,7 @@ static void one_case(uint64_t number)
         if (isinf(b->best) && job->slots == NULL)
                 assert_true(ctx.gang_blocked);
         else if (!isinf(b->best)) {
-                double planned = planned_step(b, ledger, job);
+                double planned = planned_step(b, weighting, job);
 
                 if (fabs(planned - b->best) > 1e-9 * b->best)
                         fail_msg("case %llu: planned %.9g, best %.9g", (unsigned long long) number, planned,

@@ -216,15 +216,18 @@ static json_t *explain_shares(const struct rules_context *ctx)
                 const struct weighting_row *row = &w->rows[i];
 
                 (void) json_array_append_new(
-                        rows, json_pack("{s:s, s:s, s:I, s:f, s:f}", "runtime",
+                        rows, json_pack("{s:s, s:s, s:I, s:f, s:f, s:s, s:s}", "runtime",
                                         symbols_name(&ctx->ledger->symbols, row->runtime), "model",
                                         symbols_name(&ctx->ledger->symbols, row->model), "batch",
                                         (json_int_t) row->batch, "weight", row->weight, "stepMs",
-                                        (double) row->step_nsec / 1e6));
+                                        (double) row->step_nsec / 1e6, "source",
+                                        chip_speed_names[row->speeds.source], "precision",
+                                        chip_speed_precision_names[row->speeds.precision]));
         }
-        return json_pack("{s:I, s:s, s:s, s:o}", "batch", (json_int_t) w->batch, "shards",
-                         w->equal ? "equal" : "weighted", "source", chip_speed_name(w->source), "chips",
-                         rows);
+        return json_pack("{s:I, s:s, s:s, s:s, s:o}", "batch", (json_int_t) w->batch, "shards",
+                         w->equal ? "equal" : "weighted", "source",
+                         chip_speed_names[w->compared.verdict.source], "precision",
+                         chip_speed_precision_names[w->compared.verdict.precision], "chips", rows);
 }
 
 static void tell_binding(json_t *reply, const struct ledger_pod *pod, const char **verdict)

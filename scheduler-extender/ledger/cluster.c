@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "io/loop.h"
 #include "job/spec/job_yaml.h"
-#include "planner/speeds/speed_table.h"
 #include "scheduler-extender/ledger/audit.h"
 #include "scheduler-extender/ledger/cluster_ages.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
@@ -22,7 +21,6 @@
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
-#include "scheduler-extender/ledger/ledger_speeds.h"
 #include "scheduler-extender/wire/pod_node_match.h"
 
 #define RESOURCES_MAX 32 /* of one vendor */
@@ -250,8 +248,8 @@ static int take_speed_table(struct cluster *c, const char *key, const json_t *ob
         if (r == 0)
                 tell_speed_trouble(c, key, table.trouble);
         if (r == 0 && strcmp(key, SPEED_TABLE_NAME) == 0) /* the one table: what is not in it is not known */
-                c->ledger->speed_count = 0;
-        if (r == 0 && ledger_speeds_add(c->ledger, &table) < 0)
+                c->ledger->speeds.count = 0;
+        if (r == 0 && speed_table_add(&c->ledger->speeds, &table) < 0)
                 r = err_set(err, -ENOMEM, "no memory");
         speed_table_free(&table);
         c->ledger->generation++;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "agent/inventory/inventory.h"
+#include "planner/speeds/chip_speed.h"
 #include "scheduler-extender/decide/node_kinds.h"
 #include "scheduler-extender/decide/node_match.h"
 #include "scheduler-extender/decide/request.h"
@@ -30,13 +31,12 @@ struct ledger_sick; /* ledger/ledger_sick.h */
 struct ledger_group {
         uint32_t name, vendor, runtime, model, resource; /* symbols; model 0 = not known */
         uint32_t total;
-        uint32_t healthy; /* as the inventory says */
-        uint32_t usable;  /* of them: scheduler-extender/ledger/ledger_trust.h */
-        uint32_t held;    /* by pods */
-        uint32_t leased;  /* by gangs that are not bound yet */
-        double tflops;    /* per chip, bf16; 0 = not known */
-        double tflops_fp16, tflops_fp32, measured_gflops;
-        uint64_t memory_bytes; /* per chip; 0 = not known */
+        uint32_t healthy;                  /* as the inventory says */
+        uint32_t usable;                   /* of them: scheduler-extender/ledger/ledger_trust.h */
+        uint32_t held;                     /* by pods */
+        uint32_t leased;                   /* by gangs that are not bound yet */
+        uint64_t memory_bytes;             /* per chip; 0 = not known */
+        struct chip_speed_figures figures; /* per chip */
 };
 
 /* What equal nodes have in common besides their groups. 0 or "" = unknown, which equals only unknown. */
@@ -106,8 +106,7 @@ struct ledger {
         struct name_map planned; /* pods of plans, by "namespace/name": ledger_jobs.h */
         uint8_t *resources;      /* by symbol: ledger_chips.h */
         uint32_t resource_count;
-        struct ledger_speed *speeds; /* of all SpeedTables, the one seen last at the end; owned */
-        size_t speed_count;
+        struct speed_table speeds;                        /* the rows of all SpeedTables; owned */
         struct name_numbers gang_pauses, gang_pause_ends; /* by namespace: see decide/gang_share.h */
         uint64_t gang_resumed_usec;
         uint64_t departure_count; /* pods that gave chips back since the start */

@@ -9,7 +9,6 @@
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/ledger_sick.h"
-#include "scheduler-extender/ledger/ledger_speeds.h"
 
 static int copy_symbols(const struct ledger *from, struct ledger *to)
 {
@@ -141,10 +140,10 @@ static int copy_all(const struct ledger *from, struct ledger *to)
 {
         int r = copy_symbols(from, to);
 
-        to->speeds = copy_array(from->speeds, from->speed_count, sizeof(*from->speeds));
-        if (to->speeds == NULL)
+        to->speeds = from->speeds;
+        to->speeds.rows = copy_array(from->speeds.rows, from->speeds.count, sizeof(*from->speeds.rows));
+        if (to->speeds.rows == NULL)
                 return -ENOMEM;
-        to->speed_count = from->speed_count;
         to->liveness = from->liveness;
 
         for (uint32_t i = 0; r == 0 && i < from->node_count; i++)
@@ -196,7 +195,7 @@ void ledger_life_free(struct ledger *ledger)
         node_kinds_free(&ledger->kinds);
         free(ledger->pod_slots);
         free(ledger->resources);
-        free(ledger->speeds);
+        speed_table_free(&ledger->speeds);
         name_numbers_free(&ledger->gang_pauses);
         name_numbers_free(&ledger->gang_pause_ends);
         symbols_free(&ledger->symbols);

@@ -124,10 +124,11 @@ static void group_from_inventory(struct ledger *ledger, struct ledger_node *node
                 .resource = symbols_add_of(symbols, from->resource, &node->brought),
                 .total = shares_of(from->total, shares),
                 .healthy = shares_of(from->healthy < from->total ? from->healthy : from->total, shares),
-                .tflops = from->tflops_bf16 / shares,
-                .tflops_fp16 = from->tflops_fp16 / shares,
-                .tflops_fp32 = from->tflops_fp32 / shares,
-                .measured_gflops = from->measured_gflops / shares,
+                .figures = { .tflops = { from->tflops_bf16 / shares, from->tflops_fp16 / shares,
+                                         from->tflops_fp32 / shares },
+                             .kernel_gflops = from->measured_gflops / shares,
+                             .kernel_precision = chip_speed_precision(from->measured_precision),
+                             .estimated = from->tflops_estimated },
                 .memory_bytes = from->memory_bytes / shares,
         };
         if (to->resource != 0)

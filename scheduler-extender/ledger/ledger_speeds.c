@@ -1,89 +1,85 @@
-/* The ledger's speeds: a row for each (program, job model, device model). */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/text.h"
-#include "planner/speeds/speed_table.h"
+/* The job's own command, the program table, the nodes' word: the first that speaks of a runtime. */
 #include "scheduler-extender/ledger/ledger_speeds.h"
 
-static bool is_same(const struct ledger_speed *a, const struct ledger_speed *b)
+#include <string.h>
+
+const struct ledger_program *ledger_speeds_program_of(const struct ledger_program *programs, size_t count,
+                                                      uint32_t runtime)
 {
-        return a->device == b->device && strcmp(a->job_model, b->job_model) == 0 &&
-               strcmp(a->program, b->program) == 0;
+        for (size_t i = 0; i < count; i++)
+                if (programs[i].runtime == runtime)
+                        return &programs[i];
+        return NULL;
 }
 
-int ledger_speeds_keep(struct ledger *ledger, const struct ledger_speed *speed)
+/* What one node says counts, unless another says something else. */
+static void note_reported(struct ledger_speeds_programs *programs, const struct ledger_node *node)
 {
-        struct ledger_speed *grown;
-        size_t i = 0;
+        for (uint32_t i = 0; i < node->program_count; i++) {
+                const struct ledger_program *said = &node->programs[i];
+                size_t k = 0;
 
-        while (i < ledger->speed_count && !is_same(&ledger->speeds[i], speed))
-                i++;
-        if (i < ledger->speed_count) { /* it goes to the end: the one seen last stands there */
-                memmove(&ledger->speeds[i], &ledger->speeds[i + 1],
-                        (ledger->speed_count - i - 1) * sizeof(*speed));
-                ledger->speeds[ledger->speed_count - 1] = *speed;
-                return 0;
+                while (k < programs->reported_count && programs->reported[k].runtime != said->runtime)
+                        k++;
+                if (k == programs->reported_count && k < LEDGER_SPEEDS_PROGRAMS_MAX)
+                        programs->reported[programs->reported_count++] = *said;
+                else if (k < programs->reported_count &&
+                         strcmp(programs->reported[k].sha256, said->sha256) != 0)
+                        programs->reported[k].sha256[0] = '\0';
         }
-        if (ledger->speed_count >= LEDGER_SPEEDS_MAX)
-                return 0;
-        grown = realloc(ledger->speeds, (ledger->speed_count + 1) * sizeof(*grown));
-        if (grown == NULL)
-                return -ENOMEM;
-        ledger->speeds = grown;
-        ledger->speeds[ledger->speed_count++] = *speed;
-        return 0;
 }
 
-int ledger_speeds_add(struct ledger *ledger, const struct speed_table *table)
+void ledger_speeds_collect(struct ledger_speeds_programs *programs)
 {
-        int r = 0;
+        const struct ledger *ledger = programs->ledger;
 
-        for (size_t i = 0; r == 0 && i < table->count; i++) {
-                const struct speed_table_row *row = &table->rows[i];
-                struct ledger_speed speed = { .alpha_ms = row->alpha_ms,
-                                              .beta_ms = row->beta_ms,
-                                              .device = symbols_add(&ledger->symbols, row->device) };
-
-                (void) text_copy(speed.job_model, sizeof(speed.job_model), row->model);
-                (void) text_copy(speed.program, sizeof(speed.program),
-                                 strcmp(row->program, "-") == 0 ? "" : row->program);
-                r = ledger_speeds_keep(ledger, &speed);
-        }
-        return r;
+        programs->reported_count = 0;
+        for (uint32_t i = 0; i < ledger->node_count && ledger->speeds.count > 0; i++)
+                note_reported(programs, ledger->nodes[i]);
 }
 
-const struct ledger_speed *ledger_speeds_find(const struct ledger *ledger, const char *program,
-                                              const char *job_model, uint32_t device)
+const char *ledger_speeds_program(const struct ledger_speeds_programs *programs, const char *runtime)
 {
-        enum speed_table_speaks best = SPEED_TABLE_NOT, speaks;
-        const struct ledger_speed *ret = NULL;
+        uint32_t symbol = symbols_find(&programs->ledger->symbols, runtime, strlen(runtime));
+        const struct ledger_program *row;
 
-        for (size_t i = device == 0 ? 0 : ledger->speed_count; i > 0 && best < SPEED_TABLE_SURELY; i--) {
-                const struct ledger_speed *speed = &ledger->speeds[i - 1];
-
-                if (speed->device != device || strcmp(speed->job_model, job_model) != 0)
-                        continue;
-                speaks = speed_table_speaks_of(speed->program, program);
-                if (speaks > best) {
-                        best = speaks;
-                        ret = speed;
-                }
-        }
-        return ret;
-}
-
-const char *ledger_speeds_program(const struct ledger *ledger, const struct job *job,
-                                  const struct ledger_program *table, size_t count, const char *runtime)
-{
-        uint32_t symbol = symbols_find(&ledger->symbols, runtime, strlen(runtime));
-
-        for (size_t i = 0; job != NULL && i < job->program_count; i++)
-                if (job->programs[i].command_count > 0 && strcmp(job->programs[i].runtime, runtime) == 0)
+        for (size_t i = 0; programs->job != NULL && i < programs->job->program_count; i++)
+                if (programs->job->programs[i].command_count > 0 &&
+                    strcmp(programs->job->programs[i].runtime, runtime) == 0)
                         return ""; /* a file of the job's own image */
-        for (size_t i = 0; symbol != 0 && i < count; i++)
-                if (table[i].runtime == symbol)
-                        return table[i].sha256;
-        return "";
+        row = symbol == 0 ? NULL : ledger_speeds_program_of(programs->table, programs->table_count, symbol);
+        if (row == NULL && symbol != 0)
+                row = ledger_speeds_program_of(programs->reported, programs->reported_count, symbol);
+        return row == NULL ? "" : row->sha256;
+}
+
+void ledger_speeds_put(json_t *group, const struct chip_speed_figures *figures)
+{
+        static const char *const peaks[CHIP_SPEED_PEAKS] = { "tflopsBf16", "tflopsFp16", "tflopsFp32" };
+
+        for (size_t p = 0; p < CHIP_SPEED_PEAKS; p++)
+                if (figures->tflops[p] > 0)
+                        (void) json_object_set_new(group, peaks[p], json_real(figures->tflops[p]));
+        if (figures->estimated)
+                (void) json_object_set_new(group, "estimated", json_true());
+        if (figures->kernel_gflops > 0)
+                (void) json_object_set_new(group, "measured",
+                                           json_pack("{s:s, s:f}", "precision",
+                                                     chip_speed_precision_names[figures->kernel_precision],
+                                                     "gflops", figures->kernel_gflops));
+}
+
+const char *ledger_speeds_device(const struct symbols *symbols, const struct ledger_group *group)
+{
+        return symbols_name(symbols, group->model != 0 ? group->model : group->vendor);
+}
+
+struct chip_speed_member ledger_speeds_member(const struct ledger_speeds_programs *programs,
+                                              const char *runtime, const struct ledger_group *group)
+{
+        return (struct chip_speed_member){
+                .program = ledger_speeds_program(programs, runtime),
+                .device = ledger_speeds_device(&programs->ledger->symbols, group),
+                .figures = group->figures,
+        };
 }

@@ -1,33 +1,41 @@
-/* Ledger, its speeds: how long a step takes of a program that trains a model of a job on a device model.
+/* Ledger, whose speeds: which program a job starts on the chips of a runtime, as the SpeedTable knows it.
  *
- * A row for each (program, job model, device model); the one seen last stands at the end. Pure but for the
- * heap. A look-up costs O(rows). */
+ * In order: a command of the job's own image (nobody knows its file), the row of the program table, what the
+ * nodes report. Pure; collecting costs O(nodes), an answer O(programs). */
 #pragma once
 
+#include "job/spec/job.h"
 #include "scheduler-extender/ledger/ledger.h"
 
-struct speed_table; /* planner/speeds/speed_table.h */
+#define LEDGER_SPEEDS_PROGRAMS_MAX 16 /* runtimes of which nodes report a program's hash */
 
-#define LEDGER_SPEEDS_MAX 4096
-
-/* A step of b samples takes alpha + beta b ms. */
-struct ledger_speed {
-        char program[65]; /* SHA-256 of its file; "" = not known */
-        char job_model[64];
-        uint32_t device; /* symbol of the device model */
-        double alpha_ms, beta_ms;
+struct ledger_speeds_programs {
+        const struct ledger *ledger;
+        const struct job *job;              /* NULL = none */
+        const struct ledger_program *table; /* the program table; borrowed */
+        size_t table_count;
+        struct ledger_program reported[LEDGER_SPEEDS_PROGRAMS_MAX]; /* by nodes; "" where they differ */
+        size_t reported_count;
 };
 
-/* ledger_speeds_keep() - a new row, or what its key has from now on; past LEDGER_SPEEDS_MAX it is dropped.
- * ledger_speeds_add() - all rows of a SpeedTable. Return: 0 or -ENOMEM. */
-int ledger_speeds_keep(struct ledger *ledger, const struct ledger_speed *speed);
-int ledger_speeds_add(struct ledger *ledger, const struct speed_table *table);
+/* ledger_speeds_collect() - what the nodes report; nothing where no speed of any program is known. */
+void ledger_speeds_collect(struct ledger_speeds_programs *programs);
 
-/* ledger_speeds_find() - the row that speaks of this program (speed_table_speaks_of()). NULL = none. */
-const struct ledger_speed *ledger_speeds_find(const struct ledger *ledger, const char *program,
-                                              const char *job_model, uint32_t device);
+/* ledger_speeds_program() - SHA-256 of the program for a runtime; "" = not known. */
+const char *ledger_speeds_program(const struct ledger_speeds_programs *programs, const char *runtime);
 
-/* ledger_speeds_program() - of the program that a job starts for a runtime: "" = not known (a command of the
- * job's own image, a row that pins none, no row), else the table's. */
-const char *ledger_speeds_program(const struct ledger *ledger, const struct job *job,
-                                  const struct ledger_program *table, size_t count, const char *runtime);
+/* ledger_speeds_program_of() - the row of a runtime (symbol), or NULL. */
+const struct ledger_program *ledger_speeds_program_of(const struct ledger_program *programs, size_t count,
+                                                      uint32_t runtime);
+
+/* ledger_speeds_device() - the name of the group's chips in the SpeedTable: the model, without one the
+ * vendor.
+ */
+const char *ledger_speeds_device(const struct symbols *symbols, const struct ledger_group *group);
+
+/* ledger_speeds_put() - a chip's figures, as an inventory says them of a group. */
+void ledger_speeds_put(json_t *group, const struct chip_speed_figures *figures);
+
+/* ledger_speeds_member() - a chip of the group, with a program of this runtime on it. */
+struct chip_speed_member ledger_speeds_member(const struct ledger_speeds_programs *programs,
+                                              const char *runtime, const struct ledger_group *group);

@@ -54,10 +54,14 @@ static void fill_context(struct cluster *c, struct pod_request *in, uint64_t now
 
 static int weigh(struct cluster *c, struct pod_request *in)
 {
+        unsigned placement = in->request.placement != PLACEMENT_DEFAULT
+                                     ? in->request.placement
+                                     : (unsigned) c->options.rules.placement;
         int r;
 
-        in->weighting.table = c->programs;
-        in->weighting.table_count = c->program_count;
+        in->weighting.fastest = placement == PLACEMENT_FASTEST;
+        in->weighting.programs.table = c->programs;
+        in->weighting.programs.table_count = c->program_count;
         r = weighting_build(c->ledger, in->job, in->context.self, &in->request, &in->weighting);
         in->context.weighting = r == 0 ? &in->weighting : NULL;
         return r < 0 ? r : 0;

@@ -11,26 +11,27 @@
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 
-#define POD_LABEL_JOB              "remuda.dev/job"
-#define POD_LABEL_URGENCY          "remuda.dev/urgency"
-#define POD_LABEL_GANG_SIZE        "remuda.dev/gang-size"
-#define POD_LABEL_PREEMPTIBLE      "remuda.dev/preemptible"
-#define POD_LABEL_SAME_GROUP       "remuda.dev/same-group"
-#define POD_LABEL_EQUAL_NODES      "remuda.dev/equal-nodes"
-#define POD_LABEL_MAX_SECONDS      "remuda.dev/max-seconds"
-#define POD_LABEL_ROLE             "remuda.dev/role" /* worker, server or manager of its job */
-#define POD_LABEL_MIN_NETWORK      "remuda.dev/min-network-mbps"
-#define POD_ANNOTATION_MODELS      "remuda.dev/models"
-#define POD_ANNOTATION_PLACEMENT   "remuda.dev/placement"
-#define POD_ANNOTATION_GANG        "remuda.dev/gang"
-#define POD_ANNOTATION_BATCH       "remuda.dev/batch"
-#define POD_ANNOTATION_FIXED       "remuda.dev/memory-fixed-bytes"
-#define POD_ANNOTATION_SAMPLE      "remuda.dev/memory-sample-bytes"
-#define POD_ANNOTATION_GROUPS      "remuda.dev/groups"   /* written by bind: "GROUP=CHIPS,..." */
-#define POD_ANNOTATION_BORROWED    "remuda.dev/borrowed" /* written by bind: "true" */
-#define POD_ANNOTATION_WEIGHT      "remuda.dev/weight"
-#define POD_ANNOTATION_BATCH_SHARE "remuda.dev/batch-share"
-#define NODE_LABEL_SWITCH_DOMAIN   "remuda.dev/switch-domain"
+#define POD_LABEL_JOB               "remuda.dev/job"
+#define POD_LABEL_URGENCY           "remuda.dev/urgency"
+#define POD_LABEL_GANG_SIZE         "remuda.dev/gang-size"
+#define POD_LABEL_PREEMPTIBLE       "remuda.dev/preemptible"
+#define POD_LABEL_SAME_GROUP        "remuda.dev/same-group"
+#define POD_LABEL_EQUAL_NODES       "remuda.dev/equal-nodes"
+#define POD_LABEL_MAX_SECONDS       "remuda.dev/max-seconds"
+#define POD_LABEL_ROLE              "remuda.dev/role" /* worker, server or manager of its job */
+#define POD_LABEL_MIN_NETWORK       "remuda.dev/min-network-mbps"
+#define POD_ANNOTATION_MODELS       "remuda.dev/models"
+#define POD_ANNOTATION_PLACEMENT    "remuda.dev/placement"
+#define POD_ANNOTATION_GANG         "remuda.dev/gang"
+#define POD_ANNOTATION_BATCH        "remuda.dev/batch"
+#define POD_ANNOTATION_FIXED        "remuda.dev/memory-fixed-bytes"
+#define POD_ANNOTATION_SAMPLE       "remuda.dev/memory-sample-bytes"
+#define POD_ANNOTATION_GROUPS       "remuda.dev/groups"   /* written by bind: "GROUP=CHIPS,..." */
+#define POD_ANNOTATION_BORROWED     "remuda.dev/borrowed" /* written by bind: "true" */
+#define POD_ANNOTATION_WEIGHT       "remuda.dev/weight"
+#define POD_ANNOTATION_BATCH_SHARE  "remuda.dev/batch-share"
+#define POD_ANNOTATION_SPEED_SOURCE "remuda.dev/speed-source"
+#define NODE_LABEL_SWITCH_DOMAIN    "remuda.dev/switch-domain"
 
 /* Who may say that a pod is an emergency. Borrowed. */
 struct pod_json_policy {
