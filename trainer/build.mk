@@ -71,15 +71,16 @@ $(B)/generated/opencl_kernels.h: trainer/backends/opencl_kernels.cl
 $(B)/obj/trainer/backends/opencl.o: $(B)/generated/opencl_kernels.h
 
 # For other people's loops: a shared library, position independent, with nothing of ours visible but its header's names.
-wrapper := trainer/wrapper/remuda_train.c trainer/data/sampler.c trainer/json_line.c trainer/random.c trainer/shares.c io/whole_file.c trainer/world.c \
-           base/err.c base/text.c base/sha256.c
+wrapper := $(call sources,trainer/wrapper) trainer/data/sampler.c trainer/in_step/recut.c trainer/in_step/word.c trainer/json_line.c trainer/random.c \
+           trainer/shares.c trainer/world.c io/clock.c io/whole_file.c planner/shards/live_shares.c base/err.c base/text.c base/timestamp.c base/sha256.c \
+           $(addprefix base/json/json_,field.c line.c table.c table_encode.c written.c)
 $(B)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -fPIE,$(ALL_C)) $(mpi_cflags) -fPIC -MMD -MP -c -o $@ $<
 $(B)/lib/libremuda-train.so: $(patsubst %.c,$(B)/pic/%.o,$(wrapper)) trainer/wrapper/symbols.map
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -shared -Wl,-soname,libremuda-train.so -Wl,--version-script=trainer/wrapper/symbols.map $(MARKS) \
-		$(LDFLAGS) -o $@ $(filter %.o,$^) $(mpi_libs) -lm
+	$(CC) $(CFLAGS) -shared -Wl,-z,defs -Wl,-soname,libremuda-train.so -Wl,--version-script=trainer/wrapper/symbols.map $(MARKS) \
+		$(LDFLAGS) -o $@ $(filter %.o,$^) $(mpi_libs) -ljansson -lm
 -include $(shell find $(B)/pic -name '*.d' 2>/dev/null)
 
 # Tests and fuzz targets of the trainer's parts.

@@ -61,15 +61,16 @@ int main(void)
         struct remuda_train *run = remuda_train_open(SAMPLES, 64, 1, 3); /* 1 */
         if (run == NULL)
                 return 2;
-        while ((count = remuda_train_next(run, &ids)) >= 0) { /* 2 */
+        (void) remuda_train_broadcast(run, w, sizeof(w));     /* 2 */
+        while ((count = remuda_train_next(run, &ids)) >= 0) { /* 3 */
                 loss = gradient_of(w, ids, (size_t) count, gradient);
-                (void) remuda_train_reduce(run, gradient, INPUTS); /* 3 */
+                (void) remuda_train_reduce(run, gradient, INPUTS); /* 4 */
                 for (int k = 0; k < INPUTS; k++)
                         w[k] -= gradient[k];
+                remuda_train_progress(run, loss);
         }
         for (int k = 0; remuda_train_rank(run) == 0 && k < INPUTS; k++)
                 printf("%.9g\n", (double) w[k]);
-        remuda_train_progress(run, loss);
         remuda_train_close(run);
         return 0;
 }

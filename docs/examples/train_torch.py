@@ -19,10 +19,10 @@ model = torch.nn.Sequential(torch.nn.Linear(20, 32), torch.nn.ReLU(), torch.nn.L
 optimiser = torch.optim.SGD(model.parameters(), lr=0.5)
 
 # 2 was: for ids in the loop's own batches
-for ids in (run := remuda_train.open(samples=1000, batch=50, epochs=2)):
+for ids in (run := remuda_train.open(samples=1000, batch=50, epochs=2, parameters=model.parameters())):
     optimiser.zero_grad()
     torch.nn.functional.cross_entropy(model(x[ids]), y[ids]).backward()
-    run.reduce([p.grad for p in model.parameters()])  # 3
+    run.reduce(model.parameters())  # 3
     optimiser.step()
 if run.rank == 0 and len(sys.argv) > 1:
     with open(sys.argv[1], "w") as f:

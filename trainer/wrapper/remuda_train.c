@@ -14,14 +14,20 @@
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "io/clock.h"
 #include "io/whole_file.h"
 #include "trainer/data/sampler.h"
+#include "trainer/in_step/recut.h"
+#include "trainer/in_step/word.h"
 #include "trainer/json_line.h"
 #include "trainer/shares.h"
 #include "trainer/world.h"
+#include "trainer/wrapper/buckets.h"
+#include "trainer/wrapper/device_memory.h"
 
-#define MAGIC     "remuda-train-state 1\n"
-#define SHARE_MAX (1 << 24) /* samples */
+#define MAGIC       "remuda-train-state 1\n"
+#define SHARE_MAX   (1 << 24) /* samples */
+#define PIECE_BYTES ((size_t) 1 << 30)
 
 struct remuda_train {
         struct world world;
@@ -31,6 +37,16 @@ struct remuda_train {
         uint64_t step, last_step, epoch, samples_done;
         size_t count, batch_now; /* of the step begun last */
         uint64_t seed;
+        struct buckets *buckets;
+        bool alike;         /* all ranks have rank 0's parameters */
+        bool said_segments; /* that they do not fit */
+        bool recuts;        /* new shares can come */
+        struct recut recut;
+        struct word word;
+        uint64_t shares_step; /* those in use are in force from that step on */
+        bool computing;     /* between remuda_train_next() and the end of the step, outside of this library */
+        uint64_t back_usec; /* when the loop went on last */
+        uint64_t busy_usec;
         int progress;
         bool owns_progress;
 };
@@ -99,6 +115,56 @@ static int find_shares(struct remuda_train *r, size_t batch, struct err *err)
         return world_agree(&r->world, result, err);
 }
 
+/* REMUDA_SEGMENTS: rising numbers of tensors. */
+static int find_segments(struct train_options_list *ret, struct err *err)
+{
+        const char *value = getenv("REMUDA_SEGMENTS");
+        CLEANUP(free_p) char *copy = strdup(value != NULL ? value : "");
+        char *rest = copy, *word;
+        uint64_t number;
+
+        if (value == NULL || value[0] == '\0')
+                return 0;
+        ret->values = calloc(strlen(value) + 1, sizeof(*ret->values));
+        if (copy == NULL || ret->values == NULL)
+                return err_set(err, -ENOMEM, "no memory for the segments");
+        while ((word = strsep(&rest, ",")) != NULL) {
+                if (text_parse_uint64(word, &number) < 0 || number >= SHARE_MAX ||
+                    (ret->count > 0 && number <= ret->values[ret->count - 1]))
+                        return err_set(
+                                err, -EINVAL,
+                                "REMUDA_SEGMENTS '%.80s': rising numbers with commas between are wanted",
+                                value);
+                ret->values[ret->count++] = (size_t) number;
+        }
+        return 0;
+}
+
+static int open_buckets(struct remuda_train *r, struct err *err)
+{
+        struct train_options_list segments = { 0 };
+        int result = find_segments(&segments, err);
+
+        if (result == 0)
+                r->buckets = buckets_new(r->world.parallel, &segments);
+        free(segments.values);
+        return result < 0           ? result
+               : r->buckets != NULL ? 0
+                                    : err_set(err, -ENOMEM, "no memory for the gradients");
+}
+
+/* A rank that was not told of a file hears of the others'. Collective. */
+static void open_recut(struct remuda_train *r)
+{
+        const char *path = getenv("REMUDA_SHARES");
+        int told = path != NULL && path[0] != '\0' && r->world.size > 1;
+
+        r->recut.path = told ? path : NULL;
+        if (r->world.parallel)
+                MPI_Allreduce(MPI_IN_PLACE, &told, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        r->recuts = told != 0;
+}
+
 static int open_progress(struct remuda_train *r, struct err *err)
 {
         const char *where = getenv("REMUDA_PROGRESS");
@@ -124,7 +190,7 @@ static int open_run(struct remuda_train *r, size_t samples, size_t epochs, struc
                                      .workers = (size_t) r->world.size,
                                      .shares = r->shares.of };
 
-        if (sampler_new(&rule, &r->sampler, err) < 0 || open_progress(r, err) < 0)
+        if (sampler_new(&rule, &r->sampler, err) < 0 || open_progress(r, err) < 0 || open_buckets(r, err) < 0)
                 return err->code;
         r->last_step = epochs * sampler_steps(r->sampler, 0);
         r->ids = calloc(r->shares.batch, sizeof(*r->ids));
@@ -167,6 +233,8 @@ struct remuda_train *remuda_train_open(size_t samples, size_t batch, uint64_t se
                 remuda_train_close(r);
                 return NULL;
         }
+        open_recut(r);
+        r->alike = r->world.size == 1;
         (void) atexit(end_world);
         return r;
 }
@@ -177,6 +245,9 @@ void remuda_train_close(struct remuda_train *r)
                 return;
         if (r->owns_progress && r->progress >= 0)
                 (void) close(r->progress);
+        word_end(&r->word);
+        recut_close(&r->recut);
+        buckets_free(r->buckets);
         sampler_free(r->sampler);
         shares_free(&r->shares);
         free(r->ids);
@@ -209,12 +280,59 @@ double remuda_train_weight(const struct remuda_train *r)
         return r->batch_now > 0 ? (double) r->count / (double) r->batch_now : 0;
 }
 
+/* Time of the loop's own counts as computing; time in here is waiting for others. */
+static void pause_computing(struct remuda_train *r)
+{
+        if (r->computing)
+                r->busy_usec += clock_monotonic_usec() - r->back_usec;
+}
+
+static void go_on_computing(struct remuda_train *r)
+{
+        r->back_usec = clock_monotonic_usec();
+}
+
+/* The step that comes is the first that can still be cut anew: nothing of it has been handed out. */
+static int take_shares(struct remuda_train *r, struct err *err)
+{
+        struct live_shares shares;
+        int result = recut_take(&r->recut, &r->world, r->step, &shares, err);
+
+        if (result < 0)
+                return result;
+        for (size_t i = 0; i < shares.count; i++)
+                r->shares.of[i] = shares.of[i];
+        result = sampler_recut(r->sampler, shares.step, r->shares.of, err);
+        r->shares_step = shares.step;
+        live_shares_free(&shares);
+        return result;
+}
+
+/* Between two steps, all ranks together. */
+static void hear_of_shares(struct remuda_train *r)
+{
+        struct err err = { 0 };
+
+        if (!r->recuts)
+                return;
+        word_end(&r->word);
+        if (all_done)
+                return;
+        if (r->word.heard[WORD_SHARES] > r->recut.taken && take_shares(r, &err) < 0)
+                remuda_train_fail(r, err.msg);
+        r->word.said[WORD_SHARES] = recut_look(&r->recut, &r->world, 0, r->shares.batch);
+        word_begin(&r->word);
+}
+
 long remuda_train_next(struct remuda_train *r, const uint32_t **ret_ids)
 {
         size_t epoch_step;
         int count;
 
+        pause_computing(r);
+        r->computing = false;
         all_done = r->step >= r->last_step;
+        hear_of_shares(r);
         if (all_done)
                 return -1;
         sampler_locate(r->sampler, r->step, &r->epoch, &epoch_step);
@@ -226,31 +344,104 @@ long remuda_train_next(struct remuda_train *r, const uint32_t **ret_ids)
         r->batch_now = sampler_batch(r->sampler, r->epoch, epoch_step);
         r->samples_done += r->count;
         *ret_ids = r->ids;
+        r->computing = true;
+        go_on_computing(r);
         return count;
+}
+
+int remuda_train_broadcast(struct remuda_train *r, void *values, size_t size_bytes)
+{
+        struct err err = { 0 };
+        bool on_device = device_memory_is(values, size_bytes);
+        CLEANUP(free_p) void *staged = on_device ? malloc(size_bytes) : NULL;
+        int result = on_device ? device_memory_check(&err) : 0;
+
+        if (result == 0 && on_device && staged == NULL)
+                result = err_set(&err, -ENOMEM, "no memory for %zu bytes of parameters", size_bytes);
+        if (world_agree(&r->world, result, &err) < 0)
+                return r->world.rank == 0 ? complain(&err) : -1;
+        if (on_device)
+                device_memory_copy(staged, values, size_bytes);
+        for (size_t done = 0; r->world.parallel && done < size_bytes; done += PIECE_BYTES) {
+                size_t some = size_bytes - done < PIECE_BYTES ? size_bytes - done : PIECE_BYTES;
+
+                MPI_Bcast((char *) (on_device ? staged : values) + done, (int) some, MPI_BYTE, 0,
+                          MPI_COMM_WORLD);
+        }
+        if (on_device)
+                device_memory_copy(values, staged, size_bytes);
+        r->alike = true;
+        return 0;
+}
+
+/* The library never sees the parameters: it can only say that nobody has made them alike. */
+static void warn_unlike(struct remuda_train *r)
+{
+        if (!r->alike && r->world.rank == 0)
+                (void) fprintf(
+                        stderr,
+                        "remuda-train: the parameters were not broadcast: ranks that begin with unlike "
+                        "ones stay unlike; call remuda_train_broadcast(), in Python give `parameters=` "
+                        "at the beginning\n");
+        r->alike = true;
+}
+
+static int add_gradient(struct remuda_train *r, void *gradient, size_t count, enum remuda_train_type type)
+{
+        struct err err = { 0 };
+
+        warn_unlike(r);
+        return buckets_add(r->buckets, gradient, count, type, (float) remuda_train_weight(r), &err) == 0
+                       ? 0
+                       : complain(&err);
+}
+
+static void wait_for_sums(struct remuda_train *r)
+{
+        struct err err = { 0 };
+
+        if (buckets_wait(r->buckets, &err) == 0 || r->said_segments || r->world.rank > 0)
+                return;
+        r->said_segments = true;
+        (void) complain(&err);
+}
+
+int remuda_train_reduce_begin(struct remuda_train *r, void *gradient, size_t count,
+                              enum remuda_train_type type)
+{
+        int result;
+
+        pause_computing(r);
+        result = add_gradient(r, gradient, count, type);
+        go_on_computing(r);
+        return result;
+}
+
+int remuda_train_reduce_wait(struct remuda_train *r)
+{
+        pause_computing(r);
+        wait_for_sums(r);
+        go_on_computing(r);
+        return 0;
 }
 
 int remuda_train_reduce(struct remuda_train *r, float *gradient, size_t count)
 {
-        float weight = (float) remuda_train_weight(r);
+        int result;
 
-        /* a rank without samples has no mean: whatever it computed does not count, not even a NaN */
-        for (size_t i = 0; i < count; i++)
-                gradient[i] = r->count > 0 ? gradient[i] * weight : 0;
-        for (size_t done = 0; r->world.parallel && done < count;) {
-                size_t some = count - done < 1 << 28 ? count - done : 1 << 28;
-
-                if (MPI_Allreduce(MPI_IN_PLACE, gradient + done, (int) some, MPI_FLOAT, MPI_SUM,
-                                  MPI_COMM_WORLD) != MPI_SUCCESS)
-                        return -1;
-                done += some;
-        }
-        return 0;
+        pause_computing(r);
+        result = add_gradient(r, gradient, count, REMUDA_TRAIN_FLOAT32);
+        wait_for_sums(r);
+        go_on_computing(r);
+        return result;
 }
 
 void remuda_train_progress(struct remuda_train *r, double loss)
 {
         struct json_line line = { 0 };
 
+        pause_computing(r);
+        r->computing = false;
         if (r->progress < 0)
                 return;
         json_line_open(&line, NULL, '{');
@@ -258,6 +449,9 @@ void remuda_train_progress(struct remuda_train *r, double loss)
         json_line_uint(&line, "step", r->step > 0 ? r->step - 1 : 0);
         json_line_uint(&line, "epoch", r->epoch);
         json_line_uint(&line, "samples", r->samples_done);
+        json_line_real(&line, "busy_seconds", (double) r->busy_usec / 1e6, 6);
+        if (r->recuts)
+                json_line_uint(&line, "shares_step", r->shares_step);
         json_line_real(&line, "loss", isfinite(loss) ? loss : 0.0, 6);
         json_line_close(&line, '}');
         text_append_char(&line.text, '\n');
@@ -344,11 +538,9 @@ int remuda_train_load(struct remuda_train *r, const char *path, float *parameter
         if (r->world.parallel) {
                 MPI_Bcast(&missing, 1, MPI_INT, 0, MPI_COMM_WORLD);
                 MPI_Bcast(&step, 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
-                if (!missing)
-                        MPI_Bcast(parameters, (int) count, MPI_FLOAT, 0, MPI_COMM_WORLD);
         }
         r->step = step;
-        return missing;
+        return remuda_train_broadcast(r, parameters, count * sizeof(*parameters)) == 0 ? missing : -1;
 }
 
 void remuda_train_fail(struct remuda_train *r, const char *why)

@@ -1,0 +1,283 @@
+/* A row of buckets a step, their memory kept from step to step. */
+#include "trainer/wrapper/buckets.h"
+
+#include <errno.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "trainer/wrapper/device_memory.h"
+
+#define BUCKET_FLOATS ((size_t) 1 << 18)
+#define PIECE_FLOATS  ((size_t) 1 << 28)
+
+struct part { /* a tensor of a bucket */
+        void *values;
+        size_t count;
+        enum remuda_train_type type;
+        bool on_device;
+};
+
+struct bucket {
+        struct part *parts;
+        size_t part_count, part_room;
+        float *memory; /* of its own */
+        size_t count, room;
+        float *sum; /* what is added up: its memory, or the one tensor in place */
+        bool ended, begun;
+        MPI_Request request;
+};
+
+struct buckets {
+        bool parallel;
+        struct train_options_list segments;
+        struct bucket *of;
+        size_t count, room;   /* of this step; ever */
+        size_t before;        /* in the step before */
+        size_t next, tensors; /* bucket to begin; tensors of this step */
+        void *staged;         /* what comes from a device or goes there */
+        size_t staged_bytes;
+};
+
+static size_t size_of(enum remuda_train_type type)
+{
+        return type == REMUDA_TRAIN_BFLOAT16 ? sizeof(uint16_t) : sizeof(float);
+}
+
+static float from_bfloat16(uint16_t value)
+{
+        uint32_t bits = (uint32_t) value << 16;
+        float f;
+
+        memcpy(&f, &bits, sizeof(f));
+        return f;
+}
+
+/* The nearest, of two equally near the even one; what is no number stays none. */
+static uint16_t to_bfloat16(float f)
+{
+        uint32_t bits;
+
+        memcpy(&bits, &f, sizeof(bits));
+        if (f != f)
+                return (uint16_t) (bits >> 16 | 0x40);
+        return (uint16_t) ((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+struct buckets *buckets_new(bool parallel, const struct train_options_list *segments)
+{
+        struct buckets *b = calloc(1, sizeof(*b));
+
+        if (b == NULL)
+                return NULL;
+        b->parallel = parallel;
+        b->segments.values = calloc(segments->count + 1, sizeof(*b->segments.values));
+        if (b->segments.values == NULL) {
+                buckets_free(b);
+                return NULL;
+        }
+        b->segments.count = segments->count;
+        if (segments->count > 0)
+                memcpy(b->segments.values, segments->values, segments->count * sizeof(*segments->values));
+        return b;
+}
+
+void buckets_free(struct buckets *b)
+{
+        if (b == NULL)
+                return;
+        for (size_t i = 0; i < b->room; i++) {
+                free(b->of[i].parts);
+                free(b->of[i].memory);
+        }
+        free(b->of);
+        free(b->staged);
+        free(b->segments.values);
+        free(b);
+}
+
+/* Room for one more of `size` bytes each. Return: false without memory. */
+static bool grow(void **array, size_t *room, size_t wanted, size_t size)
+{
+        size_t more = *room * 2 > wanted ? *room * 2 : wanted;
+        void *larger;
+
+        if (wanted <= *room)
+                return true;
+        larger = reallocarray(*array, more, size);
+        if (larger == NULL)
+                return false;
+        memset((char *) larger + *room * size, 0, (more - *room) * size);
+        *array = larger;
+        *room = more;
+        return true;
+}
+
+static struct bucket *open_bucket(struct buckets *b)
+{
+        struct bucket *last = b->count > 0 ? &b->of[b->count - 1] : NULL;
+
+        if (last != NULL && !last->ended)
+                return last;
+        if (!grow((void **) &b->of, &b->room, b->count + 1, sizeof(*b->of)))
+                return NULL;
+        last = &b->of[b->count++];
+        last->part_count = last->count = 0;
+        last->sum = NULL;
+        last->ended = last->begun = false;
+        return last;
+}
+
+static void begin(struct bucket *o, bool blocking)
+{
+        o->begun = true;
+        o->request = MPI_REQUEST_NULL;
+        for (size_t done = 0; done < o->count;) {
+                size_t some = o->count - done < PIECE_FLOATS ? o->count - done : PIECE_FLOATS;
+                float *at = o->sum + done;
+
+                done += some;
+                if (blocking || done < o->count) /* a request holds one piece */
+                        MPI_Allreduce(MPI_IN_PLACE, at, (int) some, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+                else
+                        MPI_Iallreduce(MPI_IN_PLACE, at, (int) some, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
+                                       &o->request);
+        }
+}
+
+/* Begins what has ended, and moves what is under way. The step's last bucket is left for buckets_wait(). */
+static void move_on(struct buckets *b)
+{
+        int done;
+
+        for (; b->next < b->count && b->of[b->next].ended && b->next + 1 != b->before; b->next++)
+                begin(&b->of[b->next], false);
+        for (size_t i = 0; i < b->next; i++)
+                MPI_Test(&b->of[i].request, &done, MPI_STATUS_IGNORE);
+}
+
+/* The values of a part, where the processor can read them. */
+static void *in_reach(struct buckets *b, const struct part *p, bool filled)
+{
+        if (!p->on_device)
+                return p->values;
+        if (filled)
+                device_memory_copy(b->staged, p->values, p->count * size_of(p->type));
+        return b->staged;
+}
+
+static void weigh(const void *values, size_t count, enum remuda_train_type type, float weight, float *to)
+{
+        const float *floats = values;
+        const uint16_t *halves = values;
+
+        if (weight <= 0) /* not even a NaN counts */
+                memset(to, 0, count * sizeof(*to));
+        else if (type == REMUDA_TRAIN_BFLOAT16)
+                for (size_t i = 0; i < count; i++)
+                        to[i] = from_bfloat16(halves[i]) * weight;
+        else
+                for (size_t i = 0; i < count; i++)
+                        to[i] = floats[i] * weight;
+}
+
+static bool ends_here(const struct buckets *b, const struct bucket *o)
+{
+        for (size_t i = 0; i < b->segments.count; i++)
+                if (b->segments.values[i] == b->tensors)
+                        return true;
+        return b->segments.count == 0 && o->count >= BUCKET_FLOATS;
+}
+
+/* Takes the tensor in; its place in the sum is the bucket's end. */
+static int take(struct buckets *b, struct bucket *o, struct part p, float weight, struct err *err)
+{
+        bool alone = o->part_count == 0 && p.count >= BUCKET_FLOATS && p.type == REMUDA_TRAIN_FLOAT32 &&
+                     b->segments.count == 0;
+
+        if (!grow((void **) &o->parts, &o->part_room, o->part_count + 1, sizeof(*o->parts)) ||
+            ((!alone || p.on_device) &&
+             !grow((void **) &o->memory, &o->room, o->count + p.count, sizeof(*o->memory))) ||
+            (p.on_device && !grow(&b->staged, &b->staged_bytes, p.count * size_of(p.type), 1)))
+                return err_set(err, -ENOMEM, "no memory for a gradient of %zu values", p.count);
+        o->sum = alone && !p.on_device ? p.values : o->memory;
+        weigh(in_reach(b, &p, weight > 0), p.count, p.type, weight, o->sum + o->count);
+        o->parts[o->part_count++] = p;
+        o->count += p.count;
+        return 0;
+}
+
+int buckets_add(struct buckets *b, void *values, size_t count, enum remuda_train_type type, float weight,
+                struct err *err)
+{
+        struct part p = { values, count, type, device_memory_is(values, count * size_of(type)) };
+        struct bucket *o = b->count > 0 ? &b->of[b->count - 1] : NULL;
+
+        if (!b->parallel)
+                return 0;
+        if (p.on_device && device_memory_check(err) < 0)
+                return err->code;
+        if (o != NULL && b->segments.count == 0 && count >= BUCKET_FLOATS) /* large: by itself */
+                o->ended = true;
+        o = open_bucket(b);
+        if (o == NULL)
+                return err_set(err, -ENOMEM, "no memory for a gradient of %zu values", count);
+        if (take(b, o, p, weight, err) < 0)
+                return err->code;
+        o->ended = ends_here(b, o);
+        b->tensors++;
+        if (b->count >
+            b->before) /* more than in the step before: what was held back as its last one is not */
+                b->before = 0;
+        move_on(b);
+        return 0;
+}
+
+static void give_back(struct buckets *b, const struct bucket *o)
+{
+        const float *from = o->sum;
+
+        for (size_t i = 0; i < o->part_count; from += o->parts[i++].count) {
+                const struct part *p = &o->parts[i];
+                void *to = in_reach(b, p, false);
+                uint16_t *halves = to;
+
+                if (p->type == REMUDA_TRAIN_BFLOAT16)
+                        for (size_t k = 0; k < p->count; k++)
+                                halves[k] = to_bfloat16(from[k]);
+                else if (to != (const void *) from)
+                        memcpy(to, from, p->count * sizeof(*from));
+                if (p->on_device)
+                        device_memory_copy(p->values, to, p->count * size_of(p->type));
+        }
+}
+
+static int check_segments(const struct buckets *b, struct err *err)
+{
+        const struct train_options_list *s = &b->segments;
+
+        if (s->count == 0 || b->tensors == 0 || s->values[s->count - 1] < b->tensors)
+                return 0;
+        (void) err_set(err, -EINVAL,
+                       "REMUDA_SEGMENTS ends with tensor %zu, counted from 0, this program reduces %zu in a "
+                       "step: plan the segments "
+                       "for it, or leave spec.segments out",
+                       s->values[s->count - 1], b->tensors);
+        return 1;
+}
+
+int buckets_wait(struct buckets *b, struct err *err)
+{
+        int result = check_segments(b, err);
+
+        for (; b->next < b->count; b->next++)
+                begin(&b->of[b->next], b->next + 1 == b->count);
+        for (size_t i = 0; i < b->count; i++) {
+                MPI_Wait(&b->of[i].request, MPI_STATUS_IGNORE);
+                give_back(b, &b->of[i]);
+        }
+        b->before = b->count;
+        b->count = b->next = b->tensors = 0;
+        return result;
+}
