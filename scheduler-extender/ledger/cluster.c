@@ -73,7 +73,7 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
                         c->options.node_labels(c->options.userdata, key, NULL);
                 return 0;
         }
-        r = pod_json_node_decode(object, &c->ledger->symbols, &facts, err);
+        r = pod_json_node_decode(object, c->ledger, &facts, err);
         pod_node_match_traits(object, &traits);
         facts.traits = traits.failed ? NULL : traits.data;
         facts.now_usec = c->store == NULL ? after_all_usec(c->ledger) : loop_now_usec(c->loop);

@@ -39,6 +39,13 @@ static bool may_be_chip(const struct ledger *ledger, uint32_t resource)
         return (noted(ledger, resource) & LEDGER_CHIPS_BESIDE) == 0;
 }
 
+unsigned ledger_chips_rank(const struct ledger *ledger, uint32_t resource)
+{
+        return ledger_chips_has(ledger, resource) ? LEDGER_CHIPS_SURE
+               : may_be_chip(ledger, resource)    ? LEDGER_CHIPS_PERHAPS
+                                                  : LEDGER_CHIPS_NONE;
+}
+
 void ledger_chips_only(const struct ledger *ledger, struct request *request)
 {
         bool (*keeps)(const struct ledger *, uint32_t) = may_be_chip;

@@ -10,6 +10,10 @@ void ledger_chips_note(struct ledger *ledger, uint32_t resource, uint8_t what);
 void ledger_chips_mark(struct ledger *ledger, const char *resource);
 bool ledger_chips_has(const struct ledger *ledger, uint32_t resource);
 
+/* ledger_chips_rank() - where not all resources can be kept, those of the higher rank are. */
+enum { LEDGER_CHIPS_NONE, LEDGER_CHIPS_PERHAPS, LEDGER_CHIPS_SURE };
+unsigned ledger_chips_rank(const struct ledger *ledger, uint32_t resource);
+
 /* ledger_chips_only() - leave only chips in the request. If it has none of ours, what is no node's beside its
  * chips is taken as chips (of a vendor we have not heard of). NICs, or the memory of shared devices, are
  * kube-scheduler's to judge. */

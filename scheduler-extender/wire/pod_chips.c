@@ -43,9 +43,14 @@ struct reading {
         bool unreadable; /* something that holds counts is of another kind */
 };
 
+static unsigned rank_of(const struct reading *r, const char *name)
+{
+        return ledger_chips_rank(r->ledger, symbols_find(&r->ledger->symbols, name, strlen(name)));
+}
+
 static bool is_chip(const struct reading *r, const char *name)
 {
-        return ledger_chips_has(r->ledger, symbols_find(&r->ledger->symbols, name, strlen(name)));
+        return rank_of(r, name) == LEDGER_CHIPS_SURE;
 }
 
 static struct err *first_err(const struct reading *r)
@@ -65,7 +70,22 @@ static struct json_field object_in(struct reading *r, const struct json_field *i
         return (struct json_field){ .value = NULL };
 }
 
-/* The row of a resource, made if need be. Where all are taken a chip takes the place of what is none. */
+/* The row that `name` takes the place of where all are taken, or TALLY_MAX. */
+static size_t lesser_row(const struct reading *r, const struct tally *tally, const char *name)
+{
+        unsigned least = rank_of(r, name);
+        size_t found = TALLY_MAX;
+
+        for (size_t i = 0; i < TALLY_MAX; i++)
+                if (rank_of(r, tally->rows[i].name) < least) {
+                        least = rank_of(r, tally->rows[i].name);
+                        found = i;
+                }
+        return found;
+}
+
+/* The row of a resource, made if need be. Where all are taken, a chip takes the place of what is none, and
+ * what may be one (of a vendor that nobody has heard of) of what is certainly none. */
 static int64_t *tally_row(const struct reading *r, struct tally *tally, const char *name)
 {
         size_t at = 0;
@@ -74,9 +94,8 @@ static int64_t *tally_row(const struct reading *r, struct tally *tally, const ch
                 if (strcmp(tally->rows[at].name, name) == 0)
                         return &tally->rows[at].chips;
         if (at == TALLY_MAX)
-                for (at = 0; is_chip(r, name) && at < TALLY_MAX && is_chip(r, tally->rows[at].name);)
-                        at++;
-        if (at == TALLY_MAX || (tally->count == TALLY_MAX && !is_chip(r, name)))
+                at = lesser_row(r, tally, name);
+        if (at == TALLY_MAX)
                 return NULL;
         tally->count += at == tally->count;
         tally->rows[at].name = name;
@@ -200,17 +219,16 @@ static void append(struct request *request, uint32_t resource, int64_t chips)
                                                                                   : REQUEST_CHIPS_MAX };
 }
 
-/* In the order in which resources are named, but chips first: by them pods are compared. */
+/* In the order in which resources are named, but chips first, by which pods are compared, then what may be
+ * chips. */
 static void append_tally(struct reading *r, const struct json_field *spec, const struct tally *total,
                          bool add, struct request *request)
 {
-        for (int chips = 1; chips >= 0; chips--)
+        for (unsigned rank = LEDGER_CHIPS_SURE + 1; rank-- > LEDGER_CHIPS_NONE;)
                 for (size_t i = 0; i < total->count; i++) {
-                        bool chip = is_chip(r, total->rows[i].name);
-
-                        if (chip != (chips == 1))
+                        if (rank_of(r, total->rows[i].name) != rank)
                                 continue;
-                        if (chip && total->rows[i].chips > REQUEST_CHIPS_MAX)
+                        if (rank == LEDGER_CHIPS_SURE && total->rows[i].chips > REQUEST_CHIPS_MAX)
                                 r->result =
                                         json_field_error(spec, first_err(r),
                                                          "asks for %lld of %s; at most %u can be asked for",

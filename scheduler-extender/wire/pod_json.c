@@ -9,6 +9,7 @@
 #include "base/quantity.h"
 #include "base/text.h"
 #include "base/timestamp.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_chips.h"
@@ -468,12 +469,32 @@ static bool is_out_of_service(const struct json_field *root)
         return false;
 }
 
-int pod_json_node_decode(const json_t *node, struct symbols *symbols, struct ledger_node_facts *ret,
+/* Those of one rank that there is room for. A count that is none offers nothing. */
+static void take_allocatable(const struct json_field *allocatable, struct ledger *ledger, unsigned rank,
+                             struct ledger_node_facts *ret)
+{
+        struct symbols *symbols = &ledger->symbols;
+        const char *name;
+        json_t *value;
+
+        json_object_foreach((json_t *) allocatable->value, name, value)
+        {
+                struct json_field at = json_field_get(allocatable, name);
+                uint32_t chips = 0;
+
+                if (!pod_chips_extended(name) || ret->allocatable_count == ARRAY_SIZE(ret->allocatable) ||
+                    ledger_chips_rank(ledger, symbols_find(symbols, name, strlen(name))) != rank)
+                        continue;
+                (void) pod_chips_read(&at, &chips, NULL);
+                ret->allocatable[ret->allocatable_count++] =
+                        (struct request_item){ .resource = symbols_add(symbols, name), .chips = chips };
+        }
+}
+
+int pod_json_node_decode(const json_t *node, struct ledger *ledger, struct ledger_node_facts *ret,
                          struct err *err)
 {
         struct json_field root = json_field_root(node), metadata, status, allocatable, labels, info;
-        const char *name;
-        json_t *value;
         int r = json_field_is_object(&root, err);
 
         *ret = (struct ledger_node_facts){ 0 };
@@ -489,16 +510,7 @@ int pod_json_node_decode(const json_t *node, struct symbols *symbols, struct led
             json_field_string(&labels, NODE_LABEL_SWITCH_DOMAIN, &ret->switch_domain, err) < 0)
                 return -EBADMSG;
         ret->out_of_service = is_out_of_service(&root);
-        json_object_foreach((json_t *) allocatable.value, name, value)
-        {
-                struct json_field at = json_field_get(&allocatable, name);
-                uint32_t chips = 0;
-
-                if (!pod_chips_extended(name) || ret->allocatable_count == ARRAY_SIZE(ret->allocatable))
-                        continue;
-                (void) pod_chips_read(&at, &chips, NULL); /* a count that is none offers nothing */
-                ret->allocatable[ret->allocatable_count++] =
-                        (struct request_item){ .resource = symbols_add(symbols, name), .chips = chips };
-        }
+        for (unsigned rank = LEDGER_CHIPS_SURE + 1; rank-- > LEDGER_CHIPS_NONE;)
+                take_allocatable(&allocatable, ledger, rank, ret);
         return 0;
 }

@@ -51,6 +51,6 @@ bool pod_json_emergency_allowed(const struct pod_json_policy *policy, const char
 int pod_json_decode(const json_t *pod, const struct pod_json_policy *policy, struct ledger *ledger, bool add,
                     struct ledger_pod_facts *ret, struct err *err);
 
-/* pod_json_node_decode() - Return: 0 or -EBADMSG. */
-int pod_json_node_decode(const json_t *node, struct symbols *symbols, struct ledger_node_facts *ret,
+/* pod_json_node_decode() - Of more resources than facts hold the chips stay. Return: 0 or -EBADMSG. */
+int pod_json_node_decode(const json_t *node, struct ledger *ledger, struct ledger_node_facts *ret,
                          struct err *err);

@@ -330,10 +330,67 @@ static void thousands_of_containers_are_added_up(void **state)
         ledger_life_free(ledger);
 }
 
+/* So many resources beside, `count` of them, and then one that may be chips, and one that is. */
+static json_t *many_beside(size_t count)
+{
+        json_t *resources = json_object();
+        char name[40];
+
+        for (size_t i = 0; i < count; i++) {
+                (void) snprintf(name, sizeof(name), "rdma/hca%zu", i);
+                json_object_set_new(resources, name, json_string("1"));
+        }
+        json_object_set_new(resources, "acme.com/npu", json_string("4"));
+        json_object_set_new(resources, "nvidia.com/gpu", json_string("8"));
+        return resources;
+}
+
+static uint32_t chips_of(const struct ledger *ledger, const struct request_item *items, size_t count,
+                         const char *resource)
+{
+        for (size_t i = 0; i < count; i++)
+                if (items[i].resource == symbols_find(&ledger->symbols, resource, strlen(resource)))
+                        return items[i].chips;
+        return 0;
+}
+
+/* However many resources a pod or a node has beside its chips: their counts stand. */
+static void chips_are_kept_among_many(void **state)
+{
+        struct ledger *ledger = new_ledger();
+        struct ledger_pod_facts facts;
+        struct ledger_node_facts node;
+        struct err err = { 0 };
+        json_t *json = json_pack("{s:{s:s}, s:{s:o}}", "metadata", "name", "n", "status", "allocatable",
+                                 many_beside(400));
+
+        (void) state;
+        for (size_t i = 0; i < 400; i++) {
+                char name[40];
+
+                (void) snprintf(name, sizeof(name), "rdma/hca%zu", i);
+                ledger_chips_note(ledger, symbols_add(&ledger->symbols, name), LEDGER_CHIPS_BESIDE);
+        }
+        assert_int_equal(pod_json_node_decode(json, ledger, &node, &err), 0);
+        assert_int_equal(chips_of(ledger, node.allocatable, node.allocatable_count, "nvidia.com/gpu"), 8);
+        assert_int_equal(chips_of(ledger, node.allocatable, node.allocatable_count, "acme.com/npu"), 4);
+        json_decref(json);
+        json = json_pack("{s:{s:s}, s:{s:[{s:{s:o}}, {s:{s:o}}]}}", "metadata", "name", "p", "spec",
+                         "containers", "resources", "limits", many_beside(200), "resources", "limits",
+                         many_beside(100));
+        assert_int_equal(pod_json_decode(json, &(struct pod_json_policy){ 0 }, ledger, true, &facts, &err),
+                         0);
+        assert_int_equal(chips_of(ledger, facts.request.items, facts.request.item_count, "nvidia.com/gpu"),
+                         16);
+        assert_int_equal(chips_of(ledger, facts.request.items, facts.request.item_count, "acme.com/npu"), 8);
+        json_decref(json);
+        ledger_life_free(ledger);
+}
+
 /* What a node offers beside chips, and how much of it, keeps nobody from knowing the node. */
 static void a_node_may_offer_anything(void **state)
 {
-        struct symbols symbols = { 0 };
+        struct ledger *ledger = new_ledger();
         struct ledger_node_facts facts;
         json_t *json = json_loads(
                 "{\"metadata\":{\"name\":\"n\"},\"status\":{\"allocatable\":{\"nvidia.com/gpumem\":"
@@ -341,10 +398,10 @@ static void a_node_may_offer_anything(void **state)
                 0, NULL);
 
         (void) state;
-        assert_int_equal(pod_json_node_decode(json, &symbols, &facts, NULL), 0);
+        assert_int_equal(pod_json_node_decode(json, ledger, &facts, NULL), 0);
         assert_int_equal(facts.allocatable_count, 4);
         for (size_t i = 0; i < 4; i++) {
-                const char *name = symbols_name(&symbols, facts.allocatable[i].resource);
+                const char *name = symbols_name(&ledger->symbols, facts.allocatable[i].resource);
 
                 assert_int_equal(facts.allocatable[i].chips, strcmp(name, "nvidia.com/gpu") == 0 ? 8
                                                              : strcmp(name, "nvidia.com/gpumem") == 0
@@ -352,12 +409,13 @@ static void a_node_may_offer_anything(void **state)
                                                                      : 0);
         }
         json_decref(json);
-        symbols_free(&symbols);
+        ledger_life_free(ledger);
 }
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(chips_are_kept_among_many),
                 cmocka_unit_test(quantities_are_read_as_kubernetes_does),
                 cmocka_unit_test(chips_are_counted_as_kubernetes_does),
                 cmocka_unit_test(an_emergency_needs_a_class_or_a_namespace_that_may),

@@ -220,7 +220,7 @@ static void what_is_taken_of_a_node(void **state)
                 struct err err = { 0 };
                 json_t *json = load(nodes[i].json);
 
-                if (pod_json_node_decode(json, &ledger->symbols, &facts, &err) != nodes[i].result ||
+                if (pod_json_node_decode(json, ledger, &facts, &err) != nodes[i].result ||
                     facts.out_of_service != nodes[i].out_of_service)
                         fail_msg("%s: %s", nodes[i].json, err.msg);
                 json_decref(json);

@@ -84,7 +84,7 @@ static void take(struct ledger *ledger, const json_t *object)
                         inventory_free(&inventory);
                 }
         } else if (strcmp(kind, "Node") == 0) {
-                if (pod_json_node_decode(object, &ledger->symbols, &node, NULL) == 0) {
+                if (pod_json_node_decode(object, ledger, &node, NULL) == 0) {
                         pod_node_match_traits(object, &lines);
                         node.traits = lines.data;
                         (void) ledger_nodes_set(ledger, &node);
