@@ -204,6 +204,30 @@ static void only_borrowers_make_room_for_an_emergency(void **state)
         end(&p);
 }
 
+/* A borrower that others bound says of no group that it is there: its chips are lent once. */
+static void a_borrowers_chips_are_lent_once(void **state)
+{
+        struct ledger *l = ledger_life_new();
+        struct ledger_pod_facts facts;
+        struct ledger_node *node;
+        uint32_t lent = 0;
+
+        (void) state;
+        add_node(l, "n", NODE_CLASS_ANY, "reserved", "H100", 4, 4);
+        add_two_groups(l, "n", 4, 4, 100, 100);
+        node = node_of(l, "n");
+        node->reserved = true;
+        facts = pod_of(l, "borrower", 5);
+        facts.node = "n";
+        facts.request.preemptible = true;
+        assert_int_equal(ledger_pods_set(l, &facts), 0);
+        for (uint32_t g = 0; g < node->group_count; g++)
+                lent += open_groups_lent(node, &node->groups[g]);
+        assert_int_equal(node->group_count, 2);
+        assert_int_equal(lent, 5);
+        ledger_life_free(l);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -214,6 +238,7 @@ int main(void)
                 cmocka_unit_test(a_copy_has_the_same_leases),
                 cmocka_unit_test(what_others_took_meanwhile_does_not_fit),
                 cmocka_unit_test(only_borrowers_make_room_for_an_emergency),
+                cmocka_unit_test(a_borrowers_chips_are_lent_once),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

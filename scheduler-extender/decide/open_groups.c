@@ -43,25 +43,16 @@ static struct request request_for_one(const struct open_groups_claim *claim, con
         return request;
 }
 
-/* Chips of a group that a pod holds; of one whose groups are not known only the resource is. */
-static uint32_t chips_in(const struct ledger_pod *pod, const struct ledger_group *group)
-{
-        uint32_t chips = 0;
-
-        for (size_t i = 0; pod->in_parts && i < pod->part_count; i++)
-                chips += pod->parts[i].group == group->name ? pod->parts[i].chips : 0;
-        for (size_t i = 0; !pod->in_parts && i < pod->request.item_count; i++)
-                chips += pod->request.items[i].resource == group->resource ? pod->request.items[i].chips : 0;
-        return chips;
-}
-
 uint32_t open_groups_lent(const struct ledger_node *node, const struct ledger_group *group)
 {
-        uint32_t chips = 0;
+        RULES_SCRATCH(kept);
+        uint32_t held;
 
-        for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
-                chips += ledger_pods_borrows(pod) ? chips_in(pod, group) : 0;
-        return chips;
+        if (!node->reserved)
+                return 0;
+        ledger_account(node, (struct ledger_account_without){ .borrowers = true }, kept);
+        held = kept[group - node->groups].held;
+        return group->held > held ? group->held - held : 0;
 }
 
 /* Return: the chips of the group that the job may take. */
@@ -85,7 +76,7 @@ static uint32_t open_chips(const struct open_groups_claim *claim, const struct l
             !(lent > 0 && (reason == REASON_CHIPS_BUSY || reason == REASON_CHIPS_LEASED)))
                 return 0;
         /* the account as the job sees it: its own lease and pods are its own */
-        ledger_account(node, NULL, claim->ledger_job, accounts);
+        ledger_account(node, (struct ledger_account_without){ .job = claim->ledger_job }, accounts);
         open = ledger_group_open(&accounts[group - node->groups]) + lent;
         return open < group->usable ? open : group->usable;
 }

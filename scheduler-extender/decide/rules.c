@@ -19,7 +19,10 @@ struct ledger_group *rules_groups(const struct rules_context *ctx, const struct 
                 own = slot->job == ctx->job;
         if (!own)
                 return node->groups;
-        ledger_account(node, ctx->self, ctx->planning ? NULL : ctx->job, scratch);
+        ledger_account(
+                node,
+                (struct ledger_account_without){ .pod = ctx->self, .job = ctx->planning ? NULL : ctx->job },
+                scratch);
         return scratch;
 }
 

@@ -160,8 +160,13 @@ static void hold_parts(struct ledger_group *groups, size_t group_count, const st
                 named(groups, group_count, pod->parts[p].group)->held += pod->parts[p].chips;
 }
 
-void ledger_account(const struct ledger_node *node, const struct ledger_pod *without_pod,
-                    const struct ledger_job *without_job, struct ledger_group *groups)
+static bool counts(const struct ledger_pod *pod, const struct ledger_account_without *without)
+{
+        return pod != without->pod && !(without->borrowers && ledger_pods_borrows(pod));
+}
+
+void ledger_account(const struct ledger_node *node, struct ledger_account_without without,
+                    struct ledger_group *groups)
 {
         if (groups != node->groups)
                 memcpy(groups, node->groups, node->group_count * sizeof(*groups));
@@ -169,25 +174,25 @@ void ledger_account(const struct ledger_node *node, const struct ledger_pod *wit
                 groups[i].held = groups[i].leased = 0;
 
         for (struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node) {
-                if (pod == without_pod)
+                if (!counts(pod, &without))
                         continue;
                 pod->in_parts = parts_hold(groups, node->group_count, pod);
                 if (pod->in_parts)
                         hold_parts(groups, node->group_count, pod);
         }
         for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
-                if (pod != without_pod && pod->request.unreadable)
+                if (counts(pod, &without) && pod->request.unreadable)
                         hold_all(groups, node->group_count);
-                else if (pod != without_pod && !pod->in_parts)
+                else if (counts(pod, &without) && !pod->in_parts)
                         (void) ledger_account_place(groups, node->group_count, &pod->request, false, NULL);
         for (const struct ledger_job_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
-                if (slot->job != without_job)
+                if (slot->job != without.job)
                         (void) ledger_account_place(groups, node->group_count, &slot->request, true, NULL);
 }
 
 void ledger_account_refresh(struct ledger *ledger, struct ledger_node *node)
 {
-        ledger_account(node, NULL, NULL, node->groups);
+        ledger_account(node, (struct ledger_account_without){ 0 }, node->groups);
         ledger_touch(ledger, node);
         ledger->generation++;
 }

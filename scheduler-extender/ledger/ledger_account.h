@@ -7,10 +7,16 @@
 #include "scheduler-extender/ledger/ledger.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 
-/* ledger_account() - recompute held and leased of a node into `groups` (a copy of the node's groups), leaving
- * out one pod and the slots of one job (NULL = leave out nothing). */
-void ledger_account(const struct ledger_node *node, const struct ledger_pod *without_pod,
-                    const struct ledger_job *without_job, struct ledger_group *groups);
+/* Who is left out of an account; all zero = nobody. */
+struct ledger_account_without {
+        const struct ledger_pod *pod;
+        const struct ledger_job *job; /* its slots */
+        bool borrowers;               /* of the reserve */
+};
+
+/* ledger_account() - recompute held and leased of a node into `groups` (a copy of the node's groups). */
+void ledger_account(const struct ledger_node *node, struct ledger_account_without without,
+                    struct ledger_group *groups);
 
 /* ledger_account_place() - choose groups for `request` among `groups`: the tightest one that has room, else
  * spread over the largest; chips beyond all room are put where they are least wrong. Adds to `held` or, for a

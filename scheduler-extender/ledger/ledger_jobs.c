@@ -126,7 +126,7 @@ int ledger_jobs_add_slot(struct ledger *ledger, struct ledger_job *job, struct l
         job->slots = slot;
         ledger->slot_total++;
         ledger->generation++;
-        ledger_account(node, NULL, NULL, node->groups);
+        ledger_account(node, (struct ledger_account_without){ 0 }, node->groups);
         ledger_touch(ledger, node);
         return 0;
 }
@@ -141,7 +141,7 @@ void ledger_jobs_drop_slot(struct ledger *ledger, struct ledger_job_slot *slot)
         for (place = &slot->job->slots; *place != slot;)
                 place = &(*place)->next_in_job;
         *place = slot->next_in_job;
-        ledger_account(slot->node, NULL, NULL, slot->node->groups);
+        ledger_account(slot->node, (struct ledger_account_without){ 0 }, slot->node->groups);
         ledger_touch(ledger, slot->node);
         ledger->slot_total--;
         ledger->generation++;
