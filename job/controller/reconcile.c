@@ -137,6 +137,8 @@ static void make_pods(struct record *record)
                 return;
         forget_unseen(record);
         remove_unexpected(record);
+        if (controller_monotonic(c) < record->pace.again_usec)
+                return; /* it has failed again and again */
         if (!write_secret(record))
                 return; /* pods name it, and a pod that does not find it is tried again late */
         for (size_t i = 0; i < record->state.group_count; i++) {

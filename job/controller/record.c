@@ -117,6 +117,7 @@ void record_start_again(struct record *record, const char *uid)
         record->gone = false;
         record->retry_usec = record->accepted_usec = record->ended_usec = 0;
         record->refused_usec = record->plan_after_usec = record->refusals = 0;
+        record->pace = (struct restarts_pace){ 0 };
         record->first_seen_usec = controller_monotonic(record->controller);
 }
 

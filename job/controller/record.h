@@ -6,6 +6,7 @@
 #include "job/controller/job_pod.h"
 #include "job/launcher/trust/proof.h"
 #include "job/spec/job.h"
+#include "job/world/restarts.h"
 
 struct controller;
 
@@ -39,6 +40,7 @@ struct record {
         bool dirty;                            /* the state is to be written */
         bool writing;                          /* a write of the status is under way */
         uint64_t restarts_before;              /* it was asked to yield */
+        struct restarts_pace pace;             /* CLOCK_MONOTONIC: of its faults */
         bool silence_said;                     /* it sits on a node that is silent as most are */
         bool yielding;                         /* a pod of it was evicted, and has its grace time */
         uint64_t base_restarts, base_reshards; /* before the present manager, which counts its own */

@@ -325,8 +325,10 @@ static void start_anew(struct record *record, const struct pods_verdict *v, cons
 {
         struct job_state *state = &record->state;
         struct controller *c = record->controller;
+        uint64_t pause = 0;
 
         if (v->world || state->phase == JOB_RUNNING) {
+                pause = restarts_pause(&record->pace, controller_monotonic(c));
                 state->restarts++;
                 c->metrics.restarts++;
         }
@@ -344,10 +346,10 @@ static void start_anew(struct record *record, const struct pods_verdict *v, cons
                 if (all->lost[n])
                         job_group_lose(&state->groups[all->index[n]]);
         }
-        job_state_set(
-                state, JOB_RESTARTING, controller_now(c), v->reason, "%s; %s", v->message,
-                restarts_words(state->restarts, job_restart_max(&record->job), record->job.checkpoint.given)
-                        .text);
+        job_state_set(state, JOB_RESTARTING, controller_now(c), v->reason, "%s; %s", v->message,
+                      restarts_words(state->restarts, job_restart_max(&record->job),
+                                     record->job.checkpoint.given, pause)
+                              .text);
 }
 
 static void repair(struct record *record, const struct pods_verdict *v, const struct collected *all)

@@ -15,9 +15,20 @@ enum restarts {
 
 enum restarts restarts_of(uint64_t done, uint64_t max);
 
-struct restarts_words {
-        char text[112];
+/* How soon a job starts again. Three faults in a row are repaired at once, each within a minute of the start
+ * before it; after that what fails at once is left alone for a while, 1 s, 2 s, 4 s, up to a minute, so that
+ * a job with a thousand restarts is no tight loop. Who ran for a minute begins anew. Zero-initialised. */
+struct restarts_pace {
+        unsigned quick;      /* faults in a row */
+        uint64_t again_usec; /* when it may start, or did; 0 = there was no fault */
 };
 
-/* restarts_words() - "restart 2 of 3, from the last valid checkpoint". */
-struct restarts_words restarts_words(uint64_t done, uint64_t max, bool checkpoints);
+/* restarts_pause() - a fault happened now, of any one steady clock. Return: how long nothing is started. */
+uint64_t restarts_pause(struct restarts_pace *pace, uint64_t now_usec);
+
+struct restarts_words {
+        char text[128];
+};
+
+/* restarts_words() - "restart 2 of 3, from the last valid checkpoint"; with a pause, ", in 4 s". */
+struct restarts_words restarts_words(uint64_t done, uint64_t max, bool checkpoints, uint64_t pause_usec);

@@ -94,6 +94,7 @@ static struct verdict fault(struct world *world, struct verdict v, int exit_code
                 return end(world, VERDICT_FAILED, exit_code, v, now_usec);
         }
         world->restarts++;
+        world->pause_usec = restarts_pause(&world->pace, now_usec);
         (void) text_copy(world->fault.message, sizeof(world->fault.message), v.message);
         world->fault.exit_code = exit_code;
         world->restarting_unsaid = true;
@@ -485,12 +486,12 @@ static struct verdict judge_stopping(struct world *world, uint64_t now_usec)
                 return v;
         if (world->restarting_unsaid) {
                 world->restarting_unsaid = false;
-                return verdict(
-                        VERDICT_SAY, "Restarting", "%s",
-                        restarts_words(world->restarts, world->rules.restart_max, world->rules.checkpoints)
-                                .text);
+                return verdict(VERDICT_SAY, "Restarting", "%s",
+                               restarts_words(world->restarts, world->rules.restart_max,
+                                              world->rules.checkpoints, world->pause_usec)
+                                       .text);
         }
-        if (world->mpirun_runs)
+        if (world->mpirun_runs || now_usec < world->pace.again_usec)
                 return go_on();
         for (size_t i = 0; i < world->place_count && now_usec - world->phase_usec < HALT_USEC; i++)
                 if (world->places[i].halting)

@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "job/world/progress.h"
+#include "job/world/restarts.h"
 
 #define WORLD_NAME_BYTES 96
 #define WORLD_TEXT_BYTES 400
@@ -97,6 +98,8 @@ struct world {
         bool checkpoint;                             /* there is one to go on from */
         char words[WORLD_TEXT_BYTES];                /* the ranks' last ones, of who failed; "" = not known */
         struct world_fault fault;
+        struct restarts_pace pace;
+        uint64_t pause_usec; /* after that fault */
         /* of the verdict */
         bool mpirun_runs, cancelled, terminating, restarting_unsaid;
         int mpirun_code, cancel_signal;
