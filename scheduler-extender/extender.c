@@ -22,6 +22,7 @@
 #include "scheduler-extender/metrics.h"
 #include "scheduler-extender/reserve.h"
 #include "scheduler-extender/server/server_health.h"
+#include "scheduler-extender/server/server_listen.h"
 #include "scheduler-extender/settle.h"
 #include "scheduler-extender/verbs.h"
 #include "scheduler-extender/wake.h"
@@ -56,17 +57,18 @@ void extender_end(struct extender *x, enum verb verb, uint64_t begin_nsec, bool 
 
 const char *extender_address(const struct extender *x)
 {
-        return http_server_address(x->server);
+        return http_server_address(x->listen.own);
 }
 
 const char *extender_refuses(struct extender *x)
 {
-        if (!cluster_is_ready(x->cluster))
-                return "the extender has not read the cluster's nodes and pods yet; try again";
-        if (!x->options->fail_open &&
-            server_health_is_old(x->cluster, &x->options->server, loop_now_usec(x->loop)))
-                return "the extender has lost touch with the store for longer than --cache-limit";
-        return NULL;
+        return server_health_refuses(x->cluster, &x->options->server, loop_now_usec(x->loop));
+}
+
+static const char *refuses_commit(struct extender *x)
+{
+        return server_health_refuses_commit(x->cluster, &x->options->server, x->leader,
+                                            loop_now_usec(x->loop));
 }
 
 static void readyz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
@@ -77,12 +79,8 @@ static void readyz_handler(void *userdata, const struct http_request *request, s
 
 static void leaderz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
-        struct extender *x = userdata;
-        const char *refusal =
-                cluster_is_ready(x->cluster) ? leader_refuses(x->leader) : "the first lists are not in yet";
-
         (void) request;
-        http_reply_text(reply, refusal == NULL ? 200 : 503, "text/plain", refusal == NULL ? "ok" : refusal);
+        server_health_leads(refuses_commit(userdata), reply);
 }
 
 #define UNREADABLE_EVENTS_MAX  10 /* in so long: */
@@ -92,11 +90,12 @@ static const struct http_route routes[] = {
         { .method = "POST", .path = "/scheduler/filter", .handler = verbs_filter },
         { .method = "POST", .path = "/scheduler/prioritize", .handler = verbs_prioritize },
         { .method = "POST", .path = "/scheduler/bind", .handler = bind_handler, .body_max_bytes = 65536 },
-        { .method = "GET", .path = "/healthz", .handler = server_health_alive },
-        { .method = "GET", .path = "/readyz", .handler = readyz_handler },
-        { .method = "GET", .path = "/leaderz", .handler = leaderz_handler },
         { .method = "GET", .path = "/v1/explain", .handler = verbs_explain },
         { .method = "POST", .path = "/v1/whatif", .handler = verbs_whatif, .body_max_bytes = 16 << 20 },
+        { .method = "GET", .path = "/leaderz", .handler = leaderz_handler },
+#define OPEN_ROUTES 6 /* from here on */
+        { .method = "GET", .path = "/healthz", .handler = server_health_alive },
+        { .method = "GET", .path = "/readyz", .handler = readyz_handler },
         { .method = "GET", .path = "/metrics", .handler = metrics_handler, .shared = true },
         { 0 },
 };
@@ -330,21 +329,15 @@ static void log_line(void *userdata, int priority, const char *event, const char
 
 static int open_leader(struct extender *x, struct err *err)
 {
-        const struct server_options *o = &x->options->server;
-        const struct leader_options options = { .store = o->store,
-                                                .kubeconfig = o->kubeconfig,
-                                                .name = "remuda-extender",
-                                                .namespace_ = o->leader_namespace,
-                                                .identity = o->identity,
-                                                .beside = x->options->beside_scheduler,
-                                                .lease_sec = o->leader_lease_sec,
-                                                .ready = is_read,
-                                                .refresh = read_anew,
-                                                .idle = is_idle,
-                                                .log = log_line,
-                                                .userdata = x };
+        struct leader_options options = settings_leader(&x->options->server, "remuda-extender");
 
-        return o->no_leader_elect ? 0 : leader_open(x->loop, &options, &x->leader, err);
+        options.beside = x->options->beside_scheduler;
+        options.ready = is_read;
+        options.refresh = read_anew;
+        options.idle = is_idle;
+        options.log = log_line;
+        options.userdata = x;
+        return x->options->server.no_leader_elect ? 0 : leader_open(x->loop, &options, &x->leader, err);
 }
 
 static int open_cluster(struct extender *x, struct err *err)
@@ -367,25 +360,18 @@ static int open_cluster(struct extender *x, struct err *err)
 
 static int listen_http(struct extender *x, struct err *err)
 {
-        struct http_server_options options = {
-                .address = x->options->server.listen,
-                .loopback_only = true,
-                .tls = { { x->options->server.tls_cert, x->options->server.tls_key,
-                           x->options->server.client_ca },
-                         x->options->server.client_names },
-                .body_max_bytes = (size_t) x->options->body_max_mib << 20,
-                .routes = routes,
-                .userdata = x,
-        };
+        const struct server_listen_pages pages = { .routes = routes,
+                                                   .open_routes = routes + OPEN_ROUTES,
+                                                   .body_max_bytes = (size_t) x->options->body_max_mib << 20,
+                                                   .loopback_only = true,
+                                                   .userdata = x };
 
-        return http_server_new(x->loop, &options, &x->server, err);
+        return server_listen_open(x->loop, &x->options->server, &pages, &x->listen, err);
 }
 
 static bool leads(void *userdata)
 {
-        struct extender *x = userdata;
-
-        return extender_refuses(x) == NULL && leader_leads(x->leader);
+        return refuses_commit(userdata) == NULL;
 }
 
 static void leading_changed(void *userdata, bool leading)
@@ -451,7 +437,7 @@ int extender_new(sd_event *loop, const struct extender_options *options, struct 
                 extender_free(x);
                 return r;
         }
-        extender_log(x, LOG_INFO, "listening", "address=%s store=%s", extender_address(x),
+        extender_log(x, LOG_INFO, "listening", "%s store=%s", server_listen_words(&x->listen).text,
                      options->server.store);
         *ret = x;
         return 0;
@@ -469,7 +455,7 @@ void extender_free(struct extender *x)
         controller_free(x->jobs);
         labels_free(x);
         settle_close(x);
-        http_server_free(x->server);
+        server_listen_close(&x->listen);
         settings_free(&x->settings);
         sd_event_unref(x->loop);
         free(x);

@@ -3,9 +3,9 @@
 
 #include "base/metrics.h"
 #include "base/name_map.h"
-#include "io/http/http_server.h"
 #include "job/controller/controller.h"
 #include "scheduler-extender/extender_options.h"
+#include "scheduler-extender/server/server_listen.h"
 #include "scheduler-extender/server/settings.h"
 #include "store/leader.h"
 
@@ -16,7 +16,7 @@ struct extender {
         const struct extender_options *options;
         struct settings settings;
         struct cluster *cluster;
-        struct http_server *server;
+        struct server_listen listen;
         struct controller *jobs; /* NULL: TrainingJobs are not carried out here */
         sd_event_source *every_second, *after_change;
         struct leader *leader;     /* NULL: alone by order */

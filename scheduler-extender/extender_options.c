@@ -16,7 +16,7 @@ static const struct option_spec specs[] = {
           .default_ = "60", .minimum = 1, .maximum = 86400, .help = "how long a gang's chips are leased" },
         { .name = "lease-share", .type = OPTION_UNSIGNED, .offset = AT_SERVER(lease_share), .value = "PERCENT",
           .default_ = "50", .maximum = 100, .help = "that gangs of one namespace may lease of a resource; 0 = all" },
-        { .name = "fail-open", .type = OPTION_BOOL, .offset = AT(fail_open),
+        { .name = "fail-open", .type = OPTION_BOOL, .offset = AT_SERVER(fail_open),
           .help = "past --cache-limit go on answering" },
         { .name = "audit-seconds", .type = OPTION_UNSIGNED, .offset = AT(audit_sec), .value = "N",
           .default_ = "600", .maximum = 86400, .help = "compare the ledger with a fresh list; 0 = never" },

@@ -9,7 +9,6 @@ struct extender_options {
         struct server_options server; /* the first: server_main() is given it */
         const char *beside_scheduler; /* Lease of the kube-scheduler that we are to lead beside */
         const char *jobs;             /* on | off: carry TrainingJobs out */
-        bool fail_open;
         unsigned body_max_mib, audit_sec;
 };
 

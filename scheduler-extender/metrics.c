@@ -164,7 +164,7 @@ void metrics_handler(void *userdata, const struct http_request *request, struct 
         metrics_gauge(&page, "remuda_extender_holds", "Older pods that have chips held for them",
                       x->backfills);
         controller_metrics(x->jobs, &page);
-        http_server_metrics(x->server, "remuda_extender_tls_certificate_expiry_seconds",
+        http_server_metrics(x->listen.own, "remuda_extender_tls_certificate_expiry_seconds",
                             "remuda_extender_tls_reloads_total", &page);
         reply->content_type = METRICS_CONTENT_TYPE;
         reply->body = text_take(&page, &reply->body_bytes);

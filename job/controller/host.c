@@ -14,6 +14,7 @@
 #include "io/process_metrics.h"
 #include "job/controller/controller.h"
 #include "scheduler-extender/server/server_health.h"
+#include "scheduler-extender/server/server_listen.h"
 #include "store/leader.h"
 
 #define AT(member) offsetof(struct server_options, member)
@@ -43,7 +44,7 @@ struct host {
         struct leader *leader; /* NULL: alone by order */
         struct cluster *cluster;
         struct controller *jobs;
-        struct http_server *http;
+        struct server_listen listen;
         sd_event_source *every_second;
 };
 
@@ -73,14 +74,9 @@ static uint64_t age_usec(const struct host *h)
         return store_age_usec(cluster_store(h->cluster), STORE_ALL_KINDS, loop_now_usec(h->loop));
 }
 
-/* Why nothing may be written now, or NULL. */
 static const char *refuses(struct host *h)
 {
-        if (!is_read(h))
-                return "the first complete lists are not in yet";
-        if (server_health_is_old(h->cluster, h->options, loop_now_usec(h->loop)))
-                return "out of touch with the store for longer than --cache-limit";
-        return leader_refuses(h->leader);
+        return server_health_refuses_commit(h->cluster, h->options, h->leader, loop_now_usec(h->loop));
 }
 
 static bool leads(void *userdata)
@@ -141,10 +137,8 @@ static void readyz_handler(void *userdata, const struct http_request *request, s
 
 static void leaderz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
-        const char *refusal = refuses(userdata);
-
         (void) request;
-        http_reply_text(reply, refusal == NULL ? 200 : 503, "text/plain", refusal == NULL ? "ok\n" : refusal);
+        server_health_leads(refuses(userdata), reply);
 }
 
 static void metrics_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
@@ -158,7 +152,7 @@ static void metrics_handler(void *userdata, const struct http_request *request, 
         metrics_gauge(&page, "remuda_controller_cache_age_seconds", "How long ago the store was last in step",
                       (double) age_usec(h) / 1e6);
         controller_metrics(h->jobs, &page);
-        http_server_metrics(h->http, "remuda_controller_tls_certificate_expiry_seconds",
+        http_server_metrics(h->listen.own, "remuda_controller_tls_certificate_expiry_seconds",
                             "remuda_controller_tls_reloads_total", &page);
         process_metrics_append(&page);
         reply->content_type = METRICS_CONTENT_TYPE;
@@ -168,27 +162,23 @@ static void metrics_handler(void *userdata, const struct http_request *request, 
 }
 
 static const struct http_route routes[] = {
+        { .method = "GET", .path = "/leaderz", .handler = leaderz_handler },
+#define OPEN_ROUTES 1 /* from here on */
         { .method = "GET", .path = "/healthz", .handler = server_health_alive },
         { .method = "GET", .path = "/readyz", .handler = readyz_handler },
-        { .method = "GET", .path = "/leaderz", .handler = leaderz_handler },
         { .method = "GET", .path = "/metrics", .handler = metrics_handler, .shared = true },
         { 0 },
 };
 
 static int open_leader(struct host *h, struct err *err)
 {
-        const struct leader_options options = { .store = h->options->store,
-                                                .kubeconfig = h->options->kubeconfig,
-                                                .name = "remuda-controller",
-                                                .namespace_ = h->options->leader_namespace,
-                                                .identity = h->options->identity,
-                                                .lease_sec = h->options->leader_lease_sec,
-                                                .ready = is_read,
-                                                .refresh = read_anew,
-                                                .idle = is_idle,
-                                                .log = log_line,
-                                                .userdata = h };
+        struct leader_options options = settings_leader(h->options, "remuda-controller");
 
+        options.ready = is_read;
+        options.refresh = read_anew;
+        options.idle = is_idle;
+        options.log = log_line;
+        options.userdata = h;
         return h->options->no_leader_elect ? 0 : leader_open(h->loop, &options, &h->leader, err);
 }
 
@@ -219,14 +209,11 @@ static int open_jobs(struct host *h, struct err *err)
 
 static int listen_http(struct host *h, struct err *err)
 {
-        const struct http_server_options options = { .address = h->options->listen,
-                                                     .tls = { { h->options->tls_cert, h->options->tls_key,
-                                                                h->options->client_ca },
-                                                              h->options->client_names },
-                                                     .routes = routes,
-                                                     .userdata = h };
+        const struct server_listen_pages pages = { .routes = routes,
+                                                   .open_routes = routes + OPEN_ROUTES,
+                                                   .userdata = h };
 
-        return http_server_new(h->loop, &options, &h->http, err);
+        return server_listen_open(h->loop, h->options, &pages, &h->listen, err);
 }
 
 int host_new(sd_event *loop, const struct server_options *options, struct host **ret, struct err *err)
@@ -249,7 +236,7 @@ int host_new(sd_event *loop, const struct server_options *options, struct host *
         if (r == 0)
                 r = listen_http(h, err);
         if (r == 0)
-                r = leader_campaign(h->leader, http_server_address(h->http), err);
+                r = leader_campaign(h->leader, http_server_address(h->listen.own), err);
         if (r == 0)
                 r = leader_watch(h->leader, on_leading, h);
         if (r == 0)
@@ -258,7 +245,7 @@ int host_new(sd_event *loop, const struct server_options *options, struct host *
                 host_free(h);
                 return r;
         }
-        (void) text_format(line, sizeof(line), "address=%s store=%s", http_server_address(h->http),
+        (void) text_format(line, sizeof(line), "%s store=%s", server_listen_words(&h->listen).text,
                            options->store);
         log_line(h, LOG_INFO, "listening", line);
         *ret = h;
@@ -273,7 +260,7 @@ void host_free(struct host *h)
         leader_close(h->leader);
         cluster_close(h->cluster); /* answers what is being written */
         controller_free(h->jobs);
-        http_server_free(h->http);
+        server_listen_close(&h->listen);
         settings_free(&h->settings);
         sd_event_unref(h->loop);
         free(h);

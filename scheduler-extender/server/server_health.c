@@ -4,11 +4,30 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-bool server_health_is_old(struct cluster *cluster, const struct server_options *options, uint64_t now_usec)
+const char *server_health_refuses(struct cluster *cluster, const struct server_options *options,
+                                  uint64_t now_usec)
 {
         uint64_t limit = (uint64_t) options->cache_limit_sec * 1000000;
 
-        return limit > 0 && store_age_usec(cluster_store(cluster), STORE_ALL_KINDS, now_usec) > limit;
+        if (!cluster_is_ready(cluster))
+                return "the cluster's nodes and pods are not read yet; try again";
+        if (limit > 0 && !options->fail_open &&
+            store_age_usec(cluster_store(cluster), STORE_ALL_KINDS, now_usec) > limit)
+                return "lost touch with the store for longer than --cache-limit";
+        return NULL;
+}
+
+const char *server_health_refuses_commit(struct cluster *cluster, const struct server_options *options,
+                                         struct leader *leader, uint64_t now_usec)
+{
+        const char *refusal = server_health_refuses(cluster, options, now_usec);
+
+        return refusal != NULL ? refusal : leader_refuses(leader);
+}
+
+void server_health_leads(const char *refusal, struct http_reply *reply)
+{
+        http_reply_text(reply, refusal == NULL ? 200 : 503, "text/plain", refusal == NULL ? "ok\n" : refusal);
 }
 
 void server_health_alive(void *userdata, const struct http_request *request, struct http_reply *reply)

@@ -5,10 +5,17 @@
 #include "io/http/http_server.h"
 #include "scheduler-extender/ledger/cluster.h"
 #include "scheduler-extender/server/server_options.h"
+#include "store/leader.h"
 
-/* server_health_is_old() - out of step with the store for longer than --cache-limit.
+/* server_health_refuses() - why nothing may be decided now, or NULL: the cluster is not read yet, or this is
+ * out of step with the store for longer than --cache-limit (but with --fail-open).
+ * server_health_refuses_commit() - why nothing may be written, or NULL: that, or another replica leads
+ * (@leader: NULL = alone by order). Borrowed until the next call.
  * @now_usec: the loop's */
-bool server_health_is_old(struct cluster *cluster, const struct server_options *options, uint64_t now_usec);
+const char *server_health_refuses(struct cluster *cluster, const struct server_options *options,
+                                  uint64_t now_usec);
+const char *server_health_refuses_commit(struct cluster *cluster, const struct server_options *options,
+                                         struct leader *leader, uint64_t now_usec);
 
 /* server_health_alive() - /healthz: an http_route's handler; whoever answers is alive. */
 void server_health_alive(void *userdata, const struct http_request *request, struct http_reply *reply);
@@ -16,3 +23,7 @@ void server_health_alive(void *userdata, const struct http_request *request, str
 /* server_health_ready() - /readyz: 503 until the first complete lists are in; then "ok", and a line for each
  * kind of which objects cannot be read: they stop nothing, but somebody should look. */
 void server_health_ready(struct cluster *cluster, struct http_reply *reply);
+
+/* server_health_leads() - /leaderz: 200 while this replica may write; else 503 and why not. @refusal: of
+ * server_health_refuses_commit() */
+void server_health_leads(const char *refusal, struct http_reply *reply);

@@ -7,8 +7,9 @@
 #include "base/options.h"
 
 struct server_options {
-        const char *store;  /* "dir:PATH" or "kubernetes" */
-        const char *listen; /* "127.0.0.1:9520"; port 0 = any */
+        const char *store;          /* "dir:PATH" or "kubernetes" */
+        const char *listen;         /* "127.0.0.1:9520"; port 0 = any */
+        const char *metrics_listen; /* likewise, or "none" */
         const char *kubeconfig;
         const char *config; /* FILE */
         const char *tls_cert, *tls_key, *client_ca, *client_names;
@@ -20,7 +21,7 @@ struct server_options {
         const char *identity;             /* of this replica; NULL = HOST_ADDRESS */
         const char *leader_namespace;     /* of the Lease; NULL = the pod's own */
         const char *job_image, *launcher_image, *scheduler_name;
-        bool lend_reserve, no_evict, no_leader_elect;
+        bool lend_reserve, no_evict, no_leader_elect, fail_open;
         unsigned stale_after_sec, lease_seconds, lease_share, hold_seconds, cache_limit_sec,
                 eviction_grace_sec, leader_lease_sec;
         unsigned keep_pods_sec, pods_wait_sec;
@@ -34,6 +35,8 @@ struct server_options {
  * @at: AT(member) is the member's offset in the program's own struct */
 /* clang-format off */
 #define SERVER_OPTIONS_ROWS(at) \
+        { .name = "metrics-listen", .type = OPTION_STRING, .offset = at(metrics_listen), .value = "ADDR:PORT|none", \
+          .default_ = "none", .help = "/metrics, /healthz and /readyz alone, by plain HTTP" }, \
         { .name = "store", .type = OPTION_STRING, .offset = at(store), .value = "dir:PATH|kubernetes", \
           .default_ = "kubernetes", .help = "where nodes, pods and jobs are read and written" }, \
         { .name = "kubeconfig", .type = OPTION_STRING, .offset = at(kubeconfig), .value = "FILE", \

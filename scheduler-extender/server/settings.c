@@ -156,3 +156,13 @@ struct cluster_options settings_cluster(const struct settings *s, const struct s
                 .commit_usec = leader_commit_usec(options->leader_lease_sec),
         };
 }
+
+struct leader_options settings_leader(const struct server_options *options, const char *name)
+{
+        return (struct leader_options){ .store = options->store,
+                                        .kubeconfig = options->kubeconfig,
+                                        .name = name,
+                                        .namespace_ = options->leader_namespace,
+                                        .identity = options->identity,
+                                        .lease_sec = options->leader_lease_sec };
+}

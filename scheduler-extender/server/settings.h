@@ -6,6 +6,7 @@
 #include "scheduler-extender/decide/rules.h"
 #include "scheduler-extender/ledger/cluster.h"
 #include "scheduler-extender/server/server_options.h"
+#include "store/leader.h"
 
 #define SETTINGS_LIST_MAX 64
 
@@ -24,3 +25,6 @@ void settings_free(struct settings *settings);
 /* settings_cluster() - how a cluster is opened by them; no callbacks. Borrows both. */
 struct cluster_options settings_cluster(const struct settings *settings,
                                         const struct server_options *options);
+
+/* settings_leader() - how a leader of that name is opened by them; no callbacks. Borrows both. */
+struct leader_options settings_leader(const struct server_options *options, const char *name);

@@ -69,9 +69,9 @@ class Rig:
                                          *self.options], stderr=self.log, stdout=self.log, env={**os.environ, **self.env})
         for _ in range(3000):
             text = open(self.log.name).read()
-            m = re.search(r"listening address=([0-9.]+):(\d+)", text)
+            m = re.search(r"listening address=([0-9.]+):(\d+) metrics=(\S+)", text)
             if m:
-                self.port = int(m.group(2))
+                self.port, self.metrics_address = int(m.group(2)), m.group(3)
                 break
             if self.process.poll() is not None:
                 raise RuntimeError("the extender ended: " + text)
