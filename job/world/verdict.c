@@ -94,7 +94,7 @@ static struct verdict fault(struct world *world, struct verdict v, int exit_code
                 return end(world, VERDICT_FAILED, exit_code, v, now_usec);
         }
         world->restarts++;
-        world->pause_usec = restarts_pause(&world->pace, now_usec);
+        (void) restarts_pause(&world->pace, now_usec);
         (void) text_copy(world->fault.message, sizeof(world->fault.message), v.message);
         world->fault.exit_code = exit_code;
         world->restarting_unsaid = true;
@@ -477,6 +477,12 @@ static struct verdict settle_places(struct world *world, uint64_t now_usec)
         return verdict(VERDICT_ASSIGN, "", "%s", "");
 }
 
+/* How long nothing is started after the fault. */
+static uint64_t pause_of(const struct world *world)
+{
+        return world->pace.again_usec > world->fault_usec ? world->pace.again_usec - world->fault_usec : 0;
+}
+
 static struct verdict judge_stopping(struct world *world, uint64_t now_usec)
 {
         struct verdict v = judge_losses(world, false, now_usec);
@@ -488,7 +494,7 @@ static struct verdict judge_stopping(struct world *world, uint64_t now_usec)
                 world->restarting_unsaid = false;
                 return verdict(VERDICT_SAY, "Restarting", "%s",
                                restarts_words(world->restarts, world->rules.restart_max,
-                                              world->rules.checkpoints, world->pause_usec)
+                                              world->rules.checkpoints, pause_of(world))
                                        .text);
         }
         if (world->mpirun_runs || now_usec < world->pace.again_usec)

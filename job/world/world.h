@@ -99,7 +99,6 @@ struct world {
         char words[WORLD_TEXT_BYTES];                /* the ranks' last ones, of who failed; "" = not known */
         struct world_fault fault;
         struct restarts_pace pace;
-        uint64_t pause_usec; /* after that fault */
         /* of the verdict */
         bool mpirun_runs, cancelled, terminating, restarting_unsaid;
         int mpirun_code, cancel_signal;
@@ -110,8 +109,7 @@ struct world {
 enum world_fact_kind {
         WORLD_LINE,     /* .index: a rank; .line: what it said since the last look, all in one */
         WORLD_EXIT,     /* .index: a rank; it ended with .code, at .usec of any one clock */
-        WORLD_STOPPED,  /* .index: a rank; .code 1: stopped, as a process is by a signal; 2: stuck in the
-                           kernel; 0: neither */
+        WORLD_STOPPED,  /* .index: a rank; .code 1: stopped by a signal; 2: stuck in the kernel; 0: neither */
         WORLD_WORDS,    /* .text: the last words of those that ended badly */
         WORLD_HERE,     /* .index: a place; it is there, or again */
         WORLD_READY,    /* .index: a place; it knows its part */
@@ -144,8 +142,7 @@ void world_free(struct world *world);
  * shares and planned steps. Return: 0, -ENOMEM. */
 int world_lay_out(struct world *world, size_t rank_count, struct err *err);
 
-/* world_drop() - a place is no more of the job; those after it move up. Not while ranks are laid out on it.
- */
+/* world_drop() - a place is no more of the job; those after it move up. Not while it has ranks. */
 void world_drop(struct world *world, size_t place);
 void world_observe(struct world *world, const struct world_fact *fact, uint64_t now_usec);
 bool world_is_there(const struct world_place *place); /* and not leaving */
