@@ -26,8 +26,8 @@ def exchange(store: Any, rank: int, world: int, facts: Dict[str, Any]) -> List[D
         if rank == 0:
             store.get("remuda/read")  # the store may end with this process, which may not like what it read
     except RuntimeError as problem:  # torch's timeouts and lost connections
-        raise RemudaError(f"rank {rank} of {world}: the other ranks did not all come to remuda.init(): {str(problem).splitlines()[0][:200]}; every "
-                          "rank's program must call it, look at the ranks that ended early") from None
+        raise RemudaError(f"rank {rank} of {world}: the other ranks did not all come this far: {str(problem).splitlines()[0][:200]}; every "
+                          "rank's program must call remuda.init() and train with its sampler; look at the ranks that ended early") from None
     return members
 
 

@@ -70,7 +70,7 @@ def init(batch: Optional[int] = None, backend: Optional[str] = None) -> "Run":
         if "flagcx" in choice.backend:
             importlib.import_module("flagcx")  # makes its backend known
         dist.init_process_group(choice.backend, store=dist.PrefixStore("default", store), rank=rank, world_size=world)
-    return Run(env, members, shares, made, choice.inner)
+    return Run(env, members, shares, made, store, choice.inner)
 
 
 class _Loss:
@@ -96,11 +96,12 @@ class _Loss:
 class Run:
     """See init(). rank, world: of this process; batch: samples of a step over all ranks."""
 
-    def __init__(self, env: Environment, members: List[Dict[str, Any]], shares: List[int], made_group: bool, inner: Optional[str] = None):
+    def __init__(self, env: Environment, members: List[Dict[str, Any]], shares: List[int], made_group: bool, store: Any,
+                 inner: Optional[str] = None):
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self.batch = sum(shares)
         self.members = members
-        self._env, self._made_group = env, made_group
+        self._made_group, self._store = made_group, store
         self._history = History(shares)
         self._reducer: Any = Flat(dist.group.WORLD) if inner is None else Hierarchy(members, self.rank, inner)
         readers = [rank for rank, member in enumerate(members) if member.get("live")]
@@ -111,6 +112,8 @@ class Run:
         self._progress = Progress(env.progress)
         self._stopwatch = Stopwatch(torch.device("cpu"))
         self._sampler: Optional[BatchSampler] = None
+        self._agreed: List[BatchSampler] = []  # samplers that are alike on all ranks
+        self._undrawn = 0  # the first step that no sampler has drawn yet
         self._state: Optional[Dict[str, int]] = None  # of a sampler that is yet to be made
         self._leader: Any = None  # whose calls count the steps: the first model, or the first reader of loss_scale
         self._step = -1  # trained last, or under way
@@ -151,7 +154,8 @@ class Run:
 
     def batch_sampler(self, data: Union[int, Sized], epochs: int = 1, seed: int = 1) -> BatchSampler:
         """This rank's indices of each step, for DataLoader(data, batch_sampler=...). @data: a data set, or its number of samples."""
-        sampler = BatchSampler(data, self.batch, epochs, seed, lambda step, size: self._history.part(step, self.rank, size), self._before_draw)
+        sampler = BatchSampler(data, self.batch, epochs, seed, lambda step, size: self._history.part(step, self.rank, size),
+                               self._before_iteration, self._before_draw)
         if self._state is not None:
             sampler.load_state_dict(self._state)
             self._state = None
@@ -164,12 +168,30 @@ class Run:
         self._sampler = sampler
         self._step = sampler.trained - 1
 
+    def _before_iteration(self, sampler: BatchSampler) -> None:
+        """Of two samplers, one after the other, the steps of the second follow those of the first."""
+        if sampler is not self._sampler:
+            sampler.begin_after(self._step)
+            self._take(sampler)
+
     def _before_draw(self, sampler: BatchSampler, step: int) -> None:
         if sampler is not self._sampler:
             self._take(sampler)
         if self._agreement is not None:
             self._agreement.before_draw(step)
+        self._undrawn = max(self._undrawn, step + 1)
         self._stopwatch.delivered()
+
+    def _agree(self, sampler: BatchSampler) -> None:
+        """Ranks with unlike samplers would train something else, or wait for each other for ever."""
+        name = f"remuda/sampler-{len(self._agreed)}"
+        self._agreed.append(sampler)
+        said = exchange(dist.PrefixStore(name, self._store), self.rank, self.world, sampler.facts())
+        for rank, facts in enumerate(said):
+            for field, value in facts.items():
+                if value != said[0][field]:
+                    raise RemudaError(f"batch_sampler(): {field} is {value} on rank {rank} and {said[0][field]} on rank 0; every rank needs the same "
+                                      "data set, seed and epochs, and goes on from the same state")
 
     def wrap(self, module: torch.nn.Module, **options: Any) -> torch.nn.parallel.DistributedDataParallel:
         """DistributedDataParallel(module, **options) whose gradients are the mean over the whole step. Rank 0's parameters and buffers
@@ -203,6 +225,8 @@ class Run:
         if self._sampler is None:
             self._step += 1
         else:
+            if self.world > 1 and self._sampler not in self._agreed:
+                self._agree(self._sampler)
             step = self._sampler.mark()
             self._step = before if step is None else step
         self._stopwatch.begin()
@@ -211,7 +235,7 @@ class Run:
         self._say(before)
         self._samples += self.share if self._sampler is None else self._sampler.own(self._step)
         if self._agreement is not None:
-            self._agreement.step(self._step, self._step + 1 if self._sampler is None else self._sampler.undrawn)
+            self._agreement.step(self._step, max(self._undrawn, self._step + 1))
 
     # what is said of it
 
@@ -233,9 +257,9 @@ class Run:
         line: Dict[str, Any] = {"rank": self.rank, "step": step}
         if self._sampler is not None:
             line.update(epoch=self._sampler.epoch(step), epoch_samples=self._sampler.samples)
+            if self._agreement is not None:  # what the program cuts by itself does not follow
+                line["shares_step"] = self._history.at(step)[0]
         line.update(samples=self._samples, busy_seconds=round(self._stopwatch.busy_seconds(), 6))
-        if self._agreement is not None:
-            line["shares_step"] = self._history.at(step)[0]
         loss = self._loss[1].value() if self._loss[0] == step else None
         if loss is not None:
             line["loss"] = loss

@@ -61,20 +61,21 @@ class BatchSampler:
     then to collate, one stand-in index, whose gradient counts nothing.
     """
 
-    def __init__(self, data: Union[int, Sized], batch: int, epochs: int, seed: int, part: Part, before_draw: Callable[["BatchSampler", int], None]):
+    def __init__(self, data: Union[int, Sized], batch: int, epochs: int, seed: int, part: Part,
+                 before_iteration: Callable[["BatchSampler"], None] = lambda sampler: None,
+                 before_draw: Callable[["BatchSampler", int], None] = lambda sampler, step: None):
         self.samples = self._count(data)
         for name, value in (("epochs", epochs), ("seed", seed)):
             if not isinstance(value, int) or isinstance(value, bool) or (name == "epochs" and value < 1):
                 raise RemudaError(f"batch_sampler({name}={value!r:.40}): a whole number{' from 1 on' if name == 'epochs' else ''} is wanted")
         self.batch, self.epochs, self.seed = batch, epochs, seed
         self._stand_in = not isinstance(data, int)
-        self._part, self._before_draw = part, before_draw
+        self._part, self._before_iteration, self._before_draw = part, before_iteration, before_draw
         self._base = (0, 0, 0)  # a step, and the epoch and sample at which it begins
         self._order: Tuple[int, Optional[torch.Tensor]] = (-1, None)
         self._next = 0  # where the next iteration begins, as far as nothing is trained
         self._latest: Optional["_Iteration"] = None
         self.counted = False  # something says when a step is trained; else what was drawn counts
-        self.undrawn = 0  # the first step that was never drawn
 
     @staticmethod
     def _count(data: Union[int, Sized]) -> int:
@@ -141,7 +142,9 @@ class BatchSampler:
         return _Iteration(self)
 
     def __len__(self) -> int:
-        """Steps of the next iteration."""
+        """Steps of the iteration that is under way, or else of the next one."""
+        if self._latest is not None and self._latest.trained < self._latest.end:
+            return self._latest.end - self._latest.first
         return self._iteration_end(self.trained) - self.trained
 
     def mark(self) -> Optional[int]:
@@ -151,13 +154,23 @@ class BatchSampler:
 
     def begin(self, iteration: "_Iteration") -> Tuple[int, int]:
         """Of _Iteration: its first draw. Return: its first step, and the one behind its last."""
+        self._before_iteration(self)
         first = self.trained
         self._next, self._latest = first, iteration
         return first, self._iteration_end(first)
 
+    def begin_after(self, step: int) -> None:
+        """Before an iteration: its steps are counted on from there."""
+        if self.trained <= step:
+            self._base = (step + 1, *self._piece(self.trained)[:2])
+            self._next, self._latest = step + 1, None
+
+    def facts(self) -> Dict[str, Any]:
+        """What has to be alike on all ranks."""
+        return {"its number of samples": self.samples, "batch": self.batch, "epochs": self.epochs, "seed": self.seed, "the state to begin with": self._base}
+
     def draw(self, step: int) -> List[int]:
         self._before_draw(self, step)
-        self.undrawn = max(self.undrawn, step + 1)
         return self.indices(step)
 
     def state_dict(self) -> Dict[str, int]:
@@ -177,7 +190,7 @@ class BatchSampler:
         if step < 0 or epoch < 0 or not 0 <= sample < samples:
             raise RemudaError(f"load_state_dict(): step {step}, epoch {epoch}, sample {sample} of {samples}: no place in a run")
         self._base = (step, epoch, sample)
-        self._next, self._latest, self.undrawn = step, None, step
+        self._next, self._latest = step, None
 
 
 class _Iteration(Iterator[List[int]]):
@@ -185,7 +198,7 @@ class _Iteration(Iterator[List[int]]):
 
     def __init__(self, sampler: BatchSampler):
         self._sampler = sampler
-        self._first = self._end = -1
+        self.first = self.end = -1
         self._calls = 0  # also those that were answered by the end
         self._behind: Optional[int] = None  # draws for batches that the loop had not been handed at its first step
         self._begun = 0  # steps that the loop has begun
@@ -193,10 +206,10 @@ class _Iteration(Iterator[List[int]]):
 
     def __next__(self) -> List[int]:
         if self._calls == 0:
-            self._first, self._end = self._sampler.begin(self)
-        step = self._first + self._calls
+            self.first, self.end = self._sampler.begin(self)
+        step = self.first + self._calls
         self._calls += 1
-        if step >= self._end:
+        if step >= self.end:
             self._ended = True
             raise StopIteration
         return self._sampler.draw(step)
@@ -207,7 +220,7 @@ class _Iteration(Iterator[List[int]]):
             count = self._begun
         else:
             count = self._calls if self._ended or not self._sampler.counted else 0
-        return min(self._first + count, self._end)
+        return min(self.first + count, self.end)
 
     def mark(self) -> Optional[int]:
         if self._behind is None:
@@ -218,4 +231,4 @@ class _Iteration(Iterator[List[int]]):
             self._several = True
         # a batch that the loop left out; and one that it goes through again
         self._begun = handed if self._several else max(self._begun, handed)
-        return min(self._first + self._begun, self._end) - 1
+        return min(self.first + self._begun, self.end) - 1

@@ -8,13 +8,14 @@ its gradients are scaled by the quotient as they come, by a hook on each paramet
         steps of weights 0.6, 0.6, 0.5 accumulated:   0.6 (g1 + g2 + 0.5/0.6 g3)
 """
 import warnings
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List
 
 import torch
 import torch.distributed as dist
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ..errors import RemudaWarning
+from .clipping import Clipping, hooked
 from .stopwatch import Stopwatch
 
 __all__ = ["Weights"]
@@ -33,6 +34,7 @@ class Weights:
         self._reference = 1.0  # by which the buckets are scaled
         self._open = False  # an accumulation is under way: nothing has been added up since its first step
         self._scaling: List[Any] = []  # hooks on parameters
+        self._clipping = Clipping(self._parameters)
         self._warn()
         model.register_comm_hook(self, _hook)
         model.register_forward_pre_hook(self._before_forward)
@@ -46,12 +48,10 @@ class Weights:
                     f"{name[7:] or 'the model'} is a {type(module).__name__}: each rank normalises by its own samples, so the result depends on the "
                     "shares; use SyncBatchNorm.convert_sync_batchnorm() on GPUs, or GroupNorm"), stacklevel=5)
                 break
-        for name, parameter in self._model.named_parameters():
-            if parameter._backward_hooks:
-                warnings.warn(RemudaWarning(
-                    f"{name[7:]} has a hook that changes its gradient before it is added up over the ranks: clip after backward(), when the "
-                    "gradient is that of the whole step"), stacklevel=5)
-                break
+        name = hooked(list(self._model.named_parameters()))
+        if name is not None:
+            warnings.warn(RemudaWarning(f"{name[7:]} has a hook that changes its gradient before it is added up over the ranks: clip after backward(), when "
+                                        "the gradient is that of the whole step"), stacklevel=5)
 
     def _before_forward(self, model: Any, _arguments: Any) -> None:
         if not model.training or not torch.is_grad_enabled():
@@ -64,6 +64,7 @@ class Weights:
         else:
             self._reference = weight
         self._open = not adds_up
+        self._clipping.begin(self._open)
         self._scale(factor)
 
     def _scale(self, factor: float) -> None:
