@@ -14,7 +14,6 @@
 #include "job/plan/launch_lines.h"
 #include "job/plan/launch_mpi.h"
 #include "job/run/run.h"
-#include "job/run/run_speeds.h"
 #include "job/run/run_world.h"
 #include "job/spec/job_role.h"
 #include "job/spec/job_yaml.h"
@@ -134,19 +133,12 @@ static const struct job_program *job_program(const struct job *job, const char *
 static int share(struct launch *launch, struct err *err)
 {
         struct run *run = &launch->run;
-        size_t workers = run->rank_count - run->server_count;
         int r;
 
-        if (run->job.global_batch < workers)
-                return err_set(err, -EINVAL,
-                               "spec.globalBatch: %llu is less than the %zu workers; give each a sample",
-                               (unsigned long long) run->job.global_batch, workers);
         for (size_t i = 0; i < run->rank_count; i++)
                 if (job_program(&run->job, run->ranks[i].runtime) != NULL)
                         run->ranks[i].sha256[0] = '\0'; /* a file of the job's own image */
-        (void) run_speeds_find(run);
-        run_speeds_remark(run);
-        r = run_plan_share(run, err);
+        r = run_plan_cut(run, err);
         qsort(run->ranks, run->rank_count, sizeof(*run->ranks), by_place);
         run->data_samples = launch->options->epoch;
         run_plan_place(run);

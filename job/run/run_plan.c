@@ -7,6 +7,7 @@
 #include "job/plan/launch_ranks.h"
 #include "job/run/run_folder.h"
 #include "job/run/run_migrate.h"
+#include "job/run/run_speeds.h"
 #include "job/run/run_split.h"
 #include "job/run/run_world.h"
 #include "planner/shards/shards.h"
@@ -49,6 +50,19 @@ int run_plan_share(struct run *run, struct err *err)
         for (size_t i = 0; r == 0 && i < count; i++)
                 run->ranks[run->server_count + i].batch = shards[i].batch;
         return r;
+}
+
+int run_plan_cut(struct run *run, struct err *err)
+{
+        size_t workers = run->rank_count - run->server_count;
+
+        if (run->job.global_batch < workers)
+                return err_set(err, -EINVAL,
+                               "spec.globalBatch: %llu is less than the %zu workers; give each a sample",
+                               (unsigned long long) run->job.global_batch, workers);
+        (void) run_speeds_find(run);
+        run_speeds_remark(run);
+        return run_plan_share(run, err);
 }
 
 void run_plan_place(struct run *run)
