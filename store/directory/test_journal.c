@@ -1,0 +1,307 @@
+/* The journal by itself: what is read of a file that others wrote, tore, cut, replaced or took away, and what
+ * is said when it cannot be read or written. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "store/directory/journal.h"
+
+struct fixture {
+        char path[64], file[80];
+        int folder;
+        struct journal journal;
+        struct text lines; /* what was read, each with '|' behind it; "!" where all was to be forgotten */
+};
+
+static void on_line(void *userdata, const char *line, size_t size_bytes)
+{
+        struct fixture *f = userdata;
+
+        text_printf(&f->lines, "%.*s|", (int) (size_bytes < 24 ? size_bytes : 24), line);
+}
+
+static void on_forget(void *userdata)
+{
+        struct fixture *f = userdata;
+
+        text_append(&f->lines, "!");
+}
+
+static int set_up(void **state)
+{
+        struct fixture *f = calloc(1, sizeof(*f));
+
+        (void) text_copy(f->path, sizeof(f->path), "/tmp/remuda-journal-XXXXXX");
+        assert_non_null(mkdtemp(f->path));
+        (void) text_format(f->file, sizeof(f->file), "%s/j.jsonl", f->path);
+        f->folder = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        journal_init(&f->journal, f->folder, "j.jsonl");
+        *state = f;
+        return 0;
+}
+
+static int tear_down(void **state)
+{
+        struct fixture *f = *state;
+
+        journal_free(&f->journal);
+        text_free(&f->lines);
+        (void) unlink(f->file);
+        (void) close(f->folder);
+        (void) rmdir(f->path);
+        free(f);
+        return 0;
+}
+
+static void put(const char *path, const char *bytes, const char *mode)
+{
+        CLEANUP(fclose_p) FILE *file = fopen(path, mode);
+
+        assert_non_null(file);
+        assert_true(fputs(bytes, file) >= 0);
+}
+
+static char *whole(const char *path)
+{
+        CLEANUP(fclose_p) FILE *file = fopen(path, "re");
+        char *bytes = calloc(1, 4096);
+
+        assert_non_null(file);
+        assert_true(fread(bytes, 1, 4095, file) < 4095);
+        return bytes;
+}
+
+static int read_lines(struct fixture *f, struct err *err)
+{
+        text_reset(&f->lines);
+        return journal_read(&f->journal, on_forget, on_line, f, err);
+}
+
+static int append(struct fixture *f, const char *lines, struct err *err)
+{
+        int r;
+
+        text_reset(&f->lines);
+        r = journal_lock(&f->journal, on_forget, on_line, f, err);
+        return r < 0 ? r : journal_commit(&f->journal, lines, strlen(lines), err);
+}
+
+static void lines_are_read_as_they_come(void **state)
+{
+        struct fixture *f = *state;
+
+        assert_int_equal(read_lines(f, NULL), 0); /* no file: nothing */
+        put(f->file, "{\"a\":1}\n\n{\"b\":", "we");
+        assert_int_equal(read_lines(f, NULL), 0);
+        assert_string_equal(f->lines.data, "{\"a\":1}|"); /* the empty one is none, the last has no end yet */
+        put(f->file, "2}\n", "ae");
+        assert_int_equal(read_lines(f, NULL), 0);
+        assert_string_equal(f->lines.data, "{\"b\":2}|");
+}
+
+static void a_line_beyond_the_limit_is_left_out(void **state)
+{
+        struct fixture *f = *state;
+        CLEANUP(free_p) char *large = malloc(JOURNAL_LINE_MAX + 3);
+
+        memset(large, 'x', JOURNAL_LINE_MAX + 1);
+        large[JOURNAL_LINE_MAX + 1] = '\n';
+        large[JOURNAL_LINE_MAX + 2] = '\0';
+        put(f->file, large, "we");
+        put(f->file, "{\"a\":1}\n", "ae");
+        assert_int_equal(read_lines(f, NULL), 0);
+        assert_string_equal(f->lines.data, "{\"a\":1}|");
+}
+
+static void a_torn_line_is_closed_by_the_next_writer(void **state)
+{
+        struct fixture *f = *state;
+        CLEANUP(free_p) char *bytes = NULL;
+
+        put(f->file, "{\"a\":1}\n{\"torn", "we");
+        assert_int_equal(append(f, "{\"b\":2}\n", NULL), 0);
+        assert_string_equal(f->lines.data, "{\"a\":1}|{\"torn|");
+        bytes = whole(f->file);
+        assert_non_null(strstr(bytes, "{\"torn\n{\"b\":2,\"sequence\":1,\"checksum\":\""));
+}
+
+static void a_file_that_is_another_is_read_from_its_beginning(void **state)
+{
+        struct fixture *f = *state;
+        char other[96];
+
+        (void) text_format(other, sizeof(other), "%s/other", f->path);
+        put(f->file, "{\"a\":1}\n{\"b\":2}\n", "we");
+        assert_int_equal(read_lines(f, NULL), 0);
+        put(other, "{\"c\":3}\n", "we");
+        assert_int_equal(rename(other, f->file), 0);
+        assert_int_equal(read_lines(f, NULL), 1); /* replaced */
+        assert_string_equal(f->lines.data, "!{\"c\":3}|");
+        assert_int_equal(truncate(f->file, 0), 0);
+        assert_int_equal(read_lines(f, NULL), 1); /* cut */
+        assert_string_equal(f->lines.data, "!");
+        assert_int_equal(unlink(f->file), 0);
+        assert_int_equal(read_lines(f, NULL), 1); /* gone */
+        assert_int_equal(append(f, "{\"d\":4}\n", NULL), 0);
+        assert_int_equal(unlink(f->file), 0);
+        assert_int_equal(append(f, "{\"e\":5}\n", NULL), 0);
+        assert_string_equal(f->lines.data, "!");
+}
+
+/* clang-format off */
+static const struct {
+        const char *what, *from, *to, *says;
+} damages[] = {
+        { "a byte",           "\"b\"", "\"x\"",
+          "'j.jsonl' is damaged: the checksum of line 2 is another's" },
+        { "a checksum",       "\"checksum\":\"", "\"checksum\":\"zzzzzzzz\"}\n{\"checksum\":\"",
+          "'j.jsonl' is damaged: the checksum of line 1 is another's" },
+        { "a number",         "\"sequence\":2", "\"sequence\":x",
+          "'j.jsonl' is damaged: the checksum of line 2 is another's" },
+};
+/* clang-format on */
+
+static void damage_is_named_and_ends_appending(void **state)
+{
+        struct fixture *f = *state;
+
+        for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
+                CLEANUP(free_p) char *bytes = NULL;
+                CLEANUP(text_free) struct text changed = { 0 };
+                struct err err = { 0 };
+                const char *at;
+
+                (void) unlink(f->file);
+                assert_int_equal(append(f, "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n", NULL), 0);
+                bytes = whole(f->file);
+                at = strstr(bytes, damages[i].from);
+                assert_non_null(at);
+                text_append_bytes(&changed, bytes, (size_t) (at - bytes));
+                text_append(&changed, damages[i].to);
+                text_append(&changed, at + strlen(damages[i].from));
+                journal_free(&f->journal);
+                put(f->file, changed.data, "we");
+                assert_true(read_lines(f, &err) >= 0);
+                assert_string_equal(f->journal.damage, damages[i].says);
+                assert_int_equal(append(f, "{\"d\":4}\n", &err), -EBADMSG);
+                assert_non_null(strstr(err.msg, "; nothing is appended until the file is restored, or "
+                                                "removed by who knows what it said"));
+        }
+}
+
+static void a_lost_line_is_noticed_by_the_next(void **state)
+{
+        struct fixture *f = *state;
+        CLEANUP(free_p) char *bytes = NULL;
+        char *second, *third;
+
+        assert_int_equal(append(f, "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n{\"d\":4}\n", NULL), 0);
+        journal_free(&f->journal);
+        bytes = whole(f->file);
+        second = strchr(bytes, '\n') + 1;
+        third = strchr(second, '\n') + 1;
+        memmove(second, third, strlen(third) + 1);
+        put(f->file, bytes, "we");
+        assert_int_equal(read_lines(f, NULL), 0);
+        assert_string_equal(f->journal.damage,
+                            "'j.jsonl' is damaged: line 3 follows line 1, what was between them is lost");
+        assert_non_null(strstr(f->lines.data, "{\"d\":4")); /* what can be read still counts */
+}
+
+static void what_cannot_be_opened_says_why(void **state)
+{
+        struct fixture *f = *state;
+        struct err err = { 0 };
+
+        assert_int_equal(symlink("/etc/passwd", f->file), 0);
+        assert_int_equal(read_lines(f, &err), -ELOOP);
+        assert_string_equal(err.msg, "open 'j.jsonl': Too many levels of symbolic links");
+        assert_int_equal(append(f, "", &err), -ELOOP);
+}
+
+/* The journal's descriptor is another's from here on. */
+static void hand_over(struct fixture *f, int flags)
+{
+        int fd = open(f->file, flags | O_CLOEXEC);
+
+        assert_true(fd >= 0);
+        assert_int_equal(dup2(fd, f->journal.fd), f->journal.fd);
+        (void) close(fd);
+}
+
+static void what_cannot_be_read_or_written_says_why(void **state)
+{
+        struct fixture *f = *state;
+        struct err err = { 0 };
+
+        put(f->file, "{\"a\":1}\n{\"torn", "we");
+        assert_int_equal(read_lines(f, NULL), 0);
+        hand_over(f, O_WRONLY);
+        assert_int_equal(read_lines(f, &err), -EBADF);
+        assert_string_equal(err.msg, "read 'j.jsonl': Bad file descriptor");
+        hand_over(f, O_RDONLY);
+        assert_int_equal(append(f, "{\"b\":2}\n", &err), -EBADF); /* cannot even close the torn line */
+        assert_string_equal(err.msg, "append to 'j.jsonl': Bad file descriptor");
+        hand_over(f, O_RDWR | O_APPEND);
+        assert_int_equal(append(f, "{\"b\":2}\n", NULL), 0);
+        hand_over(f, O_RDONLY);
+        assert_int_equal(append(f, "{\"c\":3}\n", &err), -EBADF);
+        assert_string_equal(err.msg, "append to 'j.jsonl': Bad file descriptor, and cutting it back: "
+                                     "Invalid argument");
+        hand_over(f, O_PATH);
+        assert_int_equal(append(f, "{\"c\":3}\n", &err), -EBADF);
+        assert_string_equal(err.msg, "lock 'j.jsonl': Bad file descriptor");
+}
+
+static void a_write_that_fails_leaves_the_file_as_it_was(void **state)
+{
+        struct fixture *f = *state;
+        CLEANUP(free_p) char *before = NULL, *after = NULL;
+        struct rlimit old, limit;
+        struct err err = { 0 };
+
+        assert_int_equal(append(f, "{\"a\":1}\n", NULL), 0);
+        before = whole(f->file);
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+        limit = (struct rlimit){ .rlim_cur = strlen(before) + 10, .rlim_max = old.rlim_max };
+        (void) signal(SIGXFSZ, SIG_IGN);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        assert_int_equal(append(f, "{\"b\":2}\n", &err), -EFBIG); /* ten bytes got there */
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+        assert_string_equal(err.msg, "append to 'j.jsonl': File too large");
+        after = whole(f->file);
+        assert_string_equal(after, before);
+        assert_int_equal(append(f, "{\"b\":2}\n", NULL), 0); /* the next is the second */
+        assert_int_equal(f->journal.sequence, 2);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(lines_are_read_as_they_come, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_line_beyond_the_limit_is_left_out, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_torn_line_is_closed_by_the_next_writer, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_file_that_is_another_is_read_from_its_beginning, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(damage_is_named_and_ends_appending, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_lost_line_is_noticed_by_the_next, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(what_cannot_be_opened_says_why, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(what_cannot_be_read_or_written_says_why, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_write_that_fails_leaves_the_file_as_it_was, set_up,
+                                                tear_down),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
