@@ -123,6 +123,10 @@ static const struct {
         { "neither true nor false","--verbose=yes", "x", "--verbose: 'yes' is neither true nor false" },
         { "rate out of range",     "--rate",     "1.01", "--rate: '1.01' is not in 0..1" },
         { "rate no number",        "--rate",     "nan",  "--rate: 'nan' is not a number" },
+        { "rate below its range",  "--rate",     "-0.1", "--rate: '-0.1' is not in 0..1" },
+        { "a bool with more",      "-vx",        "x",    "no option '-vx'; `sample --help` lists them" },
+        { "a very long word",      "--aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "x",
+                                   "no option '--aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'; `sample --help` lists them" },
 };
 /* clang-format on */
 
@@ -158,9 +162,39 @@ static void a_missing_value_and_too_many_operands_are_mistakes(void **state)
         assert_string_equal(err.msg, "'d' is one argument too many; `sample --help` says what it takes");
 }
 
+static void a_list_has_an_end_and_an_argument_may_be_wanted(void **state)
+{
+        static const struct option_program wanting = {
+                .name = "wanting", .operands = "FILE", .operands_min = 1, .operands_max = 1, .specs = specs
+        };
+        char *argv[OPTION_LIST_MAX + 2] = { "sample", "-" },
+                                     *off[] = { "wanting", "-v", "--verbose=false", "-", NULL };
+        struct err err = { 0 };
+        struct sample s;
+        size_t operands = 0;
+
+        (void) state;
+        for (size_t i = 1; i < ARRAY_SIZE(argv); i++)
+                argv[i] = "-fa";
+        assert_int_equal(options_parse(&program, OPTION_LIST_MAX + 1, argv, NULL, &s, NULL, &err), 0);
+        assert_int_equal(options_parse(&program, OPTION_LIST_MAX + 2, argv, NULL, &s, NULL, &err), -EINVAL);
+        assert_string_equal(err.msg, "--file: given more than 1024 times");
+        assert_int_equal(options_parse(&wanting, 3, off, NULL, &s, NULL, &err), -EINVAL);
+        assert_string_equal(err.msg, "an argument is missing: wanting FILE");
+        assert_int_equal(options_parse(&wanting, 4, off, NULL, &s, &operands, &err), 0);
+        assert_int_equal(operands, 1); /* "-" alone is an operand */
+        assert_false(s.verbose);
+}
+
 static void the_environment_fills_what_the_command_line_leaves(void **state)
 {
-        char *environment[] = { "PATH=/bin", "SAMPLE_SECONDS=7", "SAMPLE_OTHER=1", "SAMPLE_LISTEN=:9", NULL };
+        char *environment[] = { "PATH=/bin",
+                                "SAMPLE_SECONDS=7",
+                                "SAMPLE_OTHER=1",
+                                "SAMPLE_LISTEN=:9",
+                                "SAMPLE_VERBOSE",
+                                "SAMPLE_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=1",
+                                NULL };
         char *bad[] = { "SAMPLE_SECONDS=none", NULL };
         char *argv[] = { "sample", "--listen", ":1", NULL };
         struct err err = { 0 };
@@ -169,6 +203,7 @@ static void the_environment_fills_what_the_command_line_leaves(void **state)
         (void) state;
         assert_int_equal(options_parse(&program, 3, argv, environment, &s, NULL, NULL), 0);
         assert_int_equal(s.seconds, 7);
+        assert_false(s.verbose); /* a name without a value is none of ours */
         assert_string_equal(s.listen, ":1");
         assert_int_equal(options_parse(&program, 1, argv, bad, &s, NULL, &err), -EINVAL);
         assert_string_equal(err.msg,
@@ -185,7 +220,33 @@ static void help_has_a_line_for_every_row(void **state)
                 assert_non_null(strstr(help.data, s->help));
         assert_non_null(strstr(help.data, "-o, --output table|json"));
         assert_non_null(strstr(help.data, "(127.0.0.1:0)"));
+        assert_non_null(
+                strstr(help.data, "\nEvery option may also come from the environment: SAMPLE_NAME=VALUE.\n"));
         text_free(&help);
+}
+
+static void a_long_row_of_help_has_its_sentence_below(void **state)
+{
+        static const struct option_spec rows[] = {
+                { .name = "a-name-that-is-long",
+                  .type = OPTION_STRING,
+                  .value = "AND-ITS-VALUE-TOO",
+                  .help = "what it is" },
+                { .name = "quiet", .type = OPTION_BOOL, .default_ = "false", .help = "say less" },
+                { 0 },
+        };
+        static const struct option_program bare = { .name = "bare", .specs = rows, .after = "The end." };
+        CLEANUP(text_free) struct text help = { 0 };
+
+        (void) state;
+        options_help(&bare, &help);
+        assert_string_equal(help.data, "usage: bare [OPTION...]\n\n"
+                                       "  --a-name-that-is-long AND-ITS-VALUE-TOO\n"
+                                       "                                      what it is\n"
+                                       "  --quiet                             say less\n"
+                                       "  --help                              this page\n"
+                                       "  --version                           the version of this build\n"
+                                       "\nThe end.\n");
 }
 
 static void a_program_starts_answers_or_refuses(void **state)
@@ -214,8 +275,10 @@ int main(void)
                 cmocka_unit_test(every_form_of_an_option_is_understood),
                 cmocka_unit_test(a_mistake_is_told_in_a_sentence),
                 cmocka_unit_test(a_missing_value_and_too_many_operands_are_mistakes),
+                cmocka_unit_test(a_list_has_an_end_and_an_argument_may_be_wanted),
                 cmocka_unit_test(the_environment_fills_what_the_command_line_leaves),
                 cmocka_unit_test(help_has_a_line_for_every_row),
+                cmocka_unit_test(a_long_row_of_help_has_its_sentence_below),
                 cmocka_unit_test(a_program_starts_answers_or_refuses),
         };
 
