@@ -324,11 +324,11 @@ static int close_lines(struct parser *parser)
         return entry->bytes == NULL ? err_set(parser->err, -ENOMEM, "no memory for machine file") : 0;
 }
 
-/* Is it an entry without a value, "" for a directory? */
-static bool stands_alone(const char *path, size_t length, const char *rest)
+/* Is it an entry without a value, "" for a directory? @rest: what follows the path, at least a '/'. */
+static bool stands_alone(const char *rest)
 {
         if (rest[0] == '\0')
-                return path[length - 1] == '/';
+                return rest[-1] == '/';
         return strcmp(rest, " |") == 0 || strcmp(rest, " =") == 0 || strcmp(rest, " hex") == 0 ||
                strcmp(rest, " other") == 0;
 }
@@ -338,7 +338,7 @@ static int parse_alone(struct parser *parser, const char *path, size_t length, c
         bool directory = rest[0] == '\0', other = strcmp(rest, " other") == 0;
         enum tree_kind kind = directory ? TREE_DIRECTORY : other ? TREE_OTHER : TREE_FILE;
         struct tree_machine_entry *entry = NULL;
-        int r = add_entry(parser, path, directory ? length - 1 : length, kind, &entry);
+        int r = add_entry(parser, path, length - (directory && length > 0), kind, &entry);
 
         if (r < 0)
                 return r;
@@ -372,7 +372,7 @@ static int parse_rest(struct parser *parser, const char *path, size_t length, ch
         };
         struct tree_machine_entry *entry;
 
-        if (stands_alone(path, length, rest))
+        if (stands_alone(rest))
                 return parse_alone(parser, path, length, rest);
         for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
                 int r;
