@@ -186,6 +186,7 @@ static int open_cluster(struct host *h, struct err *err)
 {
         struct cluster_options options = settings_cluster(&h->settings, h->options);
 
+        options.reads_classes = true;
         options.changed = on_changed;
         options.trouble = on_trouble;
         options.refreshed = on_refreshed;

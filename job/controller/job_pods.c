@@ -249,6 +249,8 @@ static json_t *pod_of(const struct job *job, json_t *metadata, const struct job_
                          (int) options->grace_sec, "initContainers", launcher_container(options),
                          "containers", main_container, "volumes", volumes, "securityContext",
                          confine_pod(job));
+        if (job->priority_class[0] != '\0')
+                put(spec, "priorityClassName", json_string(job->priority_class));
         return json_pack("{s:s, s:s, s:o, s:o}", "apiVersion", "v1", "kind", "Pod", "metadata", metadata,
                          "spec", spec);
 }

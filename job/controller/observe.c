@@ -60,8 +60,10 @@ static void take_metadata(struct record *record, struct job_metadata *metadata)
                 record->has_finalizer =
                         record->has_finalizer || (name != NULL && strcmp(name, JOB_FINALIZER) == 0);
         }
-        record->emergency = record->valid && record->job.urgency == JOB_URGENCY_EMERGENCY &&
-                            cluster_allows_emergency(c->options.cluster, record->namespace_);
+        record->emergency =
+                record->valid && ((record->job.urgency == JOB_URGENCY_EMERGENCY &&
+                                   cluster_allows_emergency(c->options.cluster, record->namespace_)) ||
+                                  cluster_emergency_class(c->options.cluster, record->job.priority_class));
 }
 
 static void take_spec(struct record *record, const json_t *object)

@@ -1,5 +1,5 @@
-/* Jobs that wait, in their order: parents first, then urgency, priority, need and age; each is planned on the
- * ledger and leases its chips at once, so that the next one sees them taken. */
+/* Jobs that wait, in their order: parents first, then urgency, class, priority, need and age; each is planned
+ * on the ledger and leases its chips at once, so that the next one sees them taken. */
 #include "job/controller/plan_queue.h"
 
 #include <errno.h>
@@ -346,6 +346,36 @@ static bool may_block(struct record *record)
         return (limit == 0 || now - record->blocks_usec < limit) && could_ever_run(record);
 }
 
+/* Classes order between namespaces; one whose pods were refused (a quota of the class, mostly) has shown no
+ * right to its class, and comes in the cluster's default order. */
+static int64_t class_value_of(const struct record *record)
+{
+        const char *class =
+                record->refused_usec != 0 || record->refusals > 0 ? "" : record->job.priority_class;
+        int64_t value = 0;
+
+        (void) cluster_class_value(record->controller->options.cluster, class, &value);
+        return value;
+}
+
+/* A pod of a class that is not there would be refused. */
+static bool lacks_class(struct record *record)
+{
+        const char *class = record->job.priority_class;
+        int64_t value;
+        int r = cluster_class_value(record->controller->options.cluster, class, &value);
+        char sentence[400];
+
+        if (r == -ENOENT) {
+                (void) text_format(sentence, sizeof(sentence),
+                                   "spec.priorityClassName: there is no PriorityClass '%s' in the cluster "
+                                   "(kubectl get priorityclasses)",
+                                   class);
+                say_waiting(record, JOB_PENDING, "NoPriorityClass", sentence);
+        }
+        return r < 0;
+}
+
 static void serve_ready(struct record **records, const size_t *order, size_t ready)
 {
         struct blocked blocked = { .count = 0 };
@@ -358,6 +388,8 @@ static void serve_ready(struct record **records, const size_t *order, size_t rea
 
                 if (controller_monotonic(record->controller) < record->plan_after_usec)
                         continue; /* its pods were refused: it blocks nobody meanwhile */
+                if (lacks_class(record))
+                        continue;
                 if (waits_for_refused(record)) {
                         say_waiting(record, JOB_PENDING, "WaitsForRefused",
                                     "the pods of other jobs in its namespace are refused");
@@ -402,6 +434,7 @@ void plan_queue_run(struct controller *c)
                 entries[count].namespace_ = record->namespace_;
                 entries[count].name = record->name;
                 entries[count].urgency = record->emergency ? JOB_URGENCY_EMERGENCY : JOB_URGENCY_REGULAR;
+                entries[count].class_value = class_value_of(record);
                 entries[count].state = order_state(record);
                 waiting += entries[count++].state == JOB_ORDER_WAITING;
         }

@@ -255,6 +255,8 @@ static int by_place(const struct job_order_entry *x, const struct job_order_entr
         if (r == 0)
                 r = COMPARE(y->urgency, x->urgency);
         if (r == 0)
+                r = COMPARE(y->class_value, x->class_value);
+        if (r == 0)
                 r = COMPARE(y->chips, x->chips);
         if (r == 0)
                 r = COMPARE(x->created_usec, y->created_usec);
@@ -278,6 +280,8 @@ static int by_namespace_and_wish(const void *a, const void *b, void *all)
 
         if (r == 0)
                 r = COMPARE(y->urgency, x->urgency);
+        if (r == 0)
+                r = COMPARE(y->class_value, x->class_value);
         if (r == 0)
                 r = COMPARE(y->priority, x->priority);
         return r == 0 ? by_place(x, y) : r;

@@ -1,13 +1,14 @@
 /* Job order: which of the jobs that wait may start, in what order, and which never will. Pure data and its
  * rules; `remuda run` with several jobs and the controller ask the same function.
  *
- * Ready jobs are ordered by urgency (emergencies first), need (more chips first: a big job finds room more
- * rarely, and small ones fill what it leaves), time of creation (older first), then namespace and name, so
- * that the order is total. Priority (larger first) goes before need within one namespace alone: its jobs
- * share out the places that they have in this order, and nobody else's place changes. A job becomes ready
- * when all its parents succeeded. Jobs that wait for each other in a circle never will: each of them is
- * refused by name. A job whose parent failed, or will never start, is DependencyFailed, and so are its own
- * children. O((jobs + dependencies) log jobs) time, O(jobs) memory. */
+ * Ready jobs are ordered by urgency (emergencies first), the value of their PriorityClass (larger first),
+ * need (more chips first: a big job finds room more rarely, and small ones fill what it leaves), time of
+ * creation (older first), then namespace and name, so that the order is total. Priority (larger first) goes
+ * before need within one namespace alone: its jobs share out the places that they have in this order, and
+ * nobody else's place changes. A job becomes ready when all its parents succeeded. Jobs that wait for each
+ * other in a circle never will: each of them is refused by name. A job whose parent failed, or will never
+ * start, is DependencyFailed, and so are its own children. O((jobs + dependencies) log jobs) time, O(jobs)
+ * memory. */
 #pragma once
 
 #include <stddef.h>
@@ -36,7 +37,8 @@ struct job_order_entry {
         const char *namespace_, *name;            /* together unique; borrowed */
         const char (*depends_on)[JOB_NAME_BYTES]; /* names in the same namespace; borrowed */
         size_t dependency_count;
-        int urgency; /* enum job_urgency */
+        int urgency;         /* enum job_urgency */
+        int64_t class_value; /* of its PriorityClass; 0 = it has none */
         int64_t priority;
         uint64_t chips; /* workers' and servers' */
         uint64_t created_usec;

@@ -97,6 +97,28 @@ static void priority_counts_within_its_namespace(void **state)
         assert_order(&w, expected, ARRAY_SIZE(expected));
 }
 
+static void classes_order_between_namespaces(void **state)
+{
+        static const struct row rows[] = {
+                { "big", "", 1000000000, 64, 1, JOB_ORDER_WAITING },
+                { "gold", "", 0, 1, 9, JOB_ORDER_WAITING },
+                { "wish", "", 9, 1, 9, JOB_ORDER_WAITING },
+                { "tin", "", 0, 64, 1, JOB_ORDER_WAITING },
+        };
+        static const char *const namespaces[] = { "a", "b", "b", "a" };
+        static const char *const expected[] = { "gold", "big", "wish", "tin" };
+        struct world w;
+
+        (void) state;
+        judge(&w, rows, ARRAY_SIZE(rows));
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+                w.entries[i].namespace_ = namespaces[i];
+        w.entries[1].class_value = 1000; /* also before a larger priority of its own namespace */
+        w.entries[3].class_value = -1;
+        w.ready = job_order(w.entries, w.count, w.order);
+        assert_order(&w, expected, ARRAY_SIZE(expected));
+}
+
 static void an_emergency_goes_before_every_priority(void **state)
 {
         static const struct row rows[] = { { "high", "", 1000, 1, 1, JOB_ORDER_WAITING },
@@ -291,6 +313,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(priority_then_need_then_age_then_name),
                 cmocka_unit_test(priority_counts_within_its_namespace),
+                cmocka_unit_test(classes_order_between_namespaces),
                 cmocka_unit_test(an_emergency_goes_before_every_priority),
                 cmocka_unit_test(children_wait_for_all_parents),
                 cmocka_unit_test(a_failed_parent_fails_all_below_it),

@@ -65,6 +65,7 @@ struct job {
         bool equal_nodes;
         int placement;
         int64_t priority;
+        char priority_class[JOB_DNS_BYTES]; /* of its pods; "" = the cluster's default one */
         char (*depends_on)[JOB_NAME_BYTES];
         size_t dependency_count;
 

@@ -42,6 +42,7 @@ static const struct json_table_rule
         runtime_rule = { job_role_runtime_valid, "is not the name of a runtime; " SMALL_LETTERS ", such as cuda or cpu" },
         program_rule = { job_role_runtime_valid, "not the name of a runtime; at most 15 " SMALL_LETTERS ", such as cuda or cpu" },
         image_rule = { is_image, "is not the name of an image; such as registry.example/train:1" },
+        class_rule = { is_dns_name, "is not the name of a PriorityClass; small letters, digits, '-' and '.', such as research" },
         secret_rule = { is_dns_name, "is not the name of a Secret; small letters, digits, '-' and '.', such as fashion-tls" },
         server_name_rule = { is_dns_name, "is not a DNS name; give the one that the certificate in the Secret has, such as manager" };
 
@@ -158,6 +159,7 @@ static const struct json_table_row spec_rows[] = {
         { "equalNodes",        JSON_TABLE_BOOL,   AT(equal_nodes), .help = "must all nodes be of one configuration?" },
         { "placement",         JSON_TABLE_CHOICE, AT(placement),   .names = job_placement_names, .help = "how chips are chosen" },
         { "priority",          JSON_TABLE_INT,    AT(priority),    .min = -1000000000, .max = 1000000000, .help = "larger goes first among jobs that wait" },
+        { "priorityClassName", JSON_TABLE_CHARS,  AT(priority_class), .min = 1, .rule = &class_rule, .help = "a PriorityClass of the cluster" },
         { "dependsOn",         JSON_TABLE_LIST,   AT(depends_on), .count = offsetof(struct job, dependency_count), .max = JOB_DEPENDENCIES_MAX, .element = &parent_row, .help = "give a list of at most 32 names of jobs" },
         { "strategy",          JSON_TABLE_CHOICE, AT(strategy),    .names = job_strategy_names,  .help = "how the workers learn together" },
         { "staleness",         JSON_TABLE_UINT,   AT(staleness),   .max = 1000000, .help = "clocks that a ps-ssp worker may be ahead" },

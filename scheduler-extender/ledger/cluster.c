@@ -16,6 +16,7 @@
 #include "job/spec/job_yaml.h"
 #include "scheduler-extender/ledger/audit.h"
 #include "scheduler-extender/ledger/cluster_ages.h"
+#include "scheduler-extender/ledger/cluster_classes.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
@@ -266,6 +267,7 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
                 [STORE_TRAINING_JOB] = take_training_job,
                 [STORE_LEASE] = cluster_ages_take_lease,
                 [STORE_SPEED_TABLE] = take_speed_table,
+                [STORE_PRIORITY_CLASS] = cluster_classes_take,
         };
         struct cluster *c = userdata;
         bool recheck = c->store != NULL && store_is_rechecking(c->store);
@@ -374,6 +376,8 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
         };
         int r;
 
+        if (options->reads_classes)
+                store.kinds |= 1u << STORE_PRIORITY_CLASS;
         if (options->may_commit != NULL)
                 store.may_commit = may_commit;
         store.commit_usec = options->commit_usec;
@@ -408,6 +412,7 @@ void cluster_close(struct cluster *cluster)
                 store_close(cluster->store);
         ledger_life_free(cluster->ledger);
         cluster_ages_free(cluster);
+        cluster_classes_free(cluster);
         name_numbers_free(&cluster->speed_troubles);
         for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
                 name_numbers_free(&cluster->unreadable[kind]);
@@ -522,6 +527,11 @@ const struct ledger_program *cluster_programs(const struct cluster *cluster, siz
 bool cluster_allows_emergency(const struct cluster *cluster, const char *namespace_)
 {
         return pod_json_emergency_allowed(&cluster->options.policy, namespace_);
+}
+
+bool cluster_emergency_class(const struct cluster *cluster, const char *class)
+{
+        return pod_json_emergency_class(&cluster->options.policy, class);
 }
 
 bool cluster_is_ready(const struct cluster *cluster)

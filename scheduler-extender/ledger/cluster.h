@@ -28,6 +28,7 @@ struct cluster_options {
                 *managed_resources; /* resources that count as chips besides the usual ones; borrowed */
         size_t managed_resource_count;
         const struct program_table *programs; /* borrowed; NULL = none */
+        bool reads_classes;                   /* PriorityClasses are watched, too */
         bool judge_age;                       /* false: nobody is stale (saved clusters) */
         void (*changed)(void *userdata);      /* something in the ledger changed; may be NULL */
         /* a node's inventory says something else (or is gone), or it was heard of again; gained: it takes
@@ -72,6 +73,11 @@ struct store *cluster_store(struct cluster *cluster);
 const struct rules *cluster_rules(const struct cluster *cluster);
 const struct ledger_program *cluster_programs(const struct cluster *cluster, size_t *ret_count);
 bool cluster_allows_emergency(const struct cluster *cluster, const char *namespace_); /* by its policy */
+bool cluster_emergency_class(const struct cluster *cluster, const char *class);       /* likewise */
+
+/* cluster_class_value() - what a PriorityClass is worth; "" = the cluster's default one, else 0.
+ * Return: 0; -ENOENT: there is no such class; -EAGAIN: they are not read yet. */
+int cluster_class_value(const struct cluster *cluster, const char *name, int64_t *ret);
 bool cluster_is_ready(const struct cluster *cluster); /* the first complete lists are in */
 
 /* cluster_unreadable() - objects of a kind that cannot be read (wholly) at present. *ret_example: the key of

@@ -11,10 +11,11 @@ struct cluster {
         struct ledger *ledger;
         struct store *store;
         bool is_directory;
-        unsigned synced;                    /* bit set of enum store_kind */
-        unsigned watched, refreshing;       /* likewise */
-        struct liveness_signs agents;       /* of agents: the Leases that they renew */
-        struct liveness_signs signs;        /* of nodes: their Leases, or the times of their files */
+        unsigned synced;              /* bit set of enum store_kind */
+        unsigned watched, refreshing; /* likewise */
+        struct liveness_signs agents; /* of agents: the Leases that they renew */
+        struct liveness_signs signs;  /* of nodes: their Leases, or the times of their files */
+        struct name_numbers classes, default_classes; /* PriorityClasses: cluster_classes.h */
         struct name_numbers speed_troubles; /* of each SpeedTable a hash of what was last said of it */
         struct name_numbers unreadable[STORE_KIND_COUNT]; /* of each object that cannot be read, likewise */
         bool waiting;                                     /* cluster_load() runs the loop */

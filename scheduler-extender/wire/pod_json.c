@@ -245,6 +245,11 @@ bool pod_json_emergency_allowed(const struct pod_json_policy *policy, const char
                is_listed(policy->emergency_namespaces, policy->emergency_namespace_count, namespace_);
 }
 
+bool pod_json_emergency_class(const struct pod_json_policy *policy, const char *class)
+{
+        return is_listed(policy->emergency_classes, policy->emergency_class_count, class);
+}
+
 /* The class is the administrator's word; the label counts only where it is allowed, and is otherwise passed
  * over. */
 static int decode_urgency(const struct json_field *spec, const struct json_field *labels,
@@ -260,8 +265,7 @@ static int decode_urgency(const struct json_field *spec, const struct json_field
                 return -EBADMSG;
         if (label != NULL && strcmp(label, "regular") != 0 && strcmp(label, "emergency") != 0)
                 return json_field_error(&at, err, "must be \"regular\" or \"emergency\", not \"%s\"", label);
-        facts->request.emergency =
-                class != NULL && is_listed(policy->emergency_classes, policy->emergency_class_count, class);
+        facts->request.emergency = class != NULL && pod_json_emergency_class(policy, class);
         if (label == NULL || strcmp(label, "emergency") != 0 || facts->request.emergency)
                 return 0;
         facts->request.emergency = allowed;

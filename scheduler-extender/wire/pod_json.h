@@ -43,6 +43,8 @@ struct pod_json_policy {
 
 /* pod_json_emergency_allowed() - may what is of this namespace call itself an emergency? */
 bool pod_json_emergency_allowed(const struct pod_json_policy *policy, const char *namespace_);
+bool pod_json_emergency_class(const struct pod_json_policy *policy,
+                              const char *class); /* is it one of an emergency? */
 
 /* pod_json_decode() - @add: intern resources and models that are new (objects of the store), else only look
  * them up. Every field stands for itself: one that is wrong is as if it were absent (of chips: as many as
