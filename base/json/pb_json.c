@@ -17,7 +17,6 @@ static size_t size_of(const ProtobufCFieldDescriptor *field)
 {
         switch (field->type) {
         case PROTOBUF_C_TYPE_UINT64:
-        case PROTOBUF_C_TYPE_INT64:
                 return sizeof(uint64_t);
         case PROTOBUF_C_TYPE_DOUBLE:
                 return sizeof(double);
@@ -62,12 +61,9 @@ static json_t *encode_value(const ProtobufCFieldDescriptor *field, const void *v
 {
         switch (field->type) {
         case PROTOBUF_C_TYPE_UINT64:
-        case PROTOBUF_C_TYPE_INT64:
                 return json_integer(*(const json_int_t *) value);
         case PROTOBUF_C_TYPE_UINT32:
                 return json_integer(*(const uint32_t *) value);
-        case PROTOBUF_C_TYPE_INT32:
-                return json_integer(*(const int32_t *) value);
         case PROTOBUF_C_TYPE_DOUBLE:
                 return json_real(*(const double *) value);
         case PROTOBUF_C_TYPE_BOOL:
@@ -192,10 +188,10 @@ static int not_a(const ProtobufCFieldDescriptor *field, struct err *err)
         }
 }
 
-static bool decode_integer(const json_t *value, json_int_t min, json_int_t max, json_int_t *ret)
+static bool decode_integer(const json_t *value, json_int_t max, json_int_t *ret)
 {
         *ret = json_integer_value(value);
-        return json_is_integer(value) && *ret >= min && *ret <= max;
+        return json_is_integer(value) && *ret >= 0 && *ret <= max;
 }
 
 static bool decode_word(const ProtobufCEnumDescriptor *words, const json_t *value, uint32_t *ret)
@@ -218,18 +214,12 @@ static int decode_value(const ProtobufCFieldDescriptor *field, const json_t *val
 
         switch (field->type) {
         case PROTOBUF_C_TYPE_UINT64:
-        case PROTOBUF_C_TYPE_INT64:
-                fits = decode_integer(value, field->type == PROTOBUF_C_TYPE_INT64 ? INT64_MIN : 0, INT64_MAX,
-                                      &number);
+                fits = decode_integer(value, INT64_MAX, &number);
                 *(json_int_t *) into = number;
                 break;
         case PROTOBUF_C_TYPE_UINT32:
-                fits = decode_integer(value, 0, UINT32_MAX, &number);
+                fits = decode_integer(value, UINT32_MAX, &number);
                 *(uint32_t *) into = (uint32_t) number;
-                break;
-        case PROTOBUF_C_TYPE_INT32:
-                fits = decode_integer(value, INT32_MIN, INT32_MAX, &number);
-                *(int32_t *) into = (int32_t) number;
                 break;
         case PROTOBUF_C_TYPE_DOUBLE:
                 fits = json_is_number(value);

@@ -1,6 +1,8 @@
 /* Protobuf as JSON: any message both ways, by its own descriptor, so that the .proto is the one table of a
  * message's fields, types and defaults.
  *
+ * Of text, truth, enumerations, real and unsigned numbers, and messages of these.
+ *
  * As in proto3's canonical JSON with the names of the .proto; but numbers of 64 bits are numbers, and a
  * repeated message of the two strings `key` and `value` is an object. Pure but for the heap. */
 #pragma once
