@@ -98,6 +98,10 @@ static const struct {
         { "a relative repair",       "repair:\n  amd:\n    path: reset\n", "agent.yaml:3: repair.amd.path: " },
         { "a repair without a path", "repair:\n  amd: {args: [x]}\n",      "agent.yaml:2: repair.amd.path: " },
         { "an unknown compat",       "compat: nagios\n",                   "agent.yaml:1: compat: " },
+        { "a word that the key is in", "# repool: x\n# no-pool: y\npool: my pool\n", "agent.yaml:3: pool: " },
+        { "a quoted key",            "{\"nodeClass\" : \"any\",\n 'pool' : \"my pool\"}\n", "agent.yaml:2: pool: " },
+        { "an empty pool",           "pool: ''\n",                        "agent.yaml:1: pool: " },
+        { "a pool that is a number", "pool: 7\n",                         "agent.yaml:1: pool: " },
 };
 /* clang-format on */
 

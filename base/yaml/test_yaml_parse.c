@@ -46,6 +46,7 @@ static const struct {
         { "literal block",      "a: |\n  x\n  y\n",                "{\"a\":\"x\\ny\\n\"}" },
         { "folded block",       "a: >-\n  x\n  y\n",               "{\"a\":\"x y\"}" },
         { "alias",              "a: &x [1]\nb: *x",                "{\"a\":[1],\"b\":[1]}" },
+        { "alias of the first", "a: &x 1\nb: &y {c: 2}\nd: *x",    "{\"a\":1,\"b\":{\"c\":2},\"d\":1}" },
         { "number as key",      "1: a",                            "{\"1\":\"a\"}" },
         { "document marks",     "---\na: 1\n...\n",                "{\"a\":1}" },
 };
@@ -69,6 +70,12 @@ static const struct {
         { "NUL in text",          "a: \"b\\0c\"",              "NUL" },
         { "two documents",        "a: 1\n---\nb: 2",           "2 documents" },
         { "bytes that are not UTF-8", "a: \xff\xfe",           "byte" },
+        { "an anchor on a key",   "&x a: 1",                   "a key must not have a tag or an anchor" },
+        { "a tag on a key",       "!!str a: 1",                "a key must not have a tag or an anchor" },
+        { "NUL in a key",         "\"a\\0b\": 1",            "NUL" },
+        { "an anchor of another name", "a: &x 1\nb: &y 2\nc: *z", "an alias to an anchor that is not there" },
+        { "a wrong value in a list", "a: [1, .nan]",           "infinite and undefined" },
+        { "a wrong value in a map",  "a: {b: 0644}",           "leading zero" },
 };
 /* clang-format on */
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "scheduler-extender/wire/extender_args.h"
 #include "scheduler-extender/wire/extender_bind.h"
 #include "scheduler-extender/wire/extender_reply.h"
@@ -90,6 +91,13 @@ static const struct {
         { "a bad escape",             "{\"Pod\":{},\"NodeNames\":[\"\\q\"]}" },
         { "a number with a zero",     "{\"Pod\":{},\"Else\":01}" },
         { "a word",                   "{\"Pod\":{},\"Else\":nul}" },
+        { "nodes twice",              "{\"Pod\":{},\"Nodes\":{},\"Nodes\":{}}" },
+        { "names twice",              "{\"Pod\":{},\"NodeNames\":[],\"NodeNames\":[]}" },
+        { "items twice",              "{\"Pod\":{},\"Nodes\":{\"items\":[],\"items\":[]}}" },
+        { "a list's key cut short",   "{\"Pod\":{},\"Nodes\":{\"items" },
+        { "a node's key cut short",   "{\"Pod\":{},\"Nodes\":{\"items\":[{\"metad" },
+        { "metadata that is none",    "{\"Pod\":{},\"Nodes\":{\"items\":[{\"metadata\":\"a\"}]}}" },
+        { "a node's name that is none", "{\"Pod\":{},\"Nodes\":{\"items\":[{\"metadata\":{\"name\":7}}]}}" },
 };
 /* clang-format on */
 
@@ -107,6 +115,34 @@ static void malformed_bodies_are_refused_with_a_sentence(void **state)
                 if (r != -EBADMSG || err.msg[0] == '\0')
                         fail_msg("%s: got %d, '%s'", malformed[i].what, r, err.msg);
         }
+}
+
+/* kube-scheduler sends one of the two; of both the names count. */
+static void nodes_beside_names_are_passed_over(void **state)
+{
+        (void) state;
+        expect("{\"Pod\":{},\"NodeNames\":[\"a\"],\"Nodes\":{\"items\":[{\"metadata\":{\"name\":\"b\"}}]}}",
+               REASON_NONE,
+               "{\"Nodes\":null,\"NodeNames\":[\"a\"],\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{},"
+               "\"Error\":\"\"}");
+}
+
+static void names_have_an_end(void **state)
+{
+        size_t count = EXTENDER_ARGS_NODES_MAX + 1;
+        CLEANUP(text_free) struct text body = { 0 };
+        struct extender_args args;
+        struct roster roster = { 0 };
+        struct err err = { 0 };
+
+        (void) state;
+        text_append(&body, "{\"Pod\":{},\"NodeNames\":[\"a0\"");
+        for (size_t i = 1; i < count; i++)
+                text_printf(&body, ",\"a%zu\"", i);
+        text_append(&body, "]}");
+        assert_int_equal(extender_args_decode(body.data, body.size_bytes, &roster, &args, &err), -E2BIG);
+        assert_non_null(strstr(err.msg, "more than 1048576 nodes are sent"));
+        extender_args_free(&args);
 }
 
 static void nesting_has_an_end(void **state)
@@ -170,6 +206,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(names_and_objects_come_back_as_they_were),
                 cmocka_unit_test(malformed_bodies_are_refused_with_a_sentence),
+                cmocka_unit_test(nodes_beside_names_are_passed_over),
+                cmocka_unit_test(names_have_an_end),
                 cmocka_unit_test(nesting_has_an_end),
                 cmocka_unit_test(scores_are_written_for_every_host),
                 cmocka_unit_test(bind_needs_all_four_fields),

@@ -269,7 +269,27 @@ static const struct {
         { "beyond 64 bits",                       "{\"nvidia.com/gpu\":\"100E\"}", REQUEST_CHIPS_MAX, -EBADMSG, false },
         { "no count",                             "{\"nvidia.com/gpu\":\"many\"}", REQUEST_CHIPS_MAX, -EBADMSG, false },
         { "fewer than none",                      "{\"nvidia.com/gpu\":\"-8\"}",                       0, -EBADMSG, false },
+        { "a whole number below none",            "{\"nvidia.com/gpu\":-8}",                           0, -EBADMSG, false },
+        { "far below none",                       "{\"nvidia.com/gpu\":\"-100E\"}",                    0, -EBADMSG, false },
+        { "a domain without a name",              "{\"nvidia.com/\":\"3\",\"nvidia.com/gpu\":1}",      1, 0, false },
+        { "a quota's name",                       "{\"requests.nvidia.com/gpu\":\"3\",\"nvidia.com/gpu\":1}", 1, 0, false },
+        { "Kubernetes' own domain",               "{\"node.kubernetes.io/gpu\":\"3\",\"nvidia.com/gpu\":1}", 1, 0, false },
         { "no list of resources",                 "\"all\"",                                           0, -EBADMSG, true },
+};
+
+static const struct {
+        const char *what, *spec, *says;
+        uint32_t gpus;
+        bool unreadable;
+} broken_specs[] = {
+        { "init containers that are none", "{\"initContainers\":7}", "spec.initContainers: ", 0, true },
+        { "containers that are none",      "{\"containers\":{}}", "spec.containers: ", 0, true },
+        { "a container that is none",      "{\"containers\":[7," CHIPS(2) "]}", "spec.containers[0]: ", 2, true },
+        { "two wrong counts: the first is told",
+          "{\"containers\":[{\"resources\":{\"limits\":{\"nvidia.com/gpu\":\"x\"}}},{\"resources\":7}]}",
+          "spec.containers[0].resources.limits.nvidia.com/gpu: ", REQUEST_CHIPS_MAX, true },
+        { "together more than there can be",
+          "{\"containers\":[" CHIPS(4000) "," CHIPS(4000) "]}", "asks for 8000 of nvidia.com/gpu; at most ", REQUEST_CHIPS_MAX, false },
 };
 /* clang-format on */
 
@@ -296,6 +316,30 @@ static void chips_are_told_from_what_is_beside_them(void **state)
                 if (r != mixtures[i].result || request_chips(&request) != mixtures[i].gpus ||
                     request.unreadable != mixtures[i].unreadable)
                         fail_msg("%s: %d, %u chips: %s", mixtures[i].what, r, request_chips(&request),
+                                 err.msg);
+                json_decref(json);
+        }
+        ledger_life_free(ledger);
+}
+
+static void what_is_wrong_with_a_spec_is_told_and_the_rest_counts(void **state)
+{
+        struct ledger *ledger = new_ledger();
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(broken_specs); i++) {
+                struct ledger_pod_facts facts;
+                struct err err = { 0 };
+                char text[1024];
+                json_t *json;
+
+                (void) snprintf(text, sizeof(text), "{\"metadata\":{\"name\":\"p\"},\"spec\":%s}",
+                                broken_specs[i].spec);
+                if (decode(text, ledger, &facts, &json, &err) != -EBADMSG ||
+                    strstr(err.msg, broken_specs[i].says) == NULL ||
+                    request_chips(&facts.request) != broken_specs[i].gpus ||
+                    facts.request.unreadable != broken_specs[i].unreadable)
+                        fail_msg("%s: %u chips: %s", broken_specs[i].what, request_chips(&facts.request),
                                  err.msg);
                 json_decref(json);
         }
@@ -424,6 +468,7 @@ int main(void)
                 cmocka_unit_test(a_gang_may_list_its_members),
                 cmocka_unit_test(a_wrong_wish_takes_no_account_away),
                 cmocka_unit_test(chips_are_told_from_what_is_beside_them),
+                cmocka_unit_test(what_is_wrong_with_a_spec_is_told_and_the_rest_counts),
                 cmocka_unit_test(thousands_of_containers_are_added_up),
                 cmocka_unit_test(a_node_may_offer_anything),
         };
