@@ -159,7 +159,7 @@ static void write_bind(struct bind *bind, const struct ledger_pod *pod)
 }
 
 /* What somebody has to know of the speeds behind the share. */
-static void log_speeds(struct extender *x, const struct ledger_pod *pod, const struct weighting_share *share)
+static void tell_speeds(struct extender *x, const struct ledger_pod *pod, const struct weighting_share *share)
 {
         const struct symbols *symbols = &cluster_ledger(x->cluster)->symbols;
         char sentence[CHIP_SPEED_REMARK_BYTES];
@@ -167,9 +167,11 @@ static void log_speeds(struct extender *x, const struct ledger_pod *pod, const s
                 &share->speeds, share->lacking == NULL ? "" : ledger_speeds_device(symbols, share->lacking),
                 share->lacking == NULL ? "" : share->lacking_node->name, sentence);
 
-        if (word != NULL && share->batch > 0)
-                extender_log(x, LOG_WARNING, "bind-speeds", "pod=%s reason=%s message=\"%s\"", pod->key, word,
-                             sentence);
+        if (word == NULL || share->batch == 0)
+                return;
+        extender_log(x, LOG_WARNING, "bind-speeds", "pod=%s reason=%s message=\"%s\"", pod->key, word,
+                     sentence);
+        extender_event(x, STORE_POD, pod->key, word, sentence);
 }
 
 /* The rules once more, on the ledger as it is now. Return: "" and the parts, or why not. */
@@ -197,7 +199,7 @@ static const char *check_again(struct extender *x, const struct ledger_pod *pod,
                 return "no memory";
         }
         if (share->chips > 1)
-                log_speeds(x, pod, share);
+                tell_speeds(x, pod, share);
         pod_request_end(x->cluster, &pod_request);
         return reason_text(reason)->message;
 }

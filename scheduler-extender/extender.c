@@ -203,9 +203,8 @@ static void on_leader(void *userdata, bool leading)
         think_soon(x);
 }
 
-/* A warning about an object of the store. */
-static void write_event(struct extender *x, enum store_kind kind, const char *key, const char *reason,
-                        const char *sentence)
+void extender_event(struct extender *x, enum store_kind kind, const char *key, const char *reason,
+                    const char *sentence)
 {
         const char *slash = strchr(key, '/');
         char namespace_[256] = "";
@@ -230,7 +229,7 @@ static void on_drifted(void *userdata, enum store_kind kind, const char *key, co
 
         x->metrics.drifts++;
         extender_log(x, LOG_ERR, "drift", "kind=%s key=%s what=\"%s\"", store_kind_name(kind), key, sentence);
-        write_event(x, kind, key, "LedgerDrift", sentence);
+        extender_event(x, kind, key, "LedgerDrift", sentence);
 }
 
 /* Whoever makes a thousand such objects gets a few events: the metric counts them all. */
@@ -247,7 +246,7 @@ static void on_unreadable(void *userdata, enum store_kind kind, const char *key,
                 x->unreadable_events = 0;
         }
         x->unreadable_events++;
-        write_event(x, kind, key, "Unreadable", sentence);
+        extender_event(x, kind, key, "Unreadable", sentence);
 }
 
 static void on_refreshed(void *userdata)

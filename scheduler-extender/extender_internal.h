@@ -49,6 +49,10 @@ void extender_log(struct extender *x, int priority, const char *event, const cha
         __attribute__((format(printf, 4, 5)));
 uint64_t extender_now(const struct extender *x); /* clock_steady_usec() */
 
+/* extender_event() - a warning about an object of the store, whose key is "namespace/name" or "name". */
+void extender_event(struct extender *x, enum store_kind kind, const char *key, const char *reason,
+                    const char *sentence);
+
 /* extender_end() - counts a verb that began then (clock_monotonic_nsec()). */
 void extender_end(struct extender *x, enum verb verb, uint64_t begin_nsec, bool refused);
 
