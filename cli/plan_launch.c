@@ -135,9 +135,6 @@ static int share(struct launch *launch, struct err *err)
         struct run *run = &launch->run;
         int r;
 
-        for (size_t i = 0; i < run->rank_count; i++)
-                if (job_program(&run->job, run->ranks[i].runtime) != NULL)
-                        run->ranks[i].sha256[0] = '\0'; /* a file of the job's own image */
         r = run_plan_cut(run, err);
         qsort(run->ranks, run->rank_count, sizeof(*run->ranks), by_place);
         run->data_samples = launch->options->epoch;

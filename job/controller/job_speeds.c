@@ -17,8 +17,19 @@ static const char *program_of(const struct job_report *report, const char *group
         return "";
 }
 
-static bool read_rank(const struct job_state *state, const struct job_report *report,
-                      const struct job_report_rank *rank, struct job_speed *ret)
+/* The name that what it says is kept under; "" = none: it is of another program than the one that is vouched
+ * for. */
+static const char *name_of(const struct ledger_speeds_programs *programs, const struct job_report *report,
+                           const struct job_group *group)
+{
+        const char *name = ledger_speeds_program(programs, group->runtime);
+
+        return sha256_is_hex(name) && strcmp(name, program_of(report, group->name)) != 0 ? "" : name;
+}
+
+static bool read_rank(const struct ledger_speeds_programs *programs, const struct job_state *state,
+                      const struct job_report *report, const struct job_report_rank *rank,
+                      struct job_speed *ret)
 {
         const struct job_group *group = job_state_group(state, rank->group);
         double batch = (double) rank->batch, speed = rank->samples_per_s;
@@ -26,22 +37,25 @@ static bool read_rank(const struct job_state *state, const struct job_report *re
         if (group == NULL || group->server || group->model[0] == '\0' || group->chips == 0 || !(batch >= 1) ||
             !((double) rank->samples >= BATCHES_MIN * batch) || !(speed > 0))
                 return false;
-        (void) text_copy(ret->program, sizeof(ret->program), program_of(report, group->name));
+        (void) text_copy(ret->program, sizeof(ret->program), name_of(programs, report, group));
+        if (ret->program[0] == '\0')
+                return false;
         speed_table_device(ret->device, group->model, (group->ranks + group->chips - 1) / group->chips);
         ret->batch = batch;
         ret->step_ms = batch * 1000 / speed;
         return true;
 }
 
-size_t job_speeds_read(const struct job *job, const struct job_state *state, const struct job_report *report,
-                       struct job_speed *ret, size_t max)
+size_t job_speeds_read(const struct ledger_speeds_programs *programs, const struct job_state *state,
+                       const struct job_report *report, struct job_speed *ret, size_t max)
 {
+        const struct job *job = programs->job;
         size_t count = 0;
 
         if (job->has_args || !job->data.given || job->strategy == JOB_STRATEGY_SPLIT)
                 return 0;
         for (size_t i = 0; i < report->rank_count && count < max; i++)
-                count += read_rank(state, report, &report->ranks[i], &ret[count]);
+                count += read_rank(programs, state, report, &report->ranks[i], &ret[count]);
         for (size_t i = 0; i < count; i++)
                 ret[i].weight = LOOK_WEIGHT / (double) count;
         return count;

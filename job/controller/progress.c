@@ -239,13 +239,18 @@ static void learn_speeds(struct record *record, const struct job_report *report,
         struct job_speed speeds[LEARN_MAX];
         struct speed_table_observation seen[LEARN_MAX];
         struct controller *c = record->controller;
+        struct ledger_speeds_programs programs = { .ledger = controller_ledger(c),
+                                                   .job = &record->job,
+                                                   .learning = true };
         size_t count;
 
         if (now - record->asking.learnt_usec < LEARN_USEC || now - c->learnt_usec < LEARN_ALL_USEC ||
             !controller_leads(c) || is_others_turn(record, now))
                 return;
         record->asking.learnt_usec = now;
-        count = job_speeds_read(&record->job, &record->state, report, speeds, LEARN_MAX);
+        programs.table = cluster_programs(c->options.cluster, &programs.table_count);
+        ledger_speeds_collect(&programs);
+        count = job_speeds_read(&programs, &record->state, report, speeds, LEARN_MAX);
         for (size_t i = 0; i < count; i++)
                 seen[i] = (struct speed_table_observation){ .program = speeds[i].program,
                                                             .model = record->job.model,

@@ -8,14 +8,19 @@
 #include <errno.h>
 #include <math.h>
 
+#include "base/text.h"
 #include "job/controller/job_speeds.h"
+#include "scheduler-extender/ledger/ledger_life.h"
+
+#define HASH    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define ANOTHER "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static void a_managers_word_becomes_observations(void **state)
 {
         struct job_group groups[] = {
-                { .name = "w0-0", .model = "H100", .chips = 1, .ranks = 1 },
-                { .name = "w1-0", .model = "Xeon", .chips = 1, .ranks = 2 },
-                { .name = "s-0", .model = "Xeon", .chips = 1, .ranks = 1, .server = true }
+                { .name = "w0-0", .model = "H100", .runtime = "cuda", .chips = 1, .ranks = 1 },
+                { .name = "w1-0", .model = "Xeon", .runtime = "cpu", .chips = 1, .ranks = 2 },
+                { .name = "s-0", .model = "Xeon", .runtime = "cpu", .chips = 1, .ranks = 1, .server = true }
         };
         struct job_state job_state = { .groups = groups, .group_count = 3 };
         static const char text[] =
@@ -25,31 +30,42 @@ static void a_managers_word_becomes_observations(void **state)
                  "{\"group\":\"w1-0\",\"batch\":20,\"samples\":1000,\"samples_per_s\":400},"
                  "{\"group\":\"w1-0\",\"batch\":20,\"samples\":60,\"samples_per_s\":1},"
                  "{\"group\":\"w9-9\",\"batch\":20,\"samples\":900,\"samples_per_s\":9}],"
-                 "\"programs\":{\"w0-0\":"
-                 "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\","
-                 "\"w1-0\":\"../x\"}}");
+                 "\"programs\":{\"w0-0\":\"" HASH "\",\"w1-0\":\"../x\"}}");
+        struct ledger *ledger = ledger_life_new();
+        struct ledger_program table = { .runtime = symbols_add(&ledger->symbols, "cuda"), .sha256 = HASH };
+        struct job job;
+        struct ledger_speeds_programs programs = { .ledger = ledger, .job = &job };
         struct job_report report;
         struct job_speed speeds[8];
-        struct job job;
 
         (void) state;
         assert_int_equal(job_report_parse(text, &report), 0);
         job_init(&job);
-        assert_int_equal(job_speeds_read(&job, &job_state, &report, speeds, 8),
+        programs.table = &table;
+        programs.table_count = 1;
+        ledger_speeds_collect(&programs);
+        assert_int_equal(job_speeds_read(&programs, &job_state, &report, speeds, 8),
                          0); /* no data: not the trainer */
         job.data.given = true;
-        assert_int_equal(job_speeds_read(&job, &job_state, &report, speeds, 8), 2);
+        assert_int_equal(job_speeds_read(&programs, &job_state, &report, speeds, 8), 2);
         assert_string_equal(speeds[0].device, "H100");
         assert_true(fabs(speeds[0].step_ms - 5) < 1e-12 && speeds[0].batch == 100 && speeds[0].weight == 2);
         assert_string_equal(speeds[1].device, "Xeon (shared by 2)");
-        assert_string_equal(speeds[0].program,
-                            "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
-        assert_string_equal(speeds[1].program, ""); /* no hash: not known */
+        assert_string_equal(speeds[0].program, HASH);
+        assert_true(text_starts_with(speeds[1].program, SPEED_TABLE_OWN)); /* nobody vouches for it */
         assert_true(fabs(speeds[1].step_ms - 50) < 1e-12);
-        assert_int_equal(job_speeds_read(&job, &job_state, &report, speeds, 1), 1);
+        assert_int_equal(job_speeds_read(&programs, &job_state, &report, speeds, 1), 1);
+        (void) text_copy(table.sha256, sizeof(table.sha256),
+                         ANOTHER); /* what it says is of another program */
+        assert_int_equal(job_speeds_read(&programs, &job_state, &report, speeds, 8), 1);
+        assert_string_equal(speeds[0].device, "Xeon (shared by 2)");
+        programs.table_count = 0; /* a hash of its own choice enters under nobody's name but its own */
+        assert_int_equal(job_speeds_read(&programs, &job_state, &report, speeds, 8), 2);
+        assert_true(text_starts_with(speeds[0].program, SPEED_TABLE_OWN));
         job.strategy = JOB_STRATEGY_SPLIT;
-        assert_int_equal(job_speeds_read(&job, &job_state, &report, speeds, 8), 0);
+        assert_int_equal(job_speeds_read(&programs, &job_state, &report, speeds, 8), 0);
         job_report_free(&report);
+        ledger_life_free(ledger);
 }
 
 static void what_is_not_understood_was_not_said(void **state)

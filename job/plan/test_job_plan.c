@@ -126,6 +126,9 @@ static void a_speed_is_of_its_program(void **state)
         struct ledger_speeds_programs programs = {
                 .ledger = l, .job = &job, .table = table, .table_count = 1
         };
+        struct ledger_speeds_programs own_programs = { .ledger = l, .job = &own, .table_count = 1 };
+        char first[SHA256_HEX_BYTES];
+        const char *name, *unvouched;
         struct open_groups_claim claim = job_fixture_claim(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
@@ -135,9 +138,19 @@ static void a_speed_is_of_its_program(void **state)
         claim.job.program_count = 1;
         ledger_speeds_collect(&programs);
         assert_string_equal(ledger_speeds_program(&programs, "cuda"), "aa");
-        assert_string_equal(ledger_speeds_program(&programs, "rocm"), "");
-        programs.job = &own;
-        assert_string_equal(ledger_speeds_program(&programs, "cuda"), ""); /* of its own image */
+        unvouched = ledger_speeds_program(&programs, "rocm");
+        assert_true(text_starts_with(unvouched, SPEED_TABLE_OWN));
+        own_programs.table = table;
+        ledger_speeds_collect(&own_programs);
+        name = ledger_speeds_program(&own_programs, "cuda"); /* of its own image */
+        assert_true(text_starts_with(name, SPEED_TABLE_OWN) && strcmp(name, unvouched) != 0);
+        (void) text_copy(own.namespace_, sizeof(own.namespace_), "default"); /* as where none is given */
+        (void) text_copy(first, sizeof(first), name);
+        ledger_speeds_collect(&own_programs);
+        assert_string_equal(ledger_speeds_program(&own_programs, "cuda"), first);
+        (void) text_copy(own.namespace_, sizeof(own.namespace_), "others");
+        ledger_speeds_collect(&own_programs);
+        assert_string_not_equal(ledger_speeds_program(&own_programs, "cuda"), first);
         assert_null(speed_table_find(&l->speeds, "", "mlp", "H100"));
         measured_of(l, "bb", "H100", 0, 1);
         measured_of(l, "bb", "A100", 0, 3);

@@ -321,11 +321,11 @@ static void make_claim(const struct run *run, const struct ledger *ledger, struc
         ret->on.rules = &ret->rules;
 }
 
-/* Whose speeds count, as far as it can be known before the programs are looked at. */
+/* Whose speeds count, as a cluster has them; what is started here is named by its file later. */
 static void name_programs(struct run *run, const struct claim *claim)
 {
         struct ledger_speeds_programs programs = { .ledger = claim->on.job.ledger,
-                                                   .job = &claim->job,
+                                                   .job = &run->job,
                                                    .table = claim->on.job.programs,
                                                    .table_count = claim->on.job.program_count };
 

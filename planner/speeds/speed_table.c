@@ -192,12 +192,39 @@ int speed_table_add(struct speed_table *table, const struct speed_table *more)
         return r;
 }
 
+void speed_table_own(const char *namespace_, const char *image, char *const *command, size_t words,
+                     char ret[SHA256_HEX_BYTES])
+{
+        struct sha256 hash;
+        char hex[SHA256_HEX_BYTES];
+
+        sha256_init(&hash);
+        sha256_update(&hash, namespace_, strlen(namespace_) + 1);
+        sha256_update(&hash, image, strlen(image) + 1);
+        for (size_t i = 0; i < words; i++)
+                sha256_update(&hash, command[i], strlen(command[i]) + 1);
+        sha256_final_hex(&hash, hex);
+        (void) text_format(ret, SHA256_HEX_BYTES, SPEED_TABLE_OWN "%.40s", hex);
+}
+
+static bool is_own(const char *program)
+{
+        return text_starts_with(program, SPEED_TABLE_OWN);
+}
+
 enum speed_table_speaks speed_table_speaks_of(const char *row_program, const char *program)
 {
-        if (program == NULL || program[0] == '\0' || strcmp(row_program, program) == 0)
+        bool asked = program != NULL && program[0] != '\0';
+
+        if (asked && strcmp(row_program, program) == 0)
                 return SPEED_TABLE_SURELY;
-        return row_program[0] == '\0' || strcmp(row_program, "-") == 0 ? SPEED_TABLE_PERHAPS
-                                                                       : SPEED_TABLE_NOT;
+        if (is_own(row_program))
+                return SPEED_TABLE_NOT;
+        if (!asked)
+                return SPEED_TABLE_SURELY;
+        return row_program[0] == '\0' || strcmp(row_program, "-") == 0 || is_own(program)
+                       ? SPEED_TABLE_PERHAPS
+                       : SPEED_TABLE_NOT;
 }
 
 const struct speed_table_row *speed_table_find(const struct speed_table *table, const char *program,

@@ -195,6 +195,34 @@ static void ranks_share_a_chip(void **state)
         assert_non_null(chip_speed_row(&table, "mlp", &members[0], &part));
 }
 
+/* What one namespace says of a program that nobody vouches for is read by nobody else. */
+static void a_name_of_ones_own_speaks_of_itself(void **state)
+{
+        static char *command[] = { "/x", "y" };
+        static const struct {
+                const char *row, *asked;
+                enum speed_table_speaks speaks;
+        } answers[] = {
+                { "aa", "aa", SPEED_TABLE_SURELY },       { "aa", "bb", SPEED_TABLE_NOT },
+                { "aa", "", SPEED_TABLE_SURELY },         { "aa", NULL, SPEED_TABLE_SURELY },
+                { "-", "aa", SPEED_TABLE_PERHAPS },       { "-", "own:1", SPEED_TABLE_PERHAPS },
+                { "own:1", "own:1", SPEED_TABLE_SURELY }, { "own:1", "own:2", SPEED_TABLE_NOT },
+                { "own:1", "aa", SPEED_TABLE_NOT },       { "own:1", "", SPEED_TABLE_NOT },
+                { "own:1", NULL, SPEED_TABLE_NOT },       { "aa", "own:1", SPEED_TABLE_PERHAPS },
+        };
+        char a[SHA256_HEX_BYTES], b[SHA256_HEX_BYTES];
+
+        (void) state;
+        for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++)
+                if (speed_table_speaks_of(answers[i].row, answers[i].asked) != answers[i].speaks)
+                        fail_msg("%s asked by %s", answers[i].row, answers[i].asked);
+        speed_table_own("n", "i", command, 2, a);
+        speed_table_own("n", "i/x", command + 1, 1, b);
+        assert_string_not_equal(a, b);
+        speed_table_own("n", "i", command, 2, b);
+        assert_string_equal(a, b);
+}
+
 static void what_people_are_told(void **state)
 {
         char sentence[CHIP_SPEED_REMARK_BYTES];
@@ -219,6 +247,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_case_has_its_figure),
                 cmocka_unit_test(ranks_share_a_chip),
+                cmocka_unit_test(a_name_of_ones_own_speaks_of_itself),
                 cmocka_unit_test(what_people_are_told),
         };
 

@@ -29,28 +29,43 @@ static void note_reported(struct ledger_speeds_programs *programs, const struct 
         }
 }
 
+static const char *namespace_of(const struct job *job)
+{
+        return job->namespace_[0] != '\0' ? job->namespace_ : "default";
+}
+
 void ledger_speeds_collect(struct ledger_speeds_programs *programs)
 {
         const struct ledger *ledger = programs->ledger;
+        const struct job *job = programs->job;
 
         programs->reported_count = 0;
-        for (uint32_t i = 0; i < ledger->node_count && ledger->speeds.count > 0; i++)
+        for (uint32_t i = 0; i < ledger->node_count && (programs->learning || ledger->speeds.count > 0); i++)
                 note_reported(programs, ledger->nodes[i]);
+        if (job == NULL)
+                return;
+        for (size_t i = 0; i < job->program_count; i++)
+                speed_table_own(namespace_of(job), job->programs[i].image, job->programs[i].command,
+                                job->programs[i].command_count, programs->own[i]);
+        speed_table_own(namespace_of(job), "", NULL, 0, programs->own[JOB_PROGRAMS_MAX]);
 }
 
 const char *ledger_speeds_program(const struct ledger_speeds_programs *programs, const char *runtime)
 {
         uint32_t symbol = symbols_find(&programs->ledger->symbols, runtime, strlen(runtime));
+        const char *own = programs->job == NULL ? "" : programs->own[JOB_PROGRAMS_MAX];
         const struct ledger_program *row;
 
         for (size_t i = 0; programs->job != NULL && i < programs->job->program_count; i++)
-                if (programs->job->programs[i].command_count > 0 &&
-                    strcmp(programs->job->programs[i].runtime, runtime) == 0)
-                        return ""; /* a file of the job's own image */
+                if (strcmp(programs->job->programs[i].runtime, runtime) == 0) {
+                        own = programs->own[i];
+                        if (programs->job->programs[i].command_count > 0)
+                                return own; /* a file of the job's own image */
+                }
         row = symbol == 0 ? NULL : ledger_speeds_program_of(programs->table, programs->table_count, symbol);
         if (row == NULL && symbol != 0)
                 row = ledger_speeds_program_of(programs->reported, programs->reported_count, symbol);
-        return row == NULL ? "" : row->sha256;
+        return row == NULL || row->sha256[0] == '\0' ? own : row->sha256;
 }
 
 void ledger_speeds_put(json_t *group, const struct chip_speed_figures *figures)

@@ -1,7 +1,8 @@
 /* Ledger, whose speeds: which program a job starts on the chips of a runtime, as the SpeedTable knows it.
  *
- * In order: a command of the job's own image (nobody knows its file), the row of the program table, what the
- * nodes report. Pure; collecting costs O(nodes), an answer O(programs). */
+ * In order: the row of the program table, what the nodes report; a command of the job's own, and what neither
+ * vouches for, is known by the job's namespace, image and command (ADR 0093). Pure; collecting costs
+ * O(nodes), an answer O(programs). */
 #pragma once
 
 #include "job/spec/job.h"
@@ -16,12 +17,15 @@ struct ledger_speeds_programs {
         size_t table_count;
         struct ledger_program reported[LEDGER_SPEEDS_PROGRAMS_MAX]; /* by nodes; "" where they differ */
         size_t reported_count;
+        bool learning; /* what nodes report is asked for even where no speed is known yet */
+        char own[JOB_PROGRAMS_MAX + 1][SHA256_HEX_BYTES]; /* of each of the job's, then of the others */
 };
 
-/* ledger_speeds_collect() - what the nodes report; nothing where no speed of any program is known. */
+/* ledger_speeds_collect() - the other members are set: fill in what the nodes report, and own names. */
 void ledger_speeds_collect(struct ledger_speeds_programs *programs);
 
-/* ledger_speeds_program() - SHA-256 of the program for a runtime; "" = not known. */
+/* ledger_speeds_program() - the name of the program for a runtime: its SHA-256 where somebody vouches for it,
+ * else "own:..."; "" = it is no job's. */
 const char *ledger_speeds_program(const struct ledger_speeds_programs *programs, const char *runtime);
 
 /* ledger_speeds_program_of() - the row of a runtime (symbol), or NULL. */
