@@ -27,7 +27,7 @@ import torch.distributed as dist
 from torch.futures import Future
 
 from ..errors import RemudaError
-from .reduce import scaled
+from .reduce import scaled, share_booleans
 from .vendors import kinds
 
 __all__ = ["Hierarchy"]
@@ -184,6 +184,7 @@ class Hierarchy:
         buffers = options.pop("broadcast_buffers", True)
         group = dist.group.WORLD if options.get("find_unused_parameters") else self.group
         self.broadcast(itertools.chain(module.parameters(), module.buffers()))
+        share_booleans(module, lambda t: None)
         try:
             model = torch.nn.parallel.DistributedDataParallel(module, process_group=group, broadcast_buffers=False, **options)
         except RuntimeError as problem:

@@ -1,10 +1,10 @@
 """Reduce: how the gradients of all ranks are added up where all of them share one collective library."""
-from typing import Any
+from typing import Any, Callable
 
 import torch
 import torch.distributed as dist
 
-__all__ = ["Flat", "scaled"]
+__all__ = ["Flat", "scaled", "share_booleans"]
 
 
 def scaled(tensor: torch.Tensor, weight: float) -> torch.Tensor:
@@ -12,6 +12,16 @@ def scaled(tensor: torch.Tensor, weight: float) -> torch.Tensor:
     if weight == 0:
         return tensor.zero_()
     return tensor if weight == 1 else tensor.mul_(weight)
+
+
+def share_booleans(module: torch.nn.Module, broadcast: Callable[[torch.Tensor], Any]) -> None:
+    """Rank 0's buffers of booleans (masks), once: gloo of torch 1.13 knows none, so DDP is told to leave them alone."""
+    masks = {name: buffer for name, buffer in module.named_buffers() if buffer.dtype == torch.bool}
+    for mask in masks.values():
+        broadcast(mask.view(torch.uint8))
+    ignored = list(getattr(module, "_ddp_params_and_buffers_to_ignore", []))
+    if masks:
+        torch.nn.parallel.DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(module, [*ignored, *masks])
 
 
 class Flat:
@@ -35,6 +45,8 @@ class Flat:
 
     def ddp(self, module: torch.nn.Module, **options: Any) -> torch.nn.parallel.DistributedDataParallel:
         """With rank 0's parameters and buffers."""
+        if dist.get_backend(self._group) == "gloo":
+            share_booleans(module, lambda t: dist.broadcast(t, 0, group=self._group))
         return torch.nn.parallel.DistributedDataParallel(module, **options)
 
     def close(self) -> None:
