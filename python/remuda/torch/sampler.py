@@ -152,6 +152,11 @@ class BatchSampler:
         self.counted = True
         return None if self._latest is None else self._latest.mark()
 
+    def hand(self) -> None:
+        """Said by a loop that knows it: the next batch is the one to compute with. Draws say nothing any more."""
+        if self._latest is not None:
+            self._latest.hand()
+
     def begin(self, iteration: "_Iteration") -> Tuple[int, int]:
         """Of _Iteration: its first draw. Return: its first step, and the one behind its last."""
         self._before_iteration(self)
@@ -202,7 +207,7 @@ class _Iteration(Iterator[List[int]]):
         self._calls = 0  # also those that were answered by the end
         self._behind: Optional[int] = None  # draws for batches that the loop had not been handed at its first step
         self._begun = 0  # steps that the loop has begun
-        self._several = self._ended = False
+        self._several = self._ended = self._told = False
 
     def __next__(self) -> List[int]:
         if self._calls == 0:
@@ -222,7 +227,13 @@ class _Iteration(Iterator[List[int]]):
             count = self._calls if self._ended or not self._sampler.counted else 0
         return min(self.first + count, self.end)
 
+    def hand(self) -> None:
+        self._told, self._behind = True, 0
+        self._begun += 1
+
     def mark(self) -> Optional[int]:
+        if self._told:
+            return min(self._first + self._begun, self._end) - 1
         if self._behind is None:
             self._behind = self._calls - 1
         handed = self._calls - self._behind

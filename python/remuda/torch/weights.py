@@ -54,7 +54,7 @@ class Weights:
                                         "the gradient is that of the whole step"), stacklevel=5)
 
     def _before_forward(self, model: Any, _arguments: Any) -> None:
-        if not model.training or not torch.is_grad_enabled():
+        if not model.module.training or not torch.is_grad_enabled():  # Lightning leaves the outer one in eval()
             return
         weight, adds_up, factor = self._begin(self), bool(model.require_backward_grad_sync), 1.0
         if self._open:
