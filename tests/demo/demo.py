@@ -378,7 +378,8 @@ def main():
     say("\n4. one training job on two unlike workers, each with the program built for it (%d epochs of Fashion-MNIST)" % EPOCHS)
     trained = {shards: train(shards) for shards in ("equal", "weighted")}
     training = report.training_summary(trained, EPOCHS)
-    say("  measured gain %.3f, in theory %.3f (mean speed / smallest speed)" % (training["gain"], training["theoretical_gain"]))
+    for words in training["words"]:
+        say("  " + words)
 
     summary = {"machines": machines, "decisions": decided, "fault": broken, "training": training,
                "seconds": round(time.monotonic() - began, 1)}

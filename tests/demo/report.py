@@ -23,46 +23,87 @@ def lines_of(path):
     return result
 
 
-def step_seconds(timeline, steps_per_epoch):
-    """Time that rank 0 spent in steps, first forward pass to last update of every epoch: evaluating is between epochs."""
-    begin, end = {}, {}
-    for event in timeline:
-        if event["rank"] == 0 and event["what"] != "load":  # the next batch is loaded ahead
-            epoch = event["step"] // steps_per_epoch
-            begin[epoch] = min(begin.get(epoch, event["begin_usec"]), event["begin_usec"])
-            end[epoch] = max(end.get(epoch, 0), event["end_usec"])
-    return sum(end[e] - begin[e] for e in begin) / 1e6
+def steps_of(timeline, steps_per_epoch):
+    """{step: (begin, end) in microseconds, rank 0's}, from the end of an update to the end of the next; what begins an epoch is left to
+    the evaluation before it."""
+    ends = {e["step"]: e["end_usec"] for e in timeline if e["rank"] == 0 and e["what"] == "update"}
+    return {step: (ends[step - 1], ends[step]) for step in ends if step - 1 in ends and step % steps_per_epoch != 0}
+
+
+def median_step(steps):
+    """The step that half of the others are shorter than."""
+    return sorted(steps, key=lambda step: steps[step][1] - steps[step][0])[len(steps) // 2] if steps else None
+
+
+def computing_usec(events, rank):
+    return sum(e["end_usec"] - e["begin_usec"] for e in events if e["rank"] == rank and e["what"] in ("forward", "backward", "update"))
+
+
+def excerpt(timeline, steps):
+    """The median step, with what was loaded meanwhile."""
+    step = median_step(steps)
+    if step is None:
+        return {"events": []}
+    begin, end = steps[step]
+    return {"step": step, "ms": (end - begin) / 1e3, "events": [e for e in timeline if e["what"] == "load" and begin <= e["begin_usec"] < end or
+                                                                e["what"] != "load" and e["step"] == step]}
+
+
+def caption(shards, ranks, shown, sample_counts):
+    """What the picture shows, in figures of the picture."""
+    if not shown["events"]:
+        return shards + " shares"
+    idle = ["rank %d does not compute for %.0f %%" % (r["rank"], 100 * max(0, 1 - computing_usec(shown["events"], r["rank"]) / 1e3 / shown["ms"]))
+            for r in ranks]
+    return "%s shares (%s): the median step, %.1f ms; of it %s" % (shards, " + ".join(map(str, sample_counts)), shown["ms"], ", ".join(idle))
+
+
+def speeds_of(timeline, samples, ranks):
+    """Samples a second of each rank while it computed, over the whole run."""
+    return [samples[r["rank"]] * 1e6 / max(1, computing_usec(timeline, r["rank"])) for r in ranks]
 
 
 def training_summary(trained, epochs):
+    """Every figure of gain is of the medians of all steps; theory is of what the ranks did while they computed, with equal shares."""
+    per_epoch = -(-60000 // BATCH)
     result = {"dataset": "Fashion-MNIST", "samples": 60000, "epochs": epochs, "global_batch": BATCH}
+    outside = {}
     for shards, (summary, folder) in trained.items():
         timeline = lines_of(os.path.join(folder, "work", "*", "timeline.*"))
-        result[shards + "_seconds"] = round(step_seconds(timeline, -(-60000 // BATCH)) if timeline else summary["training_seconds"], 3)
+        steps, ranks = steps_of(timeline, per_epoch), summary["ranks"]
+        shown = excerpt(timeline, steps)
+        result[shards + "_step_ms"] = round(shown.get("ms", 0), 3)
+        result[shards + "_speeds"] = [round(v, 1) for v in speeds_of(timeline, {r["rank"]: r["samples"] for r in ranks}, ranks)]
         result.setdefault("wall_seconds", {})[shards] = summary["seconds"]
-        result.setdefault("timelines", {})[shards] = excerpt(timeline)
+        outside[shards] = summary["seconds"] - summary["training_seconds"]
+        result.setdefault("timelines", {})[shards] = shown["events"]
+        result.setdefault("captions", {})[shards] = caption(shards, ranks, shown, [r["batch"] for r in ranks])
         curve = sorted({p["step"]: p["accuracy"] for p in lines_of(os.path.join(folder, "work", "*", "*progress*")) if "accuracy" in p}.items())
         result.setdefault("curves", {})[shards] = [(epoch + 1, accuracy) for epoch, (_, accuracy) in enumerate(curve)]
         result.setdefault("losses", {})[shards] = thin([(p["step"], p["loss"]) for p in
                                                         lines_of(os.path.join(folder, "work", "*", "*progress*"))
                                                         if p.get("rank") == 0 and p.get("loss") is not None and "accuracy" not in p])
-    ranks = trained["weighted"][0]["ranks"]
-    speeds = [r["speed_samples_per_s"] for r in ranks]
-    result.update(accuracy=trained["weighted"][0]["accuracy"], gain=round(result["equal_seconds"] / result["weighted_seconds"], 4),
+    ranks, speeds = trained["weighted"][0]["ranks"], result["equal_speeds"]
+    saved = (result["equal_step_ms"] - result["weighted_step_ms"]) * per_epoch / 1e3
+    result.update(accuracy=trained["weighted"][0]["accuracy"], gain=round(result["equal_step_ms"] / (result["weighted_step_ms"] or 1), 4),
                   theoretical_gain=round(sum(speeds) / len(speeds) / min(speeds), 4),
-                  workers=[{"rank": r["rank"], "runtime": r["runtime"], "program": r["program"],
-                            "speed_samples_per_s": round(r["speed_samples_per_s"], 1), "speed_source": r["speed_source"],
-                            "weight": r["weight"], "samples": r["samples"]} for r in ranks])
+                  measuring_seconds=round(max(0, outside["weighted"] - outside["equal"]), 3), saved_seconds_per_epoch=round(saved, 3),
+                  workers=[{"rank": r["rank"], "runtime": r["runtime"], "program": r["program"], "speed_samples_per_s": speed,
+                            "speed_source": r["speed_source"], "weight": r["weight"], "samples": r["samples"]}
+                           for r, speed in zip(ranks, result["weighted_speeds"])])
+    result["paid_back_epochs"] = round(result["measuring_seconds"] / saved, 1) if saved > 0 else None
+    result["words"] = [
+        "a step took %.1f ms with equal shares and %.1f ms with weighted ones (medians of all steps): %.3f x, of %.3f x in theory (%.0f %%)" % (
+            result["equal_step_ms"], result["weighted_step_ms"], result["gain"], result["theoretical_gain"], 100 * result["gain"] / result["theoretical_gain"]),
+        "measuring cost %.1f s, %s" % (result["measuring_seconds"], "paid back after %.1f epochs of %.2f s each saved" % (
+            result["paid_back_epochs"], saved) if saved > 0 else "and nothing was saved here that could pay it back"),
+        "whole runs, with start, measuring and evaluation: %.1f s and %.1f s for %d epochs" % (
+            result["wall_seconds"]["equal"], result["wall_seconds"]["weighted"], epochs)]
     return result
 
 
 def thin(points, most=150):
     return points[:: max(1, len(points) // most)]
-
-
-def excerpt(timeline, first=20, count=6):
-    """A few steps from the middle of the first epoch are enough for a picture."""
-    return [e for e in timeline if first <= e["step"] < first + count]
 
 
 def text(x, y, words, size=12, colour="#1f2933", anchor="start", weight="normal"):
@@ -116,7 +157,7 @@ def timeline_picture(events, title):
                     ACTIVITY.get(e["what"], "#cccccc"), e["step"], e["what"], (e["end_usec"] - e["begin_usec"]) / 1e3))
     y = 26 + 34 * len(ranks)
     body.append(text(60, y + 14, "0 ms", 11, "#52606d"))
-    body.append(text(910, y + 14, "%.1f ms, %d steps" % ((end - begin) / 1e3, len({e["step"] for e in events})), 11, "#52606d", "end"))
+    body.append(text(910, y + 14, "%.1f ms" % ((end - begin) / 1e3), 11, "#52606d", "end"))
     return svg(940, y + 22, body, title)
 
 
@@ -212,9 +253,9 @@ OpenBLAS and <code>remuda-train-sunway</code>, the many-core build in its portab
 had to answer well three times over three seconds (a minute by default) before the node took eight chips again.</p>
 <h2>One job on two unlike workers</h2><p>The jobs' own pages, as <code>remuda run --report</code> writes them:
 <a href="job-equal.html">equal</a>, <a href="job-weighted.html">weighted</a>.</p><div class=figures>%s%s%s%s%s</div>
-<p>%d epochs of %s (%d samples), batches of %d, synchronous data parallel; gradients weighted by each worker's share. The gain that equal shares leave on
-the table is the mean speed over the smallest speed.</p>
-<table><tr><th>rank</th><th>runtime</th><th>program</th><th>samples/s (measured)</th><th>weight</th><th>samples used</th></tr>%s</table>
+<p>%s.</p><p>%d epochs of %s (%d samples), batches of %d, synchronous data parallel; gradients weighted by each worker's share. In theory
+the gain is the mean speed over the smallest speed, of what both did while they computed with equal shares.</p>
+<table><tr><th>rank</th><th>runtime</th><th>program</th><th>samples/s (while computing)</th><th>weight</th><th>samples used</th></tr>%s</table>
 <h3>Timelines</h3><p class=key>%s</p>%s%s
 <h3>Test accuracy</h3>%s<h3>Loss</h3>%s</html>
 """ % (STYLE, len(summary["machines"]), len(summary["decisions"]), summary["seconds"], html.escape(this), machines_picture(summary["machines"]),
@@ -222,8 +263,8 @@ the table is the mean speed over the smallest speed.</p>
        figure(f["reason"], "the reason it gave"), figure("yes" if f["filtered"] else "no", "the node was filtered out"),
        figure("%.1f s" % f["recovered_seconds"] if f["recovered"] else "no", "from fault to full recovery"),
        html.escape(f["device"]), html.escape(f["pci"]), html.escape(f["node"]), html.escape(f["reason"]), html.escape(f["filter_said"]),
-       figure("%.2f s" % t["equal_seconds"], "equal shards"), figure("%.2f s" % t["weighted_seconds"], "weighted shards"),
+       figure("%.1f ms" % t["equal_step_ms"], "a step with equal shares"), figure("%.1f ms" % t["weighted_step_ms"], "with weighted shares"),
        figure("%.3f x" % t["gain"], "measured gain"), figure("%.3f x" % t["theoretical_gain"], "in theory"),
-       figure("%.2f %%" % (100 * (t["accuracy"] or 0)), "test accuracy"), t["epochs"], t["dataset"], t["samples"], t["global_batch"], workers, key,
-       timeline_picture(t["timelines"]["equal"], "equal shards: the fast worker waits"),
-       timeline_picture(t["timelines"]["weighted"], "weighted shards: both are done together"), curve_picture(t), loss_picture(t))
+       figure("%.2f %%" % (100 * (t["accuracy"] or 0)), "test accuracy"), html.escape("; ".join(t["words"])), t["epochs"], t["dataset"], t["samples"], t["global_batch"], workers, key,
+       timeline_picture(t["timelines"]["equal"], t["captions"]["equal"]),
+       timeline_picture(t["timelines"]["weighted"], t["captions"]["weighted"]), curve_picture(t), loss_picture(t))
