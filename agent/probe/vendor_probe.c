@@ -100,6 +100,11 @@ static void become(struct asked *v, enum vendor_probe_state state, const char *w
                 return;
         log_line(v->probe->services->log, state == VENDOR_PROBE_SILENT ? LOG_WARNING : LOG_INFO, "probe",
                  "vendor=%s state=%s why=\"%s\"", v->driver->vendor, state_name(state), why);
+        if (state == VENDOR_PROBE_SILENT)
+                services_event(v->probe->services, "Warning", "HealthCheckFailed", NULL,
+                               "the library of %s cannot be asked (%s): its devices are judged by what the "
+                               "kernel says alone",
+                               v->driver->vendor, why);
         services_scan(v->probe->services, "library");
 }
 
