@@ -16,7 +16,6 @@
 #include "scheduler-extender/ledger/ledger.h"
 #include "store/speed_store.h"
 
-#define SAMPLES_MIN     10 /* batches of a worker: fewer are mostly the first ones, which are slow */
 #define SEEN_WEIGHT     4.0
 #define SPREAD_MIN      1.1 /* of the batch sizes a line was fitted to; a single one says nothing of alpha */
 #define STORE_SPEC_MORE 8
@@ -215,24 +214,29 @@ void run_speeds_keep(struct run *run, const struct speed_table_observation *obse
         run_event(run, "SpeedTableUnwritten", "%s; what is learnt of the speeds is lost", err.msg);
 }
 
-void run_speeds_refine(struct run *run)
+void run_speeds_refine(struct run *run, uint64_t batches)
 {
         size_t workers = run->rank_count - run->server_count, count = 0;
         CLEANUP(free_p) struct speed_table_observation *seen = calloc(workers + 1, sizeof(*seen));
 
         run->kept_usec = clock_monotonic_usec();
-        if (seen == NULL || !run->trainer || run->job.strategy == JOB_STRATEGY_SPLIT ||
+        if (seen == NULL || run->job.strategy == JOB_STRATEGY_SPLIT ||
             run->world.rank_count != run->rank_count)
                 return;
         name_devices(run);
         for (size_t i = run->server_count; i < run->rank_count; i++) {
                 struct run_rank *rank = &run->ranks[i];
                 const struct progress_rank *seen_now = &run->world.seen[i];
-                double samples = (double) (seen_now->samples - rank->kept_samples),
-                       busy = seen_now->busy_ms - rank->kept_busy_ms;
+                double samples, busy;
 
-                if (seen_now->samples < rank->kept_samples + SAMPLES_MIN * rank->batch || rank->batch == 0 ||
-                    busy <= 0)
+                if (rank->kept_samples < seen_now->since_samples) { /* of other shares */
+                        rank->kept_samples = seen_now->since_samples;
+                        rank->kept_busy_ms = seen_now->since_busy_ms;
+                }
+                samples = (double) (seen_now->samples - rank->kept_samples);
+                busy = seen_now->busy_ms - rank->kept_busy_ms;
+                if (samples < (double) (batches * rank->batch) || rank->batch == 0 || busy <= 0 ||
+                    !progress_believed(seen_now))
                         continue;
                 rank->kept_samples = seen_now->samples;
                 rank->kept_busy_ms = seen_now->busy_ms;

@@ -14,8 +14,11 @@ bool run_speeds_find(struct run *run);
 void run_speeds_remark(struct run *run);
 void run_speeds_saw(struct run_rank *rank, double alpha_ms, double beta_ms);
 
-/* run_speeds_refine() - what the workers' steps took since the last call goes into the table. */
-void run_speeds_refine(struct run *run);
+/* run_speeds_refine() - what the workers' steps took since the last call goes into the table.
+ * @batches: that a worker has to have computed since: fewer say too little */
+#define RUN_SPEEDS_BATCHES      10 /* of which the first ones are slow, too */
+#define RUN_SPEEDS_BATCHES_LIVE 3  /* by which new shares are cut */
+void run_speeds_refine(struct run *run, uint64_t batches);
 
 /* run_speeds_keep() - so do observations; a table that cannot be written is an event. */
 void run_speeds_keep(struct run *run, const struct speed_table_observation *observations, size_t count);

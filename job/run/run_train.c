@@ -200,6 +200,7 @@ static void share(void *userdata)
         CLEANUP(free_p) uint32_t *shares = calloc(run->rank_count + 1, sizeof(*shares));
         struct err err = { 0 };
 
+        run_speeds_refine(run, RUN_SPEEDS_BATCHES_LIVE); /* what was learned with the shares of now */
         for (size_t i = 0; shares != NULL && i < run->rank_count; i++)
                 shares[i] = (uint32_t) run->world.ranks[i].batch_next;
         if (shares == NULL)
@@ -249,7 +250,7 @@ static void look_around(struct train *train, bool ended)
         if (run->trainer && !run->world.checkpoint && run_samples_saved(run)) /* others resume as they like */
                 engine_observe(&train->engine, (struct world_fact){ .kind = WORLD_SAVED });
         if (clock_monotonic_usec() - run->kept_usec >= KEEP_SPEEDS_USEC)
-                run_speeds_refine(run);
+                run_speeds_refine(run, RUN_SPEEDS_BATCHES);
 }
 
 static void look_at_ranks(struct train *train)
@@ -434,6 +435,6 @@ int run_train(struct run *run, struct err *err)
         run->interrupted = run->interrupted || run->world.cancelled;
         run_samples_count(run);
         if (run->phase != NULL && strcmp(run->phase, "Succeeded") == 0)
-                run_speeds_refine(run);
+                run_speeds_refine(run, RUN_SPEEDS_BATCHES);
         return r;
 }

@@ -14,6 +14,7 @@
 #define GROUPS_USEC   300000.0
 #define JUDGED_SCALE  1    /* of window.h: what new shares have brought */
 #define BROUGHT_MIN   0.99 /* of the step that the old ones would take; above: nothing */
+#define REFIT_MIN     0.05 /* beyond the errors: the line was another one */
 #define UNTRUE_LONGER 1.1  /* steps take so many times as long as before, */
 #define UNTRUE_SHARE                                                                                         \
         0.25 /* and this part of such a step is more than before time in which nobody computes               \
@@ -156,7 +157,7 @@ static struct live tell(struct world *world, double before_ms, double after_ms)
         struct progress_live *state = &world->progress.live;
 
         state->under_way = true;
-        state->judged = state->calm = false;
+        state->judged = state->calm = state->fitted = false;
         state->step = step_to_tell(world);
         state->step_ms = before_ms;
         state->promised_ms = after_ms;
@@ -284,6 +285,38 @@ static struct live judge_under_way(struct world *world)
                               .after_ms = state->promised_ms };
 }
 
+/* The line of a rank, after its share has changed: if the one by which it was cut does not say what is seen
+ * now, the one through both points; if there is none such, the chip has changed, and the last point counts.
+ * Example: cut as 14 + 0.34 b, of which 16 take 19.5 ms; now 31 take 38 instead of 24.5: it is 0.5 + 1.19 b.
+ */
+static void refit_rank(struct world_rank *rank, const struct recut_line *seen, double error)
+{
+        double now = (double) rank->batch, before = (double) rank->batch_before,
+               now_ms = seen->alpha_ms + seen->beta_ms * now,
+               before_ms = rank->alpha_ms + rank->beta_ms * before,
+               expected_ms = rank->alpha_ms + rank->beta_ms * now, slope, alpha;
+
+        if (rank->batch == rank->batch_before ||
+            fabs(now_ms - expected_ms) <= REFIT_MIN * expected_ms + error * now_ms)
+                return;
+        slope = (now_ms - before_ms) / (now - before);
+        alpha = before_ms - slope * before;
+        rank->alpha_ms = slope > 0 && alpha > 0 ? alpha : 0;
+        rank->beta_ms = slope > 0 && alpha > 0 ? slope : now_ms / now;
+}
+
+static void refit(struct world *world)
+{
+        CLEANUP(free_view) struct view view = { 0 };
+
+        if (!see(world, 0, &view))
+                return;
+        world->progress.live.fitted = true;
+        for (size_t i = 0; i < world->rank_count; i++)
+                if (is_worker(world, i))
+                        refit_rank(&world->ranks[i], &view.lines[i], view.errors[i]);
+}
+
 static struct live find_doubted(struct world *world)
 {
         for (size_t i = 0; i < world->rank_count; i++) {
@@ -383,6 +416,8 @@ struct live live_judge(struct world *world, uint64_t now_usec)
                 found = find_silent(world, now_usec);
         if (found.kind != LIVE_NOTHING || state->under_way)
                 return found;
+        if (state->count > 0 && !state->fitted)
+                refit(world);
         found = judge_last(world);
         for (size_t i = state->patience; found.kind == LIVE_NOTHING && i < WINDOW_SCALES; i++)
                 found = consider(world, i);

@@ -91,14 +91,21 @@ void progress_say(struct progress_rank *rank, const struct progress_line *line, 
         take_speed(rank, line);
 }
 
-/* The look in which new shares came into force says something of both. */
+/* The look in which new shares came into force says something of both, and the first steps of a world are
+ * slow. */
+static void begin_share(struct progress_rank *rank)
+{
+        rank->window = (struct window){ 0 };
+        rank->since_samples = rank->samples;
+        rank->since_busy_ms = rank->busy_ms;
+        rank->usual_busy_ms = rank->step_busy_ms = 0;
+}
+
 static void look_at_speed(struct progress_rank *rank, const struct progress_rank *before, uint64_t now_usec)
 {
         double busy_ms = rank->busy_ms - before->busy_ms;
 
-        if (rank->shares_step != before->shares_step)
-                rank->window = (struct window){ 0 };
-        else if (busy_ms > 0 && rank->samples > before->samples)
+        if (busy_ms > 0 && rank->samples > before->samples)
                 window_add(&rank->window, (double) (rank->step - before->step),
                            (double) (rank->samples - before->samples), busy_ms,
                            (double) (now_usec - before->reported_usec) / 1000);
@@ -109,13 +116,13 @@ void progress_look(struct progress *progress, struct progress_rank *rank, const 
 {
         uint64_t steps = rank->step - before->step;
 
+        if (rank->live && (!before->reported || rank->shares_step != before->shares_step)) {
+                begin_share(rank);
+                return;
+        }
         if (rank->step <= before->step || !before->reported)
                 return;
         look_at_speed(rank, before, now_usec);
-        if (rank->shares_step != before->shares_step) { /* some of the steps were of another share */
-                rank->usual_busy_ms = rank->step_busy_ms = 0;
-                return;
-        }
         rank->step_busy_ms = (rank->busy_ms - before->busy_ms) / (double) steps;
         rank->usual_busy_ms = rank->usual_busy_ms > 0 ? 0.8 * rank->usual_busy_ms + 0.2 * rank->step_busy_ms
                                                       : rank->step_busy_ms;
@@ -137,12 +144,10 @@ double progress_usual_usec(const struct progress *progress)
 
 double progress_speed(const struct progress_rank *rank)
 {
-        struct window_sum sum;
+        double busy_ms = rank->busy_ms - rank->since_busy_ms;
 
-        for (size_t i = WINDOW_SCALES; rank->shares_step > 0 && i-- > 0;)
-                if (window_of(&rank->window, i, &sum))
-                        return sum.samples * 1000 / sum.busy_ms;
-        return rank->samples_per_s;
+        return busy_ms > 0 ? (double) (rank->samples - rank->since_samples) * 1000 / busy_ms
+                           : rank->samples_per_s;
 }
 
 static bool is_silent(const struct progress *progress, const struct progress_rank *rank,

@@ -51,8 +51,7 @@ struct progress_line {
         int64_t shares_step; /* those of now are in force since; where it is live */
         double loss, samples_per_s;
         double busy_seconds; /* of computing, in all; 0 = it does not say */
-        bool has_loss;
-        bool live; /* it takes new shares while it runs */
+        bool has_loss, live; /* live: it takes new shares while it runs */
         enum progress_doubt doubt;
         double doubted; /* the figure */
         /* for what is shown of a job; NAN = it does not say */
@@ -75,7 +74,9 @@ struct progress_rank {
         bool live;                    /* it takes new shares while it runs */
         uint64_t shares_step;         /* since when those of now are in force */
         struct window window;         /* of the steps since then */
-        enum progress_doubt doubt;    /* the first */
+        uint64_t since_samples;       /* of the totals, what was before that; where it is live */
+        double since_busy_ms;
+        enum progress_doubt doubt; /* the first */
         double doubted;
         bool doubt_said, silence_said;
         struct progress_slowness {
@@ -92,6 +93,7 @@ struct progress_live {
         bool under_way;                 /* told, and not all say that they have taken them */
         uint64_t step;                  /* that the ranks were told last; 0 = never */
         bool judged, calm;              /* what they brought is known; they have stood for long */
+        bool fitted;                    /* the ranks' lines say what is seen with them */
         bool off;                       /* no more of it in this world */
         bool mute_said;                 /* that a rank's speed is not known, or its shares cannot change */
         size_t patience;                /* the scale of window.h that is needed at least */

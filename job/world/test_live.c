@@ -47,6 +47,7 @@ struct story {
         size_t ranks;
         double ms[RANKS_MAX]; /* a sample, at first */
         double alpha, exchange, noise;
+        double plan_alpha, plan_beta; /* by which the shares were cut; 0, 0 = by none */
         struct change changes[3];
         uint64_t every; /* the first change and its undoing follow each other every so many steps; 0 = once */
         uint64_t steps, prefetch;
@@ -63,6 +64,8 @@ struct story {
 static const struct story table[] = {
         { "unlike chips of unknown speed are learned from the first steps", 2, { 1, 4 }, .steps = 300, .recuts_min = 1, .recuts_max = 3, .within = 20, .reach = 0.95 },
         { "also with a part of the step that does not grow", 2, { 1, 4 }, .alpha = 20, .steps = 600, .recuts_min = 1, .recuts_max = 6, .within = 20, .reach = 0.95 },
+        { "a plan that is wrong is found out", 2, { 2, 6 }, .plan_alpha = 14, .plan_beta = 0.3, .steps = 300, .recuts_min = 1, .recuts_max = 4, .within = 20, .reach = 0.95 },
+        { "in the other way, too", 2, { 1, 3 }, .alpha = 30, .plan_alpha = 0.1, .plan_beta = 2, .steps = 300, .recuts_min = 1, .recuts_max = 4, .within = 20, .reach = 0.95 },
         { "and under noise", 2, { 1, 4 }, .noise = 0.1, .steps = 300, .recuts_min = 1, .recuts_max = 4, .within = 20, .reach = 0.93 },
         { "six times unlike, one fast among many", 8, { 6, 6, 6, 1, 6, 6, 6, 6 }, .steps = 300, .recuts_min = 1, .recuts_max = 4, .within = 20, .reach = 0.93 },
         { "equal chips keep their shares", 4, { 2, 2, 2, 2 }, .steps = 2000 },
@@ -132,7 +135,10 @@ static void open_play(struct play *play, const struct story *story)
                 place->there = place->used = true;
                 play->batch[i] = BATCH / story->ranks;
                 play->ms[i] = story->ms[i];
-                play->world.ranks[i] = (struct world_rank){ .place = i, .batch = play->batch[i] };
+                play->world.ranks[i] = (struct world_rank){ .place = i,
+                                                            .batch = play->batch[i],
+                                                            .alpha_ms = story->plan_alpha,
+                                                            .beta_ms = story->plan_beta };
         }
 }
 
