@@ -143,6 +143,7 @@ static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
         bool ended = said->ended;
 
         path_of(ranks, index, "progress", path);
+        rank->seen.pace_count = 0;
         rank->lines += (uint32_t) rank_watch_progress(path, &rank->progress_offset, &rank->seen, now_usec);
         path_of(ranks, index, "report", path);
         if (!ended && is_new(path, &rank->report) && rank_watch_report(path, &report)) {
@@ -170,6 +171,8 @@ static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
         said->busy_seconds = rank->seen.busy_seconds;
         said->live = rank->seen.live;
         said->shares_step = (int64_t) rank->seen.shares_step;
+        said->paces = &rank->seen.paces[0].steps;
+        said->n_paces = 3 * rank->seen.pace_count;
         said->doubt = rank->seen.doubt;
         said->doubted = rank->seen.doubted;
         if (said->ended && !ended && said->rank == 0)

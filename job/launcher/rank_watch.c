@@ -167,9 +167,22 @@ char rank_watch_process(pid_t pid)
         return close[2];
 }
 
+/* Steps, samples, busy_ms; such a message may come from anywhere. */
+static size_t read_paces(const Rendezvous__RankSeen *said, struct window_pace *paces)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i + 2 < said->n_paces && count < PROGRESS_PACES; i += 3)
+                if (said->paces[i] > 0 && said->paces[i + 1] > 0 && said->paces[i + 2] > 0)
+                        paces[count++] = (struct window_pace){ said->paces[i], said->paces[i + 1],
+                                                               said->paces[i + 2] };
+        return count;
+}
+
 void rank_watch_tell(struct world *world, const Rendezvous__RankSeen *said, uint32_t *lines,
                      uint64_t now_usec)
 {
+        struct window_pace paces[PROGRESS_PACES];
         const struct progress_line line = { .epoch = said->epoch,
                                             .step = said->step,
                                             .samples = said->samples,
@@ -178,6 +191,8 @@ void rank_watch_tell(struct world *world, const Rendezvous__RankSeen *said, uint
                                             .samples_per_s = said->samples_per_s,
                                             .busy_seconds = said->busy_seconds,
                                             .epoch_samples = said->epoch_samples,
+                                            .paces = paces,
+                                            .pace_count = read_paces(said, paces),
                                             .live = said->live,
                                             .shares_step = said->shares_step,
                                             .doubt = (enum progress_doubt) said->doubt,

@@ -8,17 +8,21 @@
 #include "job/world/recut.h"
 #include "planner/shards/shards.h"
 
-#define ERRORS        2.0      /* standard errors that a difference has to be beyond */
-#define MARGIN_STEPS  2        /* from the furthest rank's last word to the step that is told, */
-#define CHIPS_USEC    100000.0 /* and what the telling takes */
-#define GROUPS_USEC   300000.0
-#define JUDGED_SCALE  1    /* of window.h: what new shares have brought */
-#define BROUGHT_MIN   0.99 /* of the step that the old ones would take; above: nothing */
-#define REFIT_MIN     0.05 /* beyond the errors: the line was another one */
-#define UNTRUE_LONGER 1.1  /* steps take so many times as long as before, */
-#define UNTRUE_SHARE                                                                                         \
-        0.25 /* and this part of such a step is more than before time in which nobody computes               \
-              */
+/* New shares are told for a step beyond the furthest rank's last word, and what the telling takes. */
+#define MARGIN_STEPS 2
+#define CHIPS_MS     100.0
+#define GROUPS_MS    300.0
+
+#define WALL_MIN_MS  300.0 /* of a window: short steps come and go together */
+#define ERRORS       2.0   /* standard errors that a difference has to be beyond */
+#define REFIT_MIN    0.05  /* off by more, beyond the errors: the line was another one */
+#define JUDGED_SCALE 1     /* of window.h: what new shares have brought */
+#define VAIN_PART    0.5   /* of what the next shares save, those before would: the last ones were in vain */
+
+/* A rank's word is not true if steps take so many times as long with its larger share, and this part of such
+ * a step is more than before time in which nobody computes. */
+#define UNTRUE_LONGER 1.1
+#define UNTRUE_SHARE  0.25
 
 /* What a window says of all workers. */
 struct view {
@@ -52,7 +56,8 @@ static bool see(const struct world *world, size_t scale, struct view *view)
 
                 if (!is_worker(world, i))
                         continue;
-                if (!window_of(&world->seen[i].window, scale, &sum) || !progress_believed(&world->seen[i]))
+                if (!window_of(&world->seen[i].window, scale, &sum) || sum.wall_ms < WALL_MIN_MS ||
+                    !progress_believed(&world->seen[i]))
                         return false;
                 view->lines[i] = recut_stretch(rank->alpha_ms, rank->beta_ms, sum.samples / sum.steps,
                                                sum.busy_ms / sum.steps);
@@ -142,36 +147,38 @@ static uint64_t furthest(const struct world *world)
 }
 
 /* A step that nobody has reached when it hears of it; who has all the same says so to the others. */
-static uint64_t step_to_tell(const struct world *world)
+static uint64_t step_to_tell(const struct world *world, double step_ms)
 {
-        double step_usec = progress_usual_usec(&world->progress),
-               way_usec = world->rules.kind == WORLD_CHIPS ? CHIPS_USEC : GROUPS_USEC;
+        double way_ms = world->rules.kind == WORLD_CHIPS ? CHIPS_MS : GROUPS_MS;
         uint64_t step =
-                furthest(world) + MARGIN_STEPS + (step_usec > 0 ? (uint64_t) ceil(way_usec / step_usec) : 0);
+                furthest(world) + MARGIN_STEPS + (step_ms > 0 ? (uint64_t) ceil(way_ms / step_ms) : 0);
 
         return step > world->progress.live.step ? step : world->progress.live.step + 1;
 }
 
 static struct live tell(struct world *world, double before_ms, double after_ms)
 {
-        struct progress_live *state = &world->progress.live;
+        struct live_state *state = &world->progress.live;
 
         state->under_way = true;
         state->judged = state->calm = state->fitted = false;
-        state->step = step_to_tell(world);
+        state->step = step_to_tell(world, before_ms);
         state->step_ms = before_ms;
         state->promised_ms = after_ms;
         return (struct live){ LIVE_TELL, .step = state->step, .before_ms = before_ms, .after_ms = after_ms };
 }
 
-/* New shares are to be replaced before it was seen what they brought, and those before them would be as good
- * now: what is seen changes faster than shares can follow. Return: is a longer look than this one needed? */
+/* New shares are to be replaced before it was seen what they brought, and those before them would save most
+ * of what the next ones do: what is seen changes faster than shares can follow. Return: is a longer look than
+ * this one needed? */
 static bool was_vain(struct world *world, const struct view *view, size_t scale)
 {
-        struct progress_live *state = &world->progress.live;
+        struct live_state *state = &world->progress.live;
+        double now_ms = slowest_ms(world, view, batch_now, 0),
+               before_ms = slowest_ms(world, view, batch_before, 0),
+               next_ms = slowest_ms(world, view, batch_next, 0);
 
-        if (state->count == 0 || state->judged ||
-            slowest_ms(world, view, batch_now, 0) <= BROUGHT_MIN * slowest_ms(world, view, batch_before, 0))
+        if (state->count == 0 || state->judged || now_ms - before_ms <= VAIN_PART * (now_ms - next_ms))
                 return false;
         state->judged = true;
         state->patience += state->patience < WINDOW_SCALES - 1;
@@ -224,7 +231,7 @@ static size_t most_grown(const struct world *world)
 
 static struct live take_back(struct world *world, double unexplained_ms)
 {
-        struct progress_live *state = &world->progress.live;
+        struct live_state *state = &world->progress.live;
         size_t rank = most_grown(world);
 
         progress_doubt(&world->seen[rank], PROGRESS_UNTRUE, unexplained_ms);
@@ -233,12 +240,13 @@ static struct live take_back(struct world *world, double unexplained_ms)
         return tell(world, state->step_ms, state->step_ms);
 }
 
-/* Did the last new shares bring what they promised? */
+/* The last new shares have stood for long enough: is a shorter look good enough again? Are they as good as
+ * the ranks say? */
 static struct live judge_last(struct world *world)
 {
-        struct progress_live *state = &world->progress.live;
+        struct live_state *state = &world->progress.live;
         CLEANUP(free_view) struct view view = { 0 }, calm = { 0 };
-        double now_ms, old_ms, unexplained_ms;
+        double unexplained_ms;
 
         if (!state->calm && see(world, WINDOW_SCALES - 1, &calm)) {
                 state->calm = true;
@@ -247,21 +255,17 @@ static struct live judge_last(struct world *world)
         if (state->judged || state->count == 0 || !see(world, JUDGED_SCALE, &view))
                 return (struct live){ LIVE_NOTHING };
         state->judged = true;
-        now_ms = slowest_ms(world, &view, batch_now, 0);
-        old_ms = slowest_ms(world, &view, batch_before, 0);
-        unexplained_ms = fmax(0, view.wall_ms - now_ms);
+        unexplained_ms = fmax(0, view.wall_ms - slowest_ms(world, &view, batch_now, 0));
         if (view.wall_ms > UNTRUE_LONGER * state->wall_ms &&
             unexplained_ms - state->unexplained_ms > UNTRUE_SHARE * state->wall_ms)
                 return take_back(world, unexplained_ms);
-        if (now_ms > BROUGHT_MIN * old_ms)
-                state->patience += state->patience < WINDOW_SCALES - 1;
         return (struct live){ LIVE_NOTHING };
 }
 
 /* They were told: who has taken them, and when? */
 static struct live judge_under_way(struct world *world)
 {
-        struct progress_live *state = &world->progress.live;
+        struct live_state *state = &world->progress.live;
         uint64_t step = furthest(world);
 
         for (size_t i = 0; i < world->rank_count; i++) {
@@ -401,7 +405,7 @@ bool live_is_on(const struct world *world)
 
 struct live live_judge(struct world *world, uint64_t now_usec)
 {
-        const struct progress_live *state = &world->progress.live;
+        const struct live_state *state = &world->progress.live;
         struct live found = find_doubted(world);
 
         if (found.kind == LIVE_NOTHING && world->rules.recut && !state->mute_said)

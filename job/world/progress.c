@@ -66,6 +66,28 @@ static void take_speed(struct progress_rank *rank, const struct progress_line *l
         }
 }
 
+/* Since the line before. The first one of a rank says nothing of its steps: the first are slow. */
+static void take_pace(struct progress_rank *rank)
+{
+        const struct window_pace total = { (double) rank->step, (double) rank->samples, rank->busy_ms },
+                                 last = rank->paced,
+                                 pace = { total.steps - last.steps, total.samples - last.samples,
+                                          total.busy_ms - last.busy_ms };
+        struct window_pace *to;
+
+        if (pace.steps <= 0 && last.samples > 0)
+                return;
+        rank->paced = total;
+        if (!(last.samples > 0 && last.busy_ms > 0 && pace.samples > 0 && pace.busy_ms > 0))
+                return;
+        if (rank->pace_count < PROGRESS_PACES)
+                rank->paces[rank->pace_count++] = (struct window_pace){ 0 };
+        to = &rank->paces[rank->pace_count - 1];
+        to->steps += pace.steps;
+        to->samples += pace.samples;
+        to->busy_ms += pace.busy_ms;
+}
+
 void progress_say(struct progress_rank *rank, const struct progress_line *line, uint64_t now_usec)
 {
         judge_line(rank, line);
@@ -86,13 +108,15 @@ void progress_say(struct progress_rank *rank, const struct progress_line *line, 
         if (line->accuracy > 0)
                 rank->accuracy = line->accuracy;
         rank->live = rank->live || line->live;
-        if (line->live && line->shares_step >= 0)
+        if (line->live && line->shares_step >= 0 && (uint64_t) line->shares_step != rank->shares_step) {
                 rank->shares_step = (uint64_t) line->shares_step;
+                rank->pace_count = 0;
+        }
         take_speed(rank, line);
+        take_pace(rank);
 }
 
-/* The look in which new shares came into force says something of both, and the first steps of a world are
- * slow. */
+/* What a look says of the time before new shares counts no more. */
 static void begin_share(struct progress_rank *rank)
 {
         rank->window = (struct window){ 0 };
@@ -101,28 +125,30 @@ static void begin_share(struct progress_rank *rank)
         rank->usual_busy_ms = rank->step_busy_ms = 0;
 }
 
-static void look_at_speed(struct progress_rank *rank, const struct progress_rank *before, uint64_t now_usec)
+static void look_at_paces(struct progress_rank *rank, const struct progress_line *line, double wall_ms)
 {
-        double busy_ms = rank->busy_ms - before->busy_ms;
+        const struct window_pace *paces = line->pace_count > 0 ? line->paces : rank->paces;
+        size_t count = line->pace_count > 0 ? line->pace_count : rank->pace_count;
+        double steps = 0;
 
-        if (busy_ms > 0 && rank->samples > before->samples)
-                window_add(&rank->window, (double) (rank->step - before->step),
-                           (double) (rank->samples - before->samples), busy_ms,
-                           (double) (now_usec - before->reported_usec) / 1000);
+        for (size_t i = 0; i < count; i++)
+                steps += paces[i].steps;
+        for (size_t i = 0; i < count; i++)
+                window_add(&rank->window, &paces[i], wall_ms * paces[i].steps / steps);
+        rank->pace_count = 0;
 }
 
 void progress_look(struct progress *progress, struct progress_rank *rank, const struct progress_rank *before,
-                   uint64_t now_usec)
+                   const struct progress_line *line, uint64_t now_usec)
 {
         uint64_t steps = rank->step - before->step;
+        bool other = rank->live && (!before->reported || rank->shares_step != before->shares_step);
 
-        if (rank->live && (!before->reported || rank->shares_step != before->shares_step)) {
+        if (other)
                 begin_share(rank);
+        look_at_paces(rank, line, (double) (now_usec - before->reported_usec) / 1000);
+        if (rank->step <= before->step || !before->reported || other)
                 return;
-        }
-        if (rank->step <= before->step || !before->reported)
-                return;
-        look_at_speed(rank, before, now_usec);
         rank->step_busy_ms = (rank->busy_ms - before->busy_ms) / (double) steps;
         rank->usual_busy_ms = rank->usual_busy_ms > 0 ? 0.8 * rank->usual_busy_ms + 0.2 * rank->step_busy_ms
                                                       : rank->step_busy_ms;

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "job/world/live_state.h"
 #include "job/world/window.h"
 
 #define PROGRESS_SLOW_RATIO 1.3 /* times the median step */
@@ -45,6 +46,8 @@ enum progress_doubt {
         PROGRESS_DOUBTS
 };
 
+#define PROGRESS_PACES 8 /* of a look; more lines are taken together */
+
 /* One line of REMUDA_PROGRESS. A number that it lacks is -1. */
 struct progress_line {
         int64_t epoch, step, samples, epoch_samples;
@@ -53,7 +56,9 @@ struct progress_line {
         double busy_seconds; /* of computing, in all; 0 = it does not say */
         bool has_loss, live; /* live: it takes new shares while it runs */
         enum progress_doubt doubt;
-        double doubted; /* the figure */
+        double doubted;                  /* the figure */
+        const struct window_pace *paces; /* of all lines of the look, oldest first; none: it is one line */
+        size_t pace_count;
         /* for what is shown of a job; NAN = it does not say */
         double seconds, accuracy;
         double begins_seconds; /* said alone: a new world began then, and counts from 0 again */
@@ -74,7 +79,9 @@ struct progress_rank {
         bool live;                    /* it takes new shares while it runs */
         uint64_t shares_step;         /* since when those of now are in force */
         struct window window;         /* of the steps since then */
-        uint64_t since_samples;       /* of the totals, what was before that; where it is live */
+        struct window_pace paces[PROGRESS_PACES], paced; /* since the last look; totals of the last one */
+        size_t pace_count;
+        uint64_t since_samples; /* of the totals, what was before that; where it is live */
         double since_busy_ms;
         enum progress_doubt doubt; /* the first */
         double doubted;
@@ -88,23 +95,9 @@ struct progress_rank {
         } slow;
 };
 
-/* New shares of a world while it runs (live.h). */
-struct progress_live {
-        bool under_way;                 /* told, and not all say that they have taken them */
-        uint64_t step;                  /* that the ranks were told last; 0 = never */
-        bool judged, calm;              /* what they brought is known; they have stood for long */
-        bool fitted;                    /* the ranks' lines say what is seen with them */
-        bool off;                       /* no more of it in this world */
-        bool mute_said;                 /* that a rank's speed is not known, or its shares cannot change */
-        size_t patience;                /* the scale of window.h that is needed at least */
-        double wall_ms, unexplained_ms; /* of a step before them: in all; in which no rank computes */
-        double step_ms, promised_ms;    /* the slowest rank's step before; with them */
-        uint64_t count;                 /* how often new shares were taken */
-};
-
 struct progress {
         uint64_t began_usec; /* of the world */
-        struct progress_live live;
+        struct live_state live;
         double step_ms[PROGRESS_STEPS];
         size_t step_count;
 };
@@ -122,9 +115,10 @@ uint64_t progress_last_step(uint64_t epoch_samples, uint64_t batch, uint64_t epo
 void progress_say(struct progress_rank *rank, const struct progress_line *line, uint64_t now_usec);
 
 /* progress_look() - after the lines of one look: how long were the steps since the last one?
- * @before: the rank as it was before them */
+ * @before: the rank as it was before them; @line: that was said, with the paces of those that it stands for
+ */
 void progress_look(struct progress *progress, struct progress_rank *rank, const struct progress_rank *before,
-                   uint64_t now_usec);
+                   const struct progress_line *line, uint64_t now_usec);
 
 /* progress_usual_usec() - the median of the latest steps, from look to look; 0 = none was seen. */
 double progress_usual_usec(const struct progress *progress);

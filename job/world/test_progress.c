@@ -23,7 +23,7 @@ static void step(struct progress *progress, struct progress_rank *ranks, size_t 
 
                 line.samples_per_s = (double) line.samples * 1000 / (before.busy_ms + ms[i]);
                 progress_say(&ranks[i], &line, now);
-                progress_look(progress, &ranks[i], &before, now);
+                progress_look(progress, &ranks[i], &before, &line, now);
         }
 }
 
@@ -120,7 +120,7 @@ static void short_steps_are_not_judged_by_one_look(void **state)
                         busy[k] += 30 * (k == 1 && i % 5 == 4 ? 9.0 : 3.0);
                         line.samples_per_s = (double) line.samples * 1000 / busy[k];
                         progress_say(&ranks[k], &line, now);
-                        progress_look(&progress, &ranks[k], &before, now);
+                        progress_look(&progress, &ranks[k], &before, &line, now);
                 }
                 assert_int_equal(progress_slow(ranks, 3, &median), 3);
         }
@@ -144,7 +144,7 @@ static double seconds_until_named(double ratio, unsigned rest_every)
                         busy[k] += k == 1 && (rest_every == 0 || i % rest_every != 0) ? 100 * ratio : 100;
                         line.samples_per_s = (double) line.samples * 1000 / busy[k];
                         progress_say(&ranks[k], &line, (uint64_t) i * SECOND / 10);
-                        progress_look(&progress, &ranks[k], &before, (uint64_t) i * SECOND / 10);
+                        progress_look(&progress, &ranks[k], &before, &line, (uint64_t) i * SECOND / 10);
                 }
                 if (progress_slow(ranks, 3, &median) == 1)
                         return (double) i / 10;
@@ -202,7 +202,7 @@ static void say_step(struct hour *h, double ms)
                 h->busy_ms[i] += ms * (0.9 + 0.05 * (double) ((h->steps + (int64_t) i) % 4));
                 line.samples_per_s = (double) line.samples * 1000 / h->busy_ms[i];
                 progress_say(&h->ranks[i], &line, h->now);
-                progress_look(&h->progress, &h->ranks[i], &before, h->now);
+                progress_look(&h->progress, &h->ranks[i], &before, &line, h->now);
         }
 }
 

@@ -1,8 +1,9 @@
-/* Window: what the latest steps of a rank took, in sums over blocks of looks.
+/* Window: what the latest steps of a rank took, in sums over blocks of paces: of a step each, or of a few
+ * where steps are short.
  *
- * Three scales are kept at once: the short one sees within a few looks that a chip has become slower, the
+ * Three scales are kept at once: the short one sees within a few steps that a chip has become slower, the
  * long ones tell a small difference from noise. A scale's window is its last whole block and the one that
- * grows: once whole it is one to two blocks long. Pure; 300 bytes a rank, a few additions a look. */
+ * grows: once whole it is one to two blocks long. Pure; 300 bytes a rank, a few additions a pace. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,8 +11,12 @@
 
 #define WINDOW_SCALES 3
 
+struct window_pace { /* some steps that follow each other */
+        double steps, samples, busy_ms;
+};
+
 struct window_sum {
-        unsigned looks;
+        unsigned paces;
         double steps, samples;
         double busy_ms, wall_ms; /* computing; in all */
         double square;           /* of busy_ms over steps, summed: for the error */
@@ -21,11 +26,11 @@ struct window {
         struct window_sum last[WINDOW_SCALES], next[WINDOW_SCALES];
 };
 
-/* window_add() - one look: what was done since the one before it. steps > 0. */
-void window_add(struct window *window, double steps, double samples, double busy_ms, double wall_ms);
+/* window_add() - steps > 0. @wall_ms: that they took in all */
+void window_add(struct window *window, const struct window_pace *pace, double wall_ms);
 
 /* window_of() - Return: false while there is no whole block. */
 bool window_of(const struct window *window, size_t scale, struct window_sum *ret);
 
-/* window_error_ms() - the standard error of busy_ms / steps, by how unlike the looks were. Looks >= 2. */
+/* window_error_ms() - the standard error of busy_ms / steps, by how unlike the paces were. Paces >= 2. */
 double window_error_ms(const struct window_sum *sum);

@@ -100,7 +100,7 @@ static void observe_rank(struct world *world, const struct world_fact *fact, uin
         case WORLD_LINE:
                 progress_say(seen, fact->line, now_usec);
                 doubt_totals(world, rank, seen, now_usec);
-                progress_look(&world->progress, seen, &before, now_usec);
+                progress_look(&world->progress, seen, &before, fact->line, now_usec);
                 break;
         case WORLD_EXIT:
                 rank->ended = true;

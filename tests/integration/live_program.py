@@ -76,8 +76,9 @@ class Shares:
         return self.now
 
 
-def compute(samples):
+def compute(samples, step):
     speeds = json.load(open(SPEEDS))
+    print(step, speeds["ms"][RANK], file=paces)
     if speeds["ms"][RANK] > 0:
         time.sleep(samples * speeds["ms"][RANK] / 1000)
         return
@@ -87,14 +88,14 @@ def compute(samples):
 
 
 peers, shares, busy, samples = Peers(), Shares(), 0.0, 0
-log = open(os.path.join(LOGS, f"samples.{RANK}"), "a")
+log, paces = (open(os.path.join(LOGS, f"{name}.{RANK}"), "a") for name in ("samples", "ms"))
 for step in range(STEPS):
     part = shares.at(step)
     begin = step * BATCH + sum(part[:RANK])
     for sample in range(begin, begin + part[RANK]):
         print(step, sample % SAMPLES, sample, file=log)
     started = time.monotonic()
-    compute(part[RANK])
+    compute(part[RANK], step)
     busy += time.monotonic() - started
     samples += part[RANK]
     shares.look()
@@ -114,3 +115,4 @@ for step in range(STEPS):
         with open(os.environ["REMUDA_PROGRESS"], "a") as f:
             print(json.dumps(line), file=f)
 log.close()
+paces.close()
