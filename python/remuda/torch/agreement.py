@@ -9,6 +9,7 @@ the answer first. Nobody decides anything from its own file or clock.
 import os
 import sys
 import time
+from datetime import timedelta
 from typing import Any, List, Optional, Tuple
 
 import torch
@@ -23,6 +24,7 @@ PROMISE = 2  # draws beyond those made, until the answer is there
 FILE_MAX_BYTES = 1 << 24
 BETWEEN_SECONDS = 0.02  # of two sums, where steps are shorter
 PAUSE_MAX = 16  # steps
+CLOSE_SECONDS = 5  # for others that are behind; those that ended are not waited for
 
 
 class _File:
@@ -105,7 +107,10 @@ class Agreement:
             self._history.add(max(told, promised), [int(share) for share in self._words[3:]])
 
     def close(self) -> None:
+        """What is under way comes to its end, or the process would not: gloo's threads may not be left in the middle."""
         try:
-            self.learn()
+            if self._work is not None:
+                self._work.wait(timedelta(seconds=CLOSE_SECONDS))
         except RuntimeError:  # others ended before
-            self._work = None
+            pass
+        self._work = None

@@ -287,14 +287,14 @@ class Run:
         self._said_at = 0.0
         self._say(self._step)
         self._progress.close()
+        if self._agreement is not None:
+            self._agreement.close()
+            self._agreement = None
 
     def close(self) -> None:
         """The run is over; further calls do nothing. A process group that init() made is gone with it."""
         atexit.unregister(self._end)
         self._end()
-        if self._agreement is not None:
-            self._agreement.close()
-            self._agreement = None
         self._reducer.close()
         if self._made_group and dist.is_initialized():
             dist.destroy_process_group()
