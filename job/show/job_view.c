@@ -37,7 +37,7 @@ static const struct json_table event_table = TABLE(event_rows, struct job_view_e
 #define AT(member) JSON_TABLE_AT(struct job_view_rank, member)
 static const struct job_view_rank unknown_rank = {
         .rank = NAN, .batch = NAN, .weight = NAN, .samples = NAN, .restarts = NAN, .exit_code = NAN, .pid = NAN,
-        .speed_samples_per_s = NAN, .speed = { NAN, NAN, NULL },
+        .speed_samples_per_s = NAN, .speed = { NAN, NAN, NULL, NULL },
 };
 static const struct json_table_row rank_rows[] = {
         { "rank",                JSON_TABLE_COUNT,  AT(rank) },
@@ -53,7 +53,9 @@ static const struct json_table_row rank_rows[] = {
         { "speed.alpha_ms",      JSON_TABLE_DOUBLE, AT(speed.alpha_ms), .omit = true },
         { "speed.beta_ms",       JSON_TABLE_DOUBLE, AT(speed.beta_ms), .omit = true },
         { "speed.source",        JSON_TABLE_STRING, AT(speed.source), .omit = true },
+        { "speed.precision",     JSON_TABLE_STRING, AT(speed.precision), .omit = true },
         { "speed_source",        JSON_TABLE_STRING, AT(speed_source) },
+        { "precision",           JSON_TABLE_STRING, AT(precision), .omit = true },
         { "speed_samples_per_s", JSON_TABLE_DOUBLE, AT(speed_samples_per_s), .omit = true },
         { "samples",             JSON_TABLE_COUNT,  AT(samples) },
         { "restarts",            JSON_TABLE_COUNT,  AT(restarts) },
@@ -129,12 +131,13 @@ static const struct json_table view_table = TABLE(view_rows, struct job_view, NU
 
 /* A TrainingJob (manifests/crds/trainingjobs.yaml). */
 struct subtask {
-        char *name, *speed_source, *state, *group;
+        char *name, *speed_source, *precision, *state, *group;
 };
 #define AT(member) JSON_TABLE_AT(struct subtask, member)
 static const struct json_table_row subtask_rows[] = {
         { "name",                JSON_TABLE_STRING, AT(name) },
         { "speedSource",         JSON_TABLE_STRING, AT(speed_source) },
+        { "precision",           JSON_TABLE_STRING, AT(precision) },
         { "state",               JSON_TABLE_STRING, AT(state) },
         { "group",               JSON_TABLE_STRING, AT(group) },
         { .name = NULL },
@@ -251,6 +254,14 @@ void job_view_list_free(struct job_view_list *views)
         views->items = NULL;
 }
 
+const char *job_view_speed(const struct job_view_rank *rank, char words[40])
+{
+        (void) text_format(words, 40, "%.20s%s%.10s", job_view_word(rank->speed_source),
+                           job_view_word(rank->precision)[0] != '\0' ? " " : "",
+                           job_view_word(rank->precision));
+        return words;
+}
+
 const char *job_view_word(const char *word)
 {
         return word != NULL ? word : "";
@@ -286,6 +297,8 @@ void job_view_read_plan(const json_t *plan, struct job_view *view)
                 workers += strcmp(job_view_word(rank->role), "worker") == 0;
                 if (rank->speed_source == NULL)
                         job_view_set(&rank->speed_source, rank->speed.source);
+                if (rank->precision == NULL)
+                        job_view_set(&rank->precision, rank->speed.precision);
         }
         if (view->rank_count > 0)
                 view->workers = json_integer((json_int_t) workers);
@@ -400,6 +413,7 @@ static void join_subtasks(const struct object *object, struct job_view *view)
                         if (strcmp(job_view_word(subtask->name), job_view_word(rank->subtask)) != 0)
                                 continue;
                         job_view_set(&rank->speed_source, subtask->speed_source);
+                        job_view_set(&rank->precision, subtask->precision);
                         job_view_set(&rank->state, subtask->state);
                         job_view_set(&rank->group, subtask->group);
                 }

@@ -14,11 +14,11 @@
 struct job_view_rank {
         double rank, batch, weight, samples, restarts, exit_code, pid, speed_samples_per_s;
         char *role, *runtime, *device, *device_model, *node, *group, *pod, *state;
-        char *program, *program_sha256, *speed_source, *subtask;
+        char *program, *program_sha256, *speed_source, *precision, *subtask;
         json_t *shard, *layers; /* as they were written */
         struct {
                 double alpha_ms, beta_ms;
-                char *source;
+                char *source, *precision;
         } speed;
 };
 
@@ -61,6 +61,9 @@ void job_view_list_drop_last(struct job_view_list *views);
 
 /* job_view_word() - the word, or "". */
 const char *job_view_word(const char *word);
+
+/* job_view_speed() - whose figure the rank's share goes by: "measured", "table fp16", "". */
+const char *job_view_speed(const struct job_view_rank *rank, char words[40]);
 
 /* job_view_set() - a copy of the word in the place of what was there. NULL = not known. */
 void job_view_set(char **word, const char *value);

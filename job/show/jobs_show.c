@@ -166,6 +166,7 @@ static void print_ranks(const struct job_view *view)
         table_begin(&table, headings);
         for (size_t i = 0; i < view->rank_count; i++) {
                 const struct job_view_rank *rank = &view->ranks[i];
+                char words[40];
 
                 table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", rank->rank));
                 table_add(&table, TABLE_PLAIN, "%s", job_view_word(rank->role));
@@ -174,7 +175,7 @@ static void print_ranks(const struct job_view *view)
                 table_add(&table, TABLE_PLAIN, "%s", job_view_word(rank->node));
                 table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", rank->batch));
                 table_add(&table, TABLE_PLAIN, "%s", number(a, "%.4f", rank->weight));
-                table_add(&table, TABLE_FAINT, "%s", job_view_word(rank->speed_source));
+                table_add(&table, TABLE_FAINT, "%s", job_view_speed(rank, words));
                 table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", rank->samples));
                 table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", rank->restarts));
                 table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", rank->exit_code));

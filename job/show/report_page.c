@@ -34,6 +34,7 @@ static void write_ranks(const struct report *report, struct text *out)
                          "<th>restarts<th>exit</tr>\n");
         for (size_t i = 0; i < report->view->rank_count; i++) {
                 const struct job_view_rank *rank = &report->view->ranks[i];
+                char words[40];
 
                 text_append(out, "<tr>");
                 number_cell(out, "", 0, rank->rank);
@@ -43,7 +44,7 @@ static void write_ranks(const struct report *report, struct text *out)
                 cell(out, job_view_word(rank->node));
                 number_cell(out, "", 0, rank->batch);
                 number_cell(out, "", 4, rank->weight);
-                cell(out, job_view_word(rank->speed_source));
+                cell(out, job_view_speed(rank, words));
                 number_cell(out, "", 0, rank->samples);
                 number_cell(out, "", 0, rank->restarts);
                 number_cell(out, "", 0, rank->exit_code);

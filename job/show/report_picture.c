@@ -330,7 +330,7 @@ static int draw_shares(const struct report *report, struct text *out)
         for (size_t i = 0; i < report->view->rank_count; i++) {
                 const struct job_view_rank *rank = &report->view->ranks[i];
                 double weight = rank->weight, width = (WIDTH - LEFT - RIGHT) * weight;
-                char words[160];
+                char words[160], speed[40];
 
                 if (!(weight > 0 && weight <= 1))
                         continue;
@@ -339,8 +339,8 @@ static int draw_shares(const struct report *report, struct text *out)
                             "stroke=\"#ffffff\"><title>rank "
                             "%zu: %.0f samples, %.4f</title></rect>",
                             x, width, rank_colours[i % ARRAY_SIZE(rank_colours)], i, rank->batch, weight);
-                (void) text_format(words, sizeof(words), "%.0f %.20s (%.10s)", rank->batch,
-                                   job_view_word(rank->runtime), job_view_word(rank->speed_source));
+                (void) text_format(words, sizeof(words), "%.0f %.20s (%.20s)", rank->batch,
+                                   job_view_word(rank->runtime), job_view_speed(rank, speed));
                 if (width > 110) {
                         text_append(out, "<g fill=\"#ffffff\">");
                         label(out, x + 6, 34, "start", words);
