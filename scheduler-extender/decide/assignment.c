@@ -204,29 +204,49 @@ static int place_least(struct assigner *a, const struct placing *placing, struct
                        role_words(placing->role, words), (unsigned long long) a->made->found);
 }
 
-/* Return: the length of a step of what is placed so far, but for so many ranks of a part; -1 = no memory. */
-static double step_ms(const struct assigner *a, const struct assignment_part *of, uint32_t without)
+/* Parts as the cut of the batch sees them. @ret: room for all */
+static void groups_of(const struct open_groups_claim *claim, const struct assignment *made,
+                      struct batch_cut_group *ret)
 {
-        CLEANUP(free_p) struct batch_cut_group *groups = calloc(a->made->count + 1, sizeof(*groups));
-        size_t count = 0;
+        const struct symbols *symbols = &claim->job.ledger->symbols;
 
-        if (groups == NULL)
-                return -1;
-        for (size_t i = 0; i < a->made->count; i++) {
-                const struct assignment_part *part = &a->made->parts[i];
+        for (size_t i = 0; i < made->count; i++) {
+                const struct assignment_part *part = &made->parts[i];
+                const struct job_role *role = assignment_role(claim->job.job, part->server, part->entry);
 
-                groups[count++] = (struct batch_cut_group){
-                        .runtime = open_groups_runtime(&a->ledger->symbols,
-                                                       assignment_role(a->job, part->server, part->entry),
-                                                       part->group),
-                        .device = ledger_speeds_device(&a->ledger->symbols, part->group),
+                ret[i] = (struct batch_cut_group){
+                        .runtime = open_groups_runtime(symbols, role, part->group),
+                        .device = ledger_speeds_device(symbols, part->group),
                         .group = part->group,
                         .chips = part->chips,
                         .ranks = part->ranks,
                         .server = part->server,
                 };
         }
-        return batch_cut_step_ms(&a->claim->job, groups, count, (size_t) (of - a->made->parts), without);
+}
+
+/* Return: the length of a step of what is placed so far, but for so many ranks of a part; -1 = no memory. */
+static double step_ms(const struct assigner *a, const struct assignment_part *of, uint32_t without)
+{
+        CLEANUP(free_p) struct batch_cut_group *groups = calloc(a->made->count + 1, sizeof(*groups));
+
+        if (groups == NULL)
+                return -1;
+        groups_of(a->claim, a->made, groups);
+        return batch_cut_step_ms(&a->claim->job, groups, a->made->count, (size_t) (of - a->made->parts),
+                                 without);
+}
+
+int assignment_cut(const struct open_groups_claim *claim, const struct assignment *made,
+                   struct batch_cut_share *ret_shares, struct chip_speed_verdict *ret_verdict,
+                   struct err *err)
+{
+        CLEANUP(free_p) struct batch_cut_group *groups = calloc(made->count + 1, sizeof(*groups));
+
+        if (groups == NULL)
+                return err_set(err, -ENOMEM, "no memory for the shares");
+        groups_of(claim, made, groups);
+        return batch_cut(&claim->job, groups, made->count, ret_shares, ret_verdict, err);
 }
 
 static void give_back(struct assigner *a, const struct placing *placing, const struct open_group *candidate,

@@ -50,6 +50,12 @@ int assignment_make(const struct open_groups_claim *claim, size_t parts_max, str
                     struct err *err);
 void assignment_free(struct assignment *assignment);
 
+/* assignment_cut() - what each part takes of every batch, as batch_cut() (batch_cut.h). @ret_shares: [count]
+ */
+int assignment_cut(const struct open_groups_claim *claim, const struct assignment *assignment,
+                   struct batch_cut_share *ret_shares, struct chip_speed_verdict *ret_verdict,
+                   struct err *err);
+
 /* assignment_spare() - other chips for one part: of its own model if there are some, since that is what the
  * shares were cut for; among those the tightest place.
  * @parts: the job's; what the others hold is not to be had. @index: of the part; its group may be gone (NULL)

@@ -329,32 +329,52 @@ static struct ledger_pod *admit_member(struct cluster *c, const struct job *job,
         return pod;
 }
 
-/* A pod for each device group, where the controller would put it. */
-static int place_parts(struct cluster *c, const struct job *job, const struct assignment *assignment,
-                       json_t *placements, int *placed, struct err *err)
+static void add_share(json_t *answer, const struct batch_cut_share *share,
+                      const struct chip_speed_verdict *verdict)
 {
-        const struct symbols *symbols = &cluster_ledger(c)->symbols;
+        (void) json_object_set_new(answer, "batch", json_integer((json_int_t) share->batch));
+        (void) json_object_set_new(answer, "speedSource", json_string(chip_speed_names[verdict->source]));
+        (void) json_object_set_new(answer, "precision",
+                                   verdict->precision == CHIP_SPEED_NO_PRECISION
+                                           ? json_null()
+                                           : json_string(chip_speed_precision_names[verdict->precision]));
+}
 
+/* A pod for each device group, where the controller would put it. */
+static int place_parts(struct cluster *c, const struct open_groups_claim *claim,
+                       const struct assignment *assignment, json_t *placements, int *placed, struct err *err)
+{
+        CLEANUP(free_p) struct batch_cut_share *shares = calloc(assignment->count + 1, sizeof(*shares));
+        const struct symbols *symbols = &cluster_ledger(c)->symbols;
+        struct chip_speed_verdict verdict;
+        int r = shares == NULL ? err_set(err, -ENOMEM, "no memory for the shares")
+                               : assignment_cut(claim, assignment, shares, &verdict, err);
+
+        if (r < 0)
+                return r;
         for (uint32_t i = 0; i < assignment->count; i++) {
                 const struct assignment_part *part = &assignment->parts[i];
                 struct ledger_node *node = cluster_ledger(c)->nodes[part->node->index];
                 struct ledger_pod_part chips = { .group = part->group->name, .chips = part->chips };
                 char name[32], said[DEVICE_GROUP_BYTES + 32];
                 struct ledger_pod *pod;
+                json_t *answer;
 
                 (void) (part->server ? text_format(name, sizeof(name), "s-%u", i)
                                      : text_format(name, sizeof(name), "w%u-%u", part->entry, i));
-                pod = admit_member(c, job, name, symbols_name(symbols, part->group->resource), part->chips,
-                                   err);
+                pod = admit_member(c, claim->job.job, name, symbols_name(symbols, part->group->resource),
+                                   part->chips, err);
                 if (pod == NULL || ledger_pods_assume(cluster_ledger(c), pod, node, &chips, 1) < 0)
                         return err_set(err, -ENOMEM, "no memory");
                 (void) text_format(said, sizeof(said), "%u chips of group %s", part->chips,
                                    symbols_name(symbols, part->group->name));
                 (*placed)++;
-                (void) json_array_append_new(placements,
-                                             json_pack("{s:s, s:s, s:i, s:s, s:s, s:{}, s:[]}", "pod",
-                                                       pod->key, "node", node->name, "score", SCORE_BEST,
-                                                       "when", "now", "message", said, "reasons", "missing"));
+                answer = json_pack("{s:s, s:s, s:i, s:s, s:s, s:{}, s:[]}", "pod", pod->key, "node",
+                                   node->name, "score", SCORE_BEST, "when", "now", "message", said, "reasons",
+                                   "missing");
+                if (!part->server)
+                        add_share(answer, &shares[i], &verdict);
+                (void) json_array_append_new(placements, answer);
         }
         return 0;
 }
@@ -414,7 +434,7 @@ static int place_job(struct cluster *c, const json_t *object, uint64_t now_usec,
                 job->training->urgency == JOB_URGENCY_EMERGENCY && cluster_allows_emergency(c, namespace_);
         r = assignment_make(&claim, WHATIF_PODS_MAX, &assignment, &missing);
         if (r == 0)
-                r = place_parts(c, job->training, &assignment, placements, placed, err);
+                r = place_parts(c, &claim, &assignment, placements, placed, err);
         else if (r == -EBUSY && assignment.lacking != NULL)
                 r = tell_job_waits(c, job->training, assignment.lacking, now_usec, placements, missing.msg,
                                    err);
