@@ -233,7 +233,7 @@ class _Iteration(Iterator[List[int]]):
 
     def mark(self) -> Optional[int]:
         if self._told:
-            return min(self._first + self._begun, self._end) - 1
+            return min(self.first + self._begun, self.end) - 1
         if self._behind is None:
             self._behind = self._calls - 1
         handed = self._calls - self._behind
