@@ -229,6 +229,8 @@ void controller_metrics(const struct controller *c, struct text *page)
         metrics_counter(page, "remuda_job_faults_total", "Faults of running jobs", c->metrics.faults);
         metrics_counter(page, "remuda_job_restarts_total", "Worlds started anew after a fault",
                         c->metrics.restarts);
+        metrics_counter(page, "remuda_job_recuts_total", "New shares of worlds while they ran",
+                        c->metrics.recuts);
         metrics_counter(page, "remuda_job_moves_total", "Groups moved to other chips", c->metrics.moves);
         metrics_counter(page, "remuda_job_pods_created_total", "Pods made", c->metrics.pods_created);
         metrics_counter(page, "remuda_job_pods_refused_total",

@@ -22,7 +22,7 @@ struct controller {
         bool plan_wanted, leading, jobs_synced, pods_synced;
         bool closing, held; /* held: most nodes are silent, so that none is lost */
         struct {
-                uint64_t pods_created, pods_existed, pods_refused, faults, restarts, moves, planned,
+                uint64_t pods_created, pods_existed, pods_refused, faults, restarts, recuts, moves, planned,
                         ended[JOB_PHASE_COUNT];
                 struct histogram accepted_to_pods;
         } metrics;

@@ -62,6 +62,40 @@ bool progress_pass_events(struct record *record, const struct job_report *report
         return any;
 }
 
+/* What a group's ranks take of each batch, if the report has all of it. */
+static void take_shares(struct record *record, const struct job_report *report)
+{
+        struct job_state *state = &record->state;
+        uint64_t sum = 0;
+
+        for (size_t i = 0; i < report->rank_count; i++)
+                sum += report->ranks[i].batch;
+        if (sum != record->job.global_batch)
+                return;
+        for (size_t i = 0; i < state->group_count; i++)
+                state->groups[i].batch = 0;
+        for (size_t i = 0; i < report->rank_count; i++) {
+                struct job_group *group = job_state_group(state, report->ranks[i].group);
+
+                if (group != NULL)
+                        group->batch += report->ranks[i].batch;
+        }
+        for (size_t i = 0; i < state->group_count; i++)
+                state->groups[i].weight = (double) state->groups[i].batch / (double) sum;
+}
+
+bool progress_take_recuts(struct record *record, const struct job_report *report)
+{
+        uint64_t recuts = record->base_recuts + report->recuts;
+
+        if (recuts <= record->state.recuts)
+                return false;
+        record->controller->metrics.recuts += recuts - record->state.recuts;
+        record->state.recuts = recuts;
+        take_shares(record, report);
+        return true;
+}
+
 static bool take_counts(struct record *record, const struct job_report *report)
 {
         struct job_state *state = &record->state;
@@ -76,7 +110,7 @@ static bool take_counts(struct record *record, const struct job_report *report)
         }
         if (reshards > state->reshards)
                 state->reshards = reshards;
-        return changed;
+        return progress_take_recuts(record, report) || changed;
 }
 
 static uint64_t samples_total(const struct record *record)

@@ -36,16 +36,17 @@ struct record {
         bool valid;
         char why[512]; /* not valid: the sentence */
         struct job_state state;
-        char bad_status[400];                  /* it was written by somebody else: the sentence */
-        bool dirty;                            /* the state is to be written */
-        bool writing;                          /* a write of the status is under way */
-        uint64_t restarts_before;              /* it was asked to yield */
-        struct restarts_pace pace;             /* CLOCK_MONOTONIC: of its faults */
-        bool silence_said;                     /* it sits on a node that is silent as most are */
-        bool yielding;                         /* a pod of it was evicted, and has its grace time */
-        uint64_t base_restarts, base_reshards; /* before the present manager, which counts its own */
-        char keys_uid[64];                     /* of the job whose keys these are */
-        char *keys; /* JOB_ANNOTATION_KEYS of its pods, owned; NULL = not made yet */
+        char bad_status[400];      /* it was written by somebody else: the sentence */
+        bool dirty;                /* the state is to be written */
+        bool writing;              /* a write of the status is under way */
+        uint64_t restarts_before;  /* it was asked to yield */
+        struct restarts_pace pace; /* CLOCK_MONOTONIC: of its faults */
+        bool silence_said;         /* it sits on a node that is silent as most are */
+        bool yielding;             /* a pod of it was evicted, and has its grace time */
+        uint64_t base_restarts, base_reshards,
+                base_recuts; /* before the present manager, which counts its own */
+        char keys_uid[64];   /* of the job whose keys these are */
+        char *keys;          /* JOB_ANNOTATION_KEYS of its pods, owned; NULL = not made yet */
         bool finalizing, secret_asked, secret_made, queued, pods_counted;
         uint64_t ended_usec;   /* CLOCK_MONOTONIC: when this process saw that it has ended; 0 = it has not */
         uint64_t blocks_usec;  /* CLOCK_MONOTONIC: since when others wait behind it; 0 = they do not */

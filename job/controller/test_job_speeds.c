@@ -9,7 +9,9 @@
 #include <math.h>
 
 #include "base/text.h"
+#include "job/controller/controller_internal.h"
 #include "job/controller/job_speeds.h"
+#include "job/controller/progress.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 
 #define HASH    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -90,11 +92,50 @@ static void what_is_not_understood_was_not_said(void **state)
         job_report_free(&report);
 }
 
+/* Of the groups; a report that has been cut to its field says nothing of shares. */
+static void new_shares_of_a_world_that_runs_are_the_jobs(void **state)
+{
+        struct job_group groups[] = { { .name = "w0-0", .ranks = 1, .batch = 16 },
+                                      { .name = "w1-0", .ranks = 2, .batch = 16 } };
+        struct controller controller = { 0 };
+        struct record record = { .controller = &controller,
+                                 .state = { .groups = groups, .group_count = 2, .recuts = 3 },
+                                 .base_recuts = 3 };
+        struct job_report report;
+
+        (void) state;
+        record.job.global_batch = 32;
+        assert_int_equal(
+                job_report_parse("{\"state\":\"Running\",\"recuts\":0,\"ranks\":[{\"group\":\"w0-0\","
+                                 "\"batch\":32}]}",
+                                 &report),
+                0);
+        assert_false(progress_take_recuts(&record, &report));
+        job_report_free(&report);
+        assert_int_equal(
+                job_report_parse("{\"state\":\"Running\",\"recuts\":2,\"ranks\":[{\"group\":\"w0-0\","
+                                 "\"batch\":24},{\"group\":\"w1-0\",\"batch\":5},{\"group\":\"w1-0\","
+                                 "\"batch\":3}]}",
+                                 &report),
+                0);
+        assert_true(progress_take_recuts(&record, &report));
+        assert_int_equal(record.state.recuts, 5);
+        assert_int_equal(controller.metrics.recuts, 2);
+        assert_true(groups[0].batch == 24 && groups[1].batch == 8 && groups[0].weight == 0.75);
+        assert_false(progress_take_recuts(&record, &report));
+        report.recuts = 3;
+        report.rank_count = 2;
+        assert_true(progress_take_recuts(&record, &report));
+        assert_true(groups[0].batch == 24 && groups[1].batch == 8);
+        job_report_free(&report);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_managers_word_becomes_observations),
                 cmocka_unit_test(what_is_not_understood_was_not_said),
+                cmocka_unit_test(new_shares_of_a_world_that_runs_are_the_jobs),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,6 +150,7 @@ static void take_result(struct record *record, const struct job_report *report)
                 progress->samples_per_s = report->samples_per_s;
         record->state.restarts = record->base_restarts + report->restarts;
         record->state.reshards = record->base_reshards + report->reshards;
+        progress_take_recuts(record, report);
         if (!isnan(report->loss))
                 progress->loss = report->loss;
         if (!isnan(report->accuracy))
@@ -337,6 +338,7 @@ static void start_anew(struct record *record, const struct pods_verdict *v, cons
                 state->address[0] = state->last_event[0] = '\0';
                 record->base_restarts = state->restarts;
                 record->base_reshards = state->reshards;
+                record->base_recuts = state->recuts;
                 for (size_t i = 0; i < state->rank_count; i++)
                         state->ranks[i].before = ++state->ranks[i].restarts;
         }

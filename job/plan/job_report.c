@@ -46,6 +46,7 @@ static const struct json_table_row rows[] = {
         { "message",       JSON_TABLE_CHARS,  AT(message) },
         { "restarts",      JSON_TABLE_UINT,   AT(restarts) },
         { "reshards",      JSON_TABLE_UINT,   AT(reshards) },
+        { "recuts",        JSON_TABLE_UINT,   AT(recuts) },
         { "epoch",         JSON_TABLE_UINT,   AT(epoch) },
         { "step",          JSON_TABLE_UINT,   AT(step) },
         { "samples",       JSON_TABLE_UINT,   AT(samples) },

@@ -25,7 +25,7 @@ struct job_report_program {
 
 struct job_report {
         char state[16], reason[JOB_REASON_BYTES], message[JOB_REPORT_TEXT_BYTES];
-        uint64_t restarts, reshards; /* since it was started */
+        uint64_t restarts, reshards, recuts; /* since it was started */
         uint64_t epoch, step, samples, epoch_samples;
         double samples_per_s;
         double loss, accuracy;         /* NAN = not said */

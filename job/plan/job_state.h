@@ -42,7 +42,7 @@ struct job_state {
         char reason[JOB_REASON_BYTES], message[JOB_MESSAGE_BYTES];
         uint64_t observed_generation;
         uint64_t start_usec, completion_usec; /* CLOCK_REALTIME; 0 = not yet */
-        uint64_t world, restarts, reshards;
+        uint64_t world, restarts, reshards, recuts;
         char last_event[JOB_TIME_BYTES]; /* of this world's manager, that was passed on: its time; "" = none
                                           */
         char address[96];                /* of the world's manager, "10.0.0.7:7000"; "" = not known yet */

@@ -163,6 +163,7 @@ static const struct json_table_row state_rows[] = {
         { "world",              UINT,  AT(world), .max = 1000000 },
         { "restarts",           UINT,  AT(restarts) },
         { "reshards",           UINT,  AT(reshards) },
+        { "recuts",             UINT,  AT(recuts) },
         { "lastEvent",          CHARS, AT(last_event), .omit = true },
         { "history",            JSON_TABLE_ARRAY, AT(points), .table = &point_table, COUNT(point_count), .omit = true },
         { .name = NULL },

@@ -172,6 +172,8 @@ double progress_speed(const struct progress_rank *rank)
 {
         double busy_ms = rank->busy_ms - rank->since_busy_ms;
 
+        if (!progress_believed(rank))
+                return 0;
         return busy_ms > 0 ? (double) (rank->samples - rank->since_samples) * 1000 / busy_ms
                            : rank->samples_per_s;
 }

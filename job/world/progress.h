@@ -123,7 +123,8 @@ void progress_look(struct progress *progress, struct progress_rank *rank, const 
 /* progress_usual_usec() - the median of the latest steps, from look to look; 0 = none was seen. */
 double progress_usual_usec(const struct progress *progress);
 
-/* progress_speed() - samples a second of computing, since the shares of now are in force; 0 = not known. */
+/* progress_speed() - samples a second of computing, since the shares of now are in force; 0 = not known,
+ * or not believed. */
 double progress_speed(const struct progress_rank *rank);
 
 /* progress_doubt() - the rank says what cannot be; the first such word stands. */
