@@ -22,8 +22,8 @@ __all__ = ["Agreement"]
 
 PROMISE = 2  # draws beyond those made, until the answer is there
 FILE_MAX_BYTES = 1 << 24
-BETWEEN_SECONDS = 0.02  # of two sums, where steps are shorter
-PAUSE_MAX = 16  # steps
+BETWEEN_SECONDS = 0.05  # of two sums, where steps are shorter
+PAUSE_MAX = 8  # steps
 CLOSE_SECONDS = 5  # for others that are behind; those that ended are not waited for
 
 

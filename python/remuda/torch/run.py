@@ -126,9 +126,9 @@ class Run:
     # what a rank is
 
     @property
-    def shares(self) -> Tuple[int, ...]:
+    def shares(self) -> List[int]:
         """Every rank's samples of a whole step, as they are in force now."""
-        return tuple(self._history.at(max(self._step, 0))[1])
+        return list(self._history.at(max(self._step, 0))[1])
 
     @property
     def share(self) -> int:
@@ -147,7 +147,8 @@ class Run:
         """By which a loss is multiplied where gradients are averaged over ranks by something else (FSDP, DeepSpeed, Horovod): world x weight.
         Read it in every step.
         """
-        self._begin("loss_scale")
+        if self._sampler is not None and self._sampler.begun:
+            self._begin("loss_scale")
         return self.world * self.weight
 
     # the loop

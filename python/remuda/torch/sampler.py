@@ -138,6 +138,11 @@ class BatchSampler:
         """The first step that is still to be trained; where nothing says so, to be drawn."""
         return self._next if self._latest is None else self._latest.trained
 
+    @property
+    def begun(self) -> bool:
+        """Has anything been drawn?"""
+        return self._latest is not None
+
     def __iter__(self) -> Iterator[List[int]]:
         return _Iteration(self)
 
