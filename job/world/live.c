@@ -192,16 +192,16 @@ static struct live consider(struct world *world, size_t scale)
         double now_ms, short_ms, rest_ms, saved;
 
         if (!see(world, scale, &view))
-                return (struct live){ LIVE_NOTHING };
+                return (struct live){ .kind = LIVE_NOTHING };
         now_ms = slowest_ms(world, &view, batch_now, 0);
         short_ms = slowest_ms(world, &view, batch_now, -1);
         rest_ms = fmax(0, view.wall_ms - now_ms); /* exchange, waiting: it stays */
         if (view.steps * (1 - (ideal_ms(world, &view) + rest_ms) / (short_ms + rest_ms)) < LIVE_COST_STEPS ||
             !cut(world, &view))
-                return (struct live){ LIVE_NOTHING };
+                return (struct live){ .kind = LIVE_NOTHING };
         saved = 1 - (slowest_ms(world, &view, batch_next, 1) + rest_ms) / (short_ms + rest_ms);
         if (view.steps * saved < LIVE_COST_STEPS || was_vain(world, &view, scale))
-                return (struct live){ LIVE_NOTHING };
+                return (struct live){ .kind = LIVE_NOTHING };
         for (size_t i = 0; i < world->rank_count; i++) {
                 world->ranks[i].alpha_ms = view.lines[i].alpha_ms;
                 world->ranks[i].beta_ms = view.lines[i].beta_ms;
@@ -253,13 +253,13 @@ static struct live judge_last(struct world *world)
                 state->patience -= state->patience > 0;
         }
         if (state->judged || state->count == 0 || !see(world, JUDGED_SCALE, &view))
-                return (struct live){ LIVE_NOTHING };
+                return (struct live){ .kind = LIVE_NOTHING };
         state->judged = true;
         unexplained_ms = fmax(0, view.wall_ms - slowest_ms(world, &view, batch_now, 0));
         if (view.wall_ms > UNTRUE_LONGER * state->wall_ms &&
             unexplained_ms - state->unexplained_ms > UNTRUE_SHARE * state->wall_ms)
                 return take_back(world, unexplained_ms);
-        return (struct live){ LIVE_NOTHING };
+        return (struct live){ .kind = LIVE_NOTHING };
 }
 
 /* They were told: who has taken them, and when? */
@@ -272,7 +272,7 @@ static struct live judge_under_way(struct world *world)
                 if (!is_worker(world, i) || world->seen[i].shares_step >= state->step)
                         continue;
                 if (step <= state->step + LIVE_UNTAKEN)
-                        return (struct live){ LIVE_NOTHING };
+                        return (struct live){ .kind = LIVE_NOTHING };
                 state->under_way = false;
                 state->off = true;
                 return (struct live){ LIVE_UNTAKEN_BY, .rank = i, .step = state->step };
@@ -331,7 +331,7 @@ static struct live find_doubted(struct world *world)
                 seen->doubt_said = true;
                 return (struct live){ LIVE_DOUBTED, .rank = i };
         }
-        return (struct live){ LIVE_NOTHING };
+        return (struct live){ .kind = LIVE_NOTHING };
 }
 
 static struct live find_unlike(const struct world *world)
@@ -346,7 +346,7 @@ static struct live find_unlike(const struct world *world)
                 if (world->seen[i].shares_step != world->seen[first].shares_step)
                         return (struct live){ LIVE_UNLIKE, .rank = i, .other = first };
         }
-        return (struct live){ LIVE_NOTHING };
+        return (struct live){ .kind = LIVE_NOTHING };
 }
 
 /* Whose speed is not known while that of others is, or whose shares cannot change while those of others can.
@@ -361,14 +361,14 @@ static struct live find_mute(struct world *world)
                 if (!is_worker(world, i))
                         continue;
                 if (seen->idle || !seen->reported || seen->step < LIVE_UNKNOWN)
-                        return (struct live){ LIVE_NOTHING };
+                        return (struct live){ .kind = LIVE_NOTHING };
                 if (seen->busy_ms > 0 && seen->live)
                         speaks = i;
                 else
                         mute = i;
         }
         if (mute == world->rank_count || (world->seen[mute].busy_ms > 0 && speaks == world->rank_count))
-                return (struct live){ LIVE_NOTHING };
+                return (struct live){ .kind = LIVE_NOTHING };
         world->progress.live.mute_said = true;
         return (struct live){ LIVE_MUTE, .rank = mute, .other = speaks };
 }
@@ -386,7 +386,7 @@ static struct live find_silent(struct world *world, uint64_t now_usec)
                 seen->silence_said = true;
                 return (struct live){ LIVE_SILENT_RANK, .rank = i, .step = seen->step };
         }
-        return (struct live){ LIVE_NOTHING };
+        return (struct live){ .kind = LIVE_NOTHING };
 }
 
 bool live_is_on(const struct world *world)
