@@ -19,8 +19,10 @@
 #include "base/text.h"
 #include "io/http/http_server.h"
 #include "io/loop.h"
+#include "job/spec/job_role.h"
 
 #define POD_LOGS       "/var/log/pods"
+#define NOT_UTF8       "what is asked for is not valid UTF-8"
 #define BODY_MAX_BYTES 262144
 #define GUARD_USEC     UINT64_C(5000000) /* how often the socket is looked at */
 #define WAITING_MAX    64
@@ -82,8 +84,11 @@ static void reply_refusal(struct http_reply *reply, int error, const char *sente
                           : error == -EBUSY || error == -EKEYREJECTED || error == -ENOSPC ? 409
                           : error == -ENOMEM || error == -ESRCH || error == -EAGAIN       ? 503
                                                                                           : 400;
+        json_t *object = json_pack("{s:s, s:s}", "error", sentence, "message", sentence);
 
-        reply_json(reply, status, json_pack("{s:s, s:s}", "error", sentence, "message", sentence));
+        if (object == NULL) /* the sentence quotes bytes that are not UTF-8 */
+                object = json_pack("{s:s, s:s}", "error", NOT_UTF8, "message", NOT_UTF8);
+        reply_json(reply, status, object);
 }
 
 static int identify(const struct launch_api *api, const struct http_request *request, struct caller *ret,
@@ -262,8 +267,10 @@ static void get_launch(void *userdata, const struct http_request *request, struc
         json_t *answer = NULL;
         int r;
 
-        if (runtime == NULL || runtime[0] == '\0') {
-                reply_refusal(reply, -EINVAL, "runtime is missing: /v1/launch?runtime=cuda&devices=ID,...");
+        if (runtime == NULL || !job_role_runtime_valid(runtime)) {
+                reply_refusal(
+                        reply, -EINVAL,
+                        "runtime is missing, or the name of none: /v1/launch?runtime=cuda&devices=ID,...");
                 return;
         }
         list = list != NULL ? list : "";
