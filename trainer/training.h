@@ -60,8 +60,10 @@ struct training {
         uint64_t epoch_loss_samples;
         double epoch_loss; /* this rank's, since the epoch began */
         double seconds;
-        bool stopped;      /* by SIGTERM, with a checkpoint, on every rank */
-        bool agreed_error; /* the strategy failed on every rank, with the same message */
+        uint64_t waited_usec; /* for other ranks, in the last step */
+        bool patient;         /* some rank waits long: all sleep meanwhile (trainer/in_step/patience.h) */
+        bool stopped;         /* by SIGTERM, with a checkpoint, on every rank */
+        bool agreed_error;    /* the strategy failed on every rank, with the same message */
 };
 
 /* training_largest() - how many of `samples` can ever come at once: a batch may be larger than the data,

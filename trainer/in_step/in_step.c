@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "trainer/in_step/patience.h"
 
 static bool takes_shares(const struct training *t)
 {
@@ -61,6 +62,8 @@ int in_step_next(struct in_step *s, struct training *t, struct err *err)
                 return 0;
         if (s->word.heard[WORD_SHARES] > s->recut.taken)
                 r = take_shares(s, t, err);
+        t->patient = s->word.heard[WORD_WAITED] >= PATIENCE_WORTH_USEC;
+        s->word.said[WORD_WAITED] = t->waited_usec;
         s->word.said[WORD_STOP] = stop_requested(&s->stop);
         if (s->recuts)
                 s->word.said[WORD_SHARES] =

@@ -2,6 +2,8 @@
  * all stop after the same step where any was asked to (trainer/stop.h), and all take new shares from the same
  * step on (trainer/in_step/recut.h).
  *
+ * They also say how long they waited for each other, and where that is long all sleep meanwhile.
+ *
  * Where neither can come (no --checkpoint, no REMUDA_SHARES) nothing is exchanged. New shares are taken by
  * strategies that say so, of data that every rank reads by itself and no worker passes on: elsewhere a rank
  * does not say `shares_step` in its progress lines, and who watches starts a new world. */

@@ -1,6 +1,8 @@
 /* One non-blocking reduction at a time. */
 #include "trainer/in_step/word.h"
 
+#include "trainer/in_step/patience.h"
+
 void word_begin(struct word *w)
 {
         MPI_Iallreduce(w->said, w->heard, WORD_NUMBERS, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD, &w->request);
@@ -10,6 +12,6 @@ void word_begin(struct word *w)
 void word_end(struct word *w)
 {
         if (w->under_way)
-                MPI_Wait(&w->request, MPI_STATUS_IGNORE);
+                patience_wait(&w->request, 1);
         w->under_way = false;
 }

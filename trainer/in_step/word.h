@@ -1,4 +1,4 @@
-/* Word: two numbers that every rank of a world in step says after each step, of which all hear the largest
+/* Word: some numbers that every rank of a world in step says after each step, of which all hear the largest
  * one step later.
  *
  * They travel beside the work of the next step, so that nobody waits for them, and what is heard is the same
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum word_number { WORD_STOP, WORD_SHARES, WORD_NUMBERS };
+enum word_number { WORD_STOP, WORD_SHARES, WORD_WAITED, WORD_NUMBERS };
 
 struct word {
         bool under_way;

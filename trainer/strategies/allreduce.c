@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "trainer/in_step/patience.h"
 #include "trainer/strategies/group.h"
 #include "trainer/strategies/segment_choice.h"
 #include "trainer/strategies/segmented.h"
@@ -98,12 +99,14 @@ static int grouped_gradient(struct exchange *x, struct err *err)
         if (r < 0)
                 return r;
         at = record_now();
+        if (t->patient)
+                patience_gather();
         group_add(&x->group, t->gradients, count);
         if (x->group.leader)
                 MPI_Allreduce(MPI_IN_PLACE, t->gradients, (int) count, MPI_FLOAT, MPI_SUM,
                               x->group.all_leaders);
         group_spread(&x->group, t->gradients, count);
-        (void) record_done(&t->record, RECORD_EXCHANGE, t->step, at);
+        t->waited_usec = record_done(&t->record, RECORD_EXCHANGE, t->step, at) - at;
         return 0;
 }
 
@@ -123,9 +126,11 @@ static int segmented_gradient(struct exchange *x, struct err *err)
         hidden = at - begin;
         t->record.hidden_usec += hidden > x->segmented.called_usec ? hidden - x->segmented.called_usec : 0;
         t->record.total_usec[RECORD_BACKWARD] -= x->segmented.called_usec; /* counted as waiting */
+        if (t->patient)
+                patience_gather();
         segmented_wait(&x->segmented);
         (void) record_done(&t->record, RECORD_EXCHANGE, t->step, begin);
-        (void) record_done(&t->record, RECORD_WAIT, t->step, at);
+        t->waited_usec = record_done(&t->record, RECORD_WAIT, t->step, at) - at;
         return 0;
 }
 

@@ -28,6 +28,7 @@
 #include "trainer/checkpoint.h"
 #include "trainer/data/distribution.h"
 #include "trainer/in_step/in_step.h"
+#include "trainer/in_step/patience.h"
 #include "trainer/operators/vector.h"
 #include "trainer/outputs.h"
 #include "trainer/strategies/group.h"
@@ -82,7 +83,7 @@ static int fetch_parameters(struct training *t, MPI_Request *requests, struct er
         if (distribution_epoch(t, t->step, err) < 0)
                 return err->code;
         training_prefetch(t, t->step, shares_worker(&t->shares, t->world.rank));
-        MPI_Waitall((int) t->options->servers, requests, MPI_STATUSES_IGNORE);
+        patience_wait(requests, (int) t->options->servers);
         backend_to_device(&t->backend, t->parameters);
         (void) record_done(&t->record, RECORD_EXCHANGE, t->step, at);
         return 0;
@@ -102,7 +103,7 @@ static int worker_step(struct training *t, const struct group *g, struct ending 
         at = record_now();
         group_add(g, t->gradients, count);
         if (g->leader)
-                MPI_Waitall(exchange_with_servers(t, ending, requests), requests, MPI_STATUSES_IGNORE);
+                patience_wait(requests, exchange_with_servers(t, ending, requests));
         group_spread(g, t->parameters, count);
         backend_to_device(&t->backend, t->parameters);
         (void) record_done(&t->record, RECORD_EXCHANGE, t->step, at);
@@ -304,7 +305,7 @@ static int sync_step(struct server *s, struct err *err)
         if (distribution_epoch(t, t->step, err) < 0)
                 return err->code;
         s->end = t->last_step; /* new files may have joined */
-        MPI_Waitall((int) s->sender_count, s->requests, MPI_STATUSES_IGNORE);
+        patience_wait(s->requests, (int) s->sender_count);
         at = record_done(&t->record, RECORD_WAIT, t->step, at);
         for (size_t i = 1; i < s->sender_count; i++)
                 vector_add((size_t) s->count, s->inbox + i * (size_t) s->count, sum);
@@ -454,9 +455,8 @@ static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
         expect_word(s);
         while (r == 0 && slowest(s) < s->end) {
                 uint64_t at = record_now(), clock;
-                int worker;
+                int worker = patience_any(s->requests, (int) s->sender_count + s->names_last);
 
-                MPI_Waitany((int) s->sender_count + s->names_last, s->requests, &worker, MPI_STATUS_IGNORE);
                 if (s->names_last)
                         heed_word(s, (size_t) worker == s->sender_count);
                 if ((size_t) worker == s->sender_count)

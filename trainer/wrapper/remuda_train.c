@@ -17,6 +17,7 @@
 #include "io/clock.h"
 #include "io/whole_file.h"
 #include "trainer/data/sampler.h"
+#include "trainer/in_step/patience.h"
 #include "trainer/in_step/recut.h"
 #include "trainer/in_step/word.h"
 #include "trainer/json_line.h"
@@ -43,6 +44,7 @@ struct remuda_train {
         bool recuts;        /* new shares can come */
         struct recut recut;
         struct word word;
+        bool patient;         /* some rank waits long: all sleep meanwhile */
         uint64_t shares_step; /* those in use are in force from that step on */
         bool computing;     /* between remuda_train_next() and the end of the step, outside of this library */
         uint64_t back_usec; /* when the loop went on last */
@@ -320,6 +322,7 @@ static void hear_of_shares(struct remuda_train *r)
                 return;
         if (r->word.heard[WORD_SHARES] > r->recut.taken && take_shares(r, &err) < 0)
                 remuda_train_fail(r, err.msg);
+        r->patient = r->word.heard[WORD_WAITED] >= PATIENCE_WORTH_USEC;
         r->word.said[WORD_SHARES] = recut_look(&r->recut, &r->world, 0, r->shares.batch);
         word_begin(&r->word);
 }
@@ -398,9 +401,15 @@ static int add_gradient(struct remuda_train *r, void *gradient, size_t count, en
 
 static void wait_for_sums(struct remuda_train *r)
 {
+        uint64_t at = clock_monotonic_usec();
         struct err err = { 0 };
+        int result;
 
-        if (buckets_wait(r->buckets, &err) == 0 || r->said_segments || r->world.rank > 0)
+        if (r->patient)
+                patience_gather();
+        result = buckets_wait(r->buckets, &err);
+        r->word.said[WORD_WAITED] = clock_monotonic_usec() - at;
+        if (result == 0 || r->said_segments || r->world.rank > 0)
                 return;
         r->said_segments = true;
         (void) complain(&err);

@@ -1,0 +1,57 @@
+/* Look, and sleep the longer, the longer it has taken. */
+#include "trainer/in_step/patience.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "io/clock.h"
+
+#define AWAKE_USEC 500
+#define PART       32
+#define SLEEP_USEC 2000
+
+/* @begin_usec: of the wait */
+static void rest(uint64_t begin_usec)
+{
+        uint64_t waited_usec = clock_monotonic_usec() - begin_usec, usec = waited_usec / PART;
+        struct timespec t;
+
+        if (waited_usec < AWAKE_USEC)
+                return;
+        usec = usec < SLEEP_USEC ? usec : SLEEP_USEC;
+        t = (struct timespec){ .tv_nsec = (long) usec * 1000 };
+        (void) nanosleep(&t, NULL);
+}
+
+void patience_wait(MPI_Request *requests, int count)
+{
+        uint64_t begin_usec = clock_monotonic_usec();
+        int done = 0;
+
+        for (;; rest(begin_usec)) {
+                MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);
+                if (done)
+                        return;
+        }
+}
+
+int patience_any(MPI_Request *requests, int count)
+{
+        uint64_t begin_usec = clock_monotonic_usec();
+        int done = 0, index = MPI_UNDEFINED;
+
+        for (;; rest(begin_usec)) {
+                MPI_Testany(count, requests, &index, &done, MPI_STATUS_IGNORE);
+                if (done)
+                        return index;
+        }
+}
+
+void patience_gather(void)
+{
+        MPI_Request all;
+
+        MPI_Ibarrier(MPI_COMM_WORLD, &all);
+        patience_wait(&all, 1);
+}
