@@ -78,7 +78,8 @@ static void take_pace(struct progress_rank *rank)
         if (pace.steps <= 0 && last.samples > 0)
                 return;
         rank->paced = total;
-        if (!(last.samples > 0 && last.busy_ms > 0 && pace.samples > 0 && pace.busy_ms > 0))
+        if (!(last.samples > 0 && last.busy_ms > 0 && pace.samples > 0 && pace.busy_ms > 0) ||
+            last.steps + 1 < (double) rank->shares_step) /* some of it with other shares */
                 return;
         if (rank->pace_count < PROGRESS_PACES)
                 rank->paces[rank->pace_count++] = (struct window_pace){ 0 };

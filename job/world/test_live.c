@@ -32,6 +32,7 @@ enum habit {
         FIXED,     /* takes no new shares, and does not say that it does */
         DEAF,      /* says that it does, and does not */
         LATE,      /* rank 1 takes them a step after the others */
+        HASTY,     /* says at the last step with the shares of before that it has the next ones */
         BOASTS,    /* rank 1 says that it computes a million samples a second */
         WAITS_TOO, /* rank 1 counts waiting as computing */
         TOTALS,    /* rank 1 says the samples of all ranks */
@@ -87,6 +88,7 @@ static const struct story table[] = {
         { "ranks that cannot take them keep theirs", 2, { 1, 4 }, .habit = FIXED, .steps = 300, .events = "Straggler" },
         { "one that does not take them is named", 2, { 1, 4 }, .habit = DEAF, .steps = 300, .events = "SharesUntaken Straggler" },
         { "ranks that take them at unlike steps train on unlike samples: the world ends", 2, { 1, 4 }, .habit = LATE, .steps = 300, .events = "SharesUnlike", .recuts_min = 1, .recuts_max = 1 },
+        { "a rank may say so a step before", 2, { 1, 4 }, .habit = HASTY, .steps = 300, .recuts_min = 1, .recuts_max = 2, .within = 20, .reach = 0.95 },
         { "a million samples a second are found out by the clock", 2, { 2, 2 }, .habit = BOASTS, .steps = 500, .events = "ProgressDoubted Straggler", .recuts_min = 2, .recuts_max = 2, .reach = 0.95 },
         { "waiting that is counted as computing hides a fast chip, and breaks nothing", 2, { 3, 1 }, .habit = WAITS_TOO, .steps = 500 },
         { "samples of all ranks are more than a share", 2, { 1, 4 }, .habit = TOTALS, .steps = 300, .events = "ProgressDoubted Straggler" },
@@ -237,6 +239,8 @@ static void speak(struct play *play, size_t rank)
                                       .live = habit != FIXED,
                                       .shares_step = (int64_t) play->taken[rank] };
 
+        if (play->story->habit == HASTY && play->told > play->taken[rank] && play->step == play->told)
+                line.shares_step = (int64_t) play->told;
         if (habit == STOPS && play->step > 30)
                 return;
         if (habit == NO_BUSY)
