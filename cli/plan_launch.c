@@ -14,6 +14,8 @@
 #include "job/plan/launch_lines.h"
 #include "job/plan/launch_mpi.h"
 #include "job/run/run.h"
+#include "job/run/run_preview.h"
+#include "job/run/run_speeds.h"
 #include "job/run/run_world.h"
 #include "job/spec/job_role.h"
 #include "job/spec/job_yaml.h"
@@ -29,7 +31,8 @@ struct launch_options {
 /* clang-format off */
 static const struct option_spec specs[] = {
         { .name = "format", .type = OPTION_CHOICE, .offset = offsetof(struct launch_options, format),
-          .value = "mpirun|torchrun|ranktable|flagscale|hccl|slurm|bsub|env", .help = "whose words to write" },
+          .value = "mpirun|torchrun|ranktable|flagscale|hccl|slurm|bsub|env",
+          .help = "whose words to write; -o json and table do without" },
         { .name = "store", .type = OPTION_STRING, .offset = offsetof(struct launch_options, store),
           .value = "dir:PATH", .help = "place on the machines that stand there, not on this one" },
         { .name = "programs", .type = OPTION_STRING, .offset = offsetof(struct launch_options, programs),
@@ -332,8 +335,10 @@ static void append_json(const struct launch *launch, const char *lines, struct t
 
         json_writer_open(&json, NULL, '{');
         json_writer_string(&json, "job", launch->world.job);
-        json_writer_string(&json, "format", launch->options->format);
-        json_writer_string(&json, "text", lines);
+        if (launch->options->format != NULL) {
+                json_writer_string(&json, "format", launch->options->format);
+                json_writer_string(&json, "text", lines);
+        }
         json_writer_open(&json, "ranks", '[');
         for (size_t i = 0; i < launch->world.count; i++) {
                 const struct launch_rank *rank = &launch->ranks[i];
@@ -346,7 +351,7 @@ static void append_json(const struct launch *launch, const char *lines, struct t
                 json_writer_string(&json, "model", rank->model);
                 json_writer_string(&json, "group", rank->group);
                 json_writer_string(&json, "device", rank->device);
-                json_writer_uint64(&json, "batch", rank->batch);
+                run_preview_share(&json, &launch->run.ranks[i]);
                 json_writer_double(&json, "weight", rank->weight);
                 json_writer_open(&json, "command", '[');
                 for (size_t w = 0; rank->command != NULL && rank->command[w] != NULL; w++)
@@ -360,14 +365,17 @@ static void append_json(const struct launch *launch, const char *lines, struct t
 
 static void append_table(const struct launch *launch, struct text *out)
 {
-        text_printf(out, "%-5s %-7s %-20s %-10s %-24s %-20s %8s %9s\n", "rank", "role", "node", "runtime",
-                    "model", "group", "batch", "weight");
+        text_printf(out, "%-5s %-7s %-20s %-10s %-24s %-20s %8s %9s %-9s %s\n", "rank", "role", "node",
+                    "runtime", "model", "group", "share", "weight", "speed", "precision");
         for (size_t i = 0; i < launch->world.count; i++) {
                 const struct launch_rank *rank = &launch->ranks[i];
+                const struct run_rank *run = &launch->run.ranks[i];
 
-                text_printf(out, "%-5zu %-7s %-20s %-10s %-24s %-20s %8llu %9.4f\n", i,
+                text_printf(out, "%-5zu %-7s %-20s %-10s %-24s %-20s %8llu %9.4f %-9s %s\n", i,
                             job_role_names[rank->server], rank->node, rank->runtime, rank->model, rank->group,
-                            (unsigned long long) rank->batch, rank->weight);
+                            (unsigned long long) rank->batch, rank->weight,
+                            rank->server ? "-" : chip_speed_names[run->speed_source],
+                            rank->server ? "-" : chip_speed_precision_names[run->precision]);
         }
 }
 
@@ -391,12 +399,13 @@ static int answer(struct launch *launch, const char *file, struct text *out, str
 {
         struct text lines = { 0 };
         enum launch_lines_format format = LAUNCH_ENV;
-        int r = launch_lines_format_parse(launch->options->format, &format);
+        bool has_format = launch->options->format != NULL;
+        int r = has_format ? launch_lines_format_parse(launch->options->format, &format) : 0;
 
         if (r < 0)
                 return err_set(err, r, "--format: not known");
         r = prepare(launch, file, err);
-        if (r == 0)
+        if (r == 0 && has_format)
                 r = launch_lines_write(&launch->world, format, &lines, err);
         if (r == 0)
                 r = write_files(launch, err);
@@ -439,10 +448,10 @@ int plan_more_launch(int argc, char **argv, const struct plan_host *host)
         (void) host;
         if (r >= 0)
                 return r;
-        if (options.format == NULL) {
+        if (options.format == NULL && strcmp(options.output, "text") == 0) {
                 fprintf(stderr, "remuda plan launch: --format is missing; give one of mpirun, torchrun, "
                                 "ranktable, flagscale, "
-                                "hccl, slurm, bsub, env\n");
+                                "hccl, slurm, bsub, env, or -o json or table for the ranks alone\n");
                 return EXIT_USAGE;
         }
         job_init(&launch.run.job);

@@ -16,6 +16,7 @@
 #include "io/clock.h"
 #include "io/process_tree.h"
 #include "job/run/run_chips.h"
+#include "job/run/run_preview.h"
 #include "job/run/run_queue.h"
 #include "job/show/jobs.h"
 
@@ -27,6 +28,7 @@ static const struct option_spec specs[] = {
         { "store", 0, OPTION_STRING, AT(store), "dir:PATH", NULL, 0, 0, "take the chips of the inventories there, not of this machine" },
         { "work-dir", 0, OPTION_STRING, AT(work_dir), "DIR", "remuda-jobs", 0, 0, "plans, logs and checkpoints go to DIR/JOB" },
         { "output", 'o', OPTION_CHOICE, AT(output), "table|json", "table", 0, 0, "how the summary is printed" },
+        { "dry-run", 0, OPTION_BOOL, AT(dry_run), NULL, NULL, 0, 0, "print each rank, its chip and its share; measure and start nothing" },
         { "resume", 0, OPTION_BOOL, AT(resume), NULL, NULL, 0, 0, "go on from the last checkpoint of this job" },
         { "measure-again", 0, OPTION_BOOL, AT(measure_again), NULL, NULL, 0, 0, "measure speeds even if the speed table has them" },
         { "measure-seconds", 0, OPTION_DOUBLE, AT(measure_seconds), "S", "1", 0, 600, "how long the speed of the workers is measured" },
@@ -211,9 +213,12 @@ int command_run(int argc, char **argv)
                 (void) fprintf(stderr, "remuda run: %s\n", err.msg);
                 return exit_code_of(r);
         }
-        exit_code = json_array_size(documents) > 1
-                            ? run_queue(&options, argv[1], documents)
-                            : run_one(&options, argv[1], json_array_get(documents, 0), NULL);
+        if (options.dry_run)
+                exit_code = run_preview(&options, argv[1], documents);
+        else if (json_array_size(documents) > 1)
+                exit_code = run_queue(&options, argv[1], documents);
+        else
+                exit_code = run_one(&options, argv[1], json_array_get(documents, 0), NULL);
         json_decref(documents);
         return exit_code;
 }

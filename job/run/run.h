@@ -25,7 +25,7 @@
 
 struct run_options {
         const char *programs, *store, *work_dir, *output, *launcher, *mpirun, *report;
-        bool resume, measure_again;
+        bool resume, measure_again, dry_run;
         unsigned grace_seconds;
         double measure_seconds;
 };
