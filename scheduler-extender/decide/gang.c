@@ -21,9 +21,7 @@ bool gang_same_shape(const struct request *a, const struct request *b)
 {
         return a->item_count == b->item_count &&
                memcmp(a->items, b->items, a->item_count * sizeof(a->items[0])) == 0 &&
-               a->model_count == b->model_count &&
-               memcmp(a->models, b->models, a->model_count * sizeof(a->models[0])) == 0 &&
-               a->match == b->match && a->serves == b->serves;
+               request_same_models(a, b) && a->match == b->match && a->serves == b->serves;
 }
 
 static int compare_requests(const void *a, const void *b)

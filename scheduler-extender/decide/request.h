@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "scheduler-extender/decide/placement.h"
 
@@ -71,4 +72,11 @@ static inline bool request_accepts(const struct request *request, uint32_t model
                 if (request->models[i] == model && model != 0)
                         return true;
         return request->model_count == 0;
+}
+
+/* request_same_models() - do both accept the same ones? */
+static inline bool request_same_models(const struct request *a, const struct request *b)
+{
+        return a->model_count == b->model_count &&
+               memcmp(a->models, b->models, a->model_count * sizeof(a->models[0])) == 0;
 }

@@ -70,7 +70,7 @@ const struct ledger_job_slot *weighting_members_own_slot(const struct weighting 
                                                          const struct ledger_node *node,
                                                          const struct ledger_group *kind)
 {
-        const struct ledger_job_slot *any = NULL, *alike = NULL;
+        const struct ledger_job_slot *any = NULL, *alike = NULL, *there = NULL;
 
         for (const struct ledger_job_slot *slot = job == NULL ? NULL : job->slots; slot != NULL;
              slot = slot->next_in_job) {
@@ -80,13 +80,15 @@ const struct ledger_job_slot *weighting_members_own_slot(const struct weighting 
                 if (slot->request.serves || slot->request.items[0].resource != request->items[0].resource ||
                     slot->request.items[0].chips != request->items[0].chips)
                         continue;
+                if (slot->node == node && request_same_models(&slot->request, request))
+                        return slot; /* members that ask for other models may be leased there, too */
                 if (slot->node == node)
-                        return slot;
+                        there = slot;
                 group = group_of(w, slot->node, &slot->request, w, &chips);
                 any = any == NULL ? slot : any;
                 if (alike == NULL && kind != NULL && group != NULL && group->model == kind->model &&
                     group->runtime == kind->runtime)
                         alike = slot;
         }
-        return alike != NULL ? alike : any;
+        return there != NULL ? there : alike != NULL ? alike : any;
 }

@@ -21,7 +21,8 @@ void weighting_members(const struct weighting *weighting, const struct weighting
                        void *userdata);
 
 /* weighting_members_own_slot() - the slot of the job's lease that is for a pod that asks `request`: of those
- * that ask the same one on `node`, else one on chips of this kind, else any; NULL = there is none. */
+ * that ask the same one on `node`, of the same models if there is one, else one on chips of this kind, else
+ * any; NULL = there is none. */
 const struct ledger_job_slot *weighting_members_own_slot(const struct weighting *weighting,
                                                          const struct ledger_job *job,
                                                          const struct request *request,

@@ -296,7 +296,16 @@ static int join_job(struct ledger *ledger, struct ledger_pod *pod, const struct 
         return 0;
 }
 
-/* A slot of the pod's gang is given up when the pod is bound: one on the same node if there is one. */
+/* Rather one on the same node, and of those one that members of other models do not need. */
+static bool is_better(const struct ledger_job_slot *slot, const struct ledger_job_slot *than,
+                      const struct request *own, const struct ledger_node *node)
+{
+        if ((slot->node == node) != (than->node == node))
+                return slot->node == node;
+        return request_same_models(&slot->request, own) && !request_same_models(&than->request, own);
+}
+
+/* A slot of the pod's gang is given up when the pod is bound. */
 static void give_up_slot(struct ledger *ledger, const struct ledger_pod *pod, const struct ledger_node *node)
 {
         struct ledger_job_slot *chosen = NULL;
@@ -308,7 +317,7 @@ static void give_up_slot(struct ledger *ledger, const struct ledger_pod *pod, co
         for (struct ledger_job_slot *slot = pod->job->slots; slot != NULL; slot = slot->next_in_job)
                 if (request_chips(&slot->request) == request_chips(&own) &&
                     slot->request.items[0].resource == own.items[0].resource &&
-                    (chosen == NULL || (slot->node == node && chosen->node != node)))
+                    (chosen == NULL || is_better(slot, chosen, &own, node)))
                         chosen = slot;
         if (chosen != NULL)
                 ledger_jobs_drop_slot(ledger, chosen);
