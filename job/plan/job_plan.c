@@ -201,6 +201,9 @@ int job_plan_share(const struct batch_cut_job *job, struct job_state *state, str
                 groups[i] = (struct batch_cut_group){
                         .runtime = group->runtime,
                         .device = group->model[0] != '\0' ? group->model : group->vendor,
+                        .entry = group->entry,
+                        .node = group->node,
+                        .name = group->group,
                         .group = part_of(job->ledger, group).group,
                         .chips = group->chips,
                         .ranks = group->ranks,

@@ -10,18 +10,24 @@
 #include "job/run/run_speeds.h"
 #include "job/run/run_split.h"
 #include "job/run/run_world.h"
-#include "planner/shards/shards.h"
+#include "planner/speeds/speed_cut.h"
 
 static int cut(const struct run *run, struct shard *shards, size_t count, struct err *err)
 {
         CLEANUP(free_p) struct shard_worker *workers = calloc(count + 1, sizeof(*workers));
+        CLEANUP(free_p) struct speed_cut_place *places = calloc(count + 1, sizeof(*places));
 
-        if (workers == NULL)
+        if (workers == NULL || places == NULL)
                 return err_set(err, -ENOMEM, "no memory for the plan");
-        for (size_t i = 0; i < count; i++)
-                workers[i] = run->ranks[run->server_count + i].speed;
-        return shards_cut(workers, count, run->job.global_batch, job_shares_follow_speeds(&run->job), shards,
-                          NULL, err);
+        for (size_t i = 0; i < count; i++) {
+                const struct run_rank *rank = &run->ranks[run->server_count + i];
+
+                workers[i] = rank->speed;
+                places[i] = (struct speed_cut_place){ (uint32_t) (rank->role - run->job.workers), rank->node,
+                                                      rank->group };
+        }
+        return speed_cut(workers, places, count, run->job.global_batch, job_shares_follow_speeds(&run->job),
+                         shards, NULL, err);
 }
 
 /* The exact plan gives nothing to a worker that would only slow the others: one of a range is not added,

@@ -165,9 +165,13 @@ static int64_t place_beyond(struct assigner *a, const struct placing *placing, u
 
 static const char *role_words(const struct job_role *role, char words[160])
 {
-        (void) text_format(words, 160, "%s%s%s%s%s%s", role->runtime, role->runtime[0] != '\0' ? " " : "",
-                           role->vendor, role->vendor[0] != '\0' ? " " : "", role->model,
-                           role->group[0] != '\0' ? role->group : "");
+        const char *const parts[] = { role->runtime, role->vendor, role->model, role->group };
+
+        words[0] = '\0';
+        for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+                if (parts[i][0] != '\0')
+                        (void) text_format(words + strlen(words), 160 - strlen(words), "%s%s",
+                                           words[0] == '\0' ? " of " : " ", parts[i]);
         return words;
 }
 
@@ -199,7 +203,7 @@ static int place_least(struct assigner *a, const struct placing *placing, struct
                 return 0;
         a->made->lacking = placing->role;
         a->made->found = (uint64_t) (placed + beyond);
-        return err_set(err, -EBUSY, "%s needs %u chips of %sand only %llu are free for it now",
+        return err_set(err, -EBUSY, "%s needs %u chips%s, and only %llu are free for it now",
                        placing->server ? "spec.servers" : "an entry of spec.workers", wanted,
                        role_words(placing->role, words), (unsigned long long) a->made->found);
 }
@@ -217,6 +221,9 @@ static void groups_of(const struct open_groups_claim *claim, const struct assign
                 ret[i] = (struct batch_cut_group){
                         .runtime = open_groups_runtime(symbols, role, part->group),
                         .device = ledger_speeds_device(symbols, part->group),
+                        .entry = part->entry,
+                        .node = part->node->name,
+                        .name = symbols_name(symbols, part->group->name),
                         .group = part->group,
                         .chips = part->chips,
                         .ranks = part->ranks,

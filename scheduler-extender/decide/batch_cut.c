@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "planner/shards/shards.h"
+#include "planner/speeds/speed_cut.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
 
 struct ranks {
         struct chip_speed_member *members;
         struct shard_worker *workers;
+        struct speed_cut_place *places;
         struct shard *shards;
         size_t *groups; /* whose each is */
         size_t count;
@@ -39,6 +40,7 @@ static void ranks_free(struct ranks *ranks)
 {
         free(ranks->members);
         free(ranks->workers);
+        free(ranks->places);
         free(ranks->shards);
         free(ranks->groups);
 }
@@ -52,9 +54,11 @@ static int ranks_make(const struct batch_cut_group *groups, size_t count, struct
                 ranks += groups[i].server ? 0 : groups[i].ranks;
         ret->members = calloc(ranks, sizeof(*ret->members));
         ret->workers = calloc(ranks, sizeof(*ret->workers));
+        ret->places = calloc(ranks, sizeof(*ret->places));
         ret->shards = calloc(ranks, sizeof(*ret->shards));
         ret->groups = calloc(ranks, sizeof(*ret->groups));
-        return ret->members == NULL || ret->workers == NULL || ret->shards == NULL || ret->groups == NULL
+        return ret->members == NULL || ret->workers == NULL || ret->places == NULL || ret->shards == NULL ||
+                               ret->groups == NULL
                        ? -ENOMEM
                        : 0;
 }
@@ -80,6 +84,8 @@ static int collect(const struct batch_cut_job *job, const struct batch_cut_group
                         member.figures = groups[i].group->figures;
                 for (uint32_t k = 0; k < groups[i].ranks && !groups[i].server; k++) {
                         ret->groups[ret->count] = i;
+                        ret->places[ret->count] =
+                                (struct speed_cut_place){ groups[i].entry, groups[i].node, groups[i].name };
                         ret->members[ret->count++] = member;
                 }
         }
@@ -92,8 +98,8 @@ static int collect(const struct batch_cut_job *job, const struct batch_cut_group
 static double cut(const struct job *job, struct ranks *ranks, struct err *err)
 {
         double step_ms = 0;
-        int r = shards_cut(ranks->workers, ranks->count, job->global_batch, job_shares_follow_speeds(job),
-                           ranks->shards, &step_ms, err);
+        int r = speed_cut(ranks->workers, ranks->places, ranks->count, job->global_batch,
+                          job_shares_follow_speeds(job), ranks->shards, &step_ms, err);
 
         return r < 0 ? r : step_ms;
 }
@@ -106,6 +112,8 @@ static void leave_out(struct ranks *ranks, size_t of, uint32_t without)
                 end--;
         memmove(&ranks->workers[end - without], &ranks->workers[end],
                 (ranks->count - end) * sizeof(*ranks->workers));
+        memmove(&ranks->places[end - without], &ranks->places[end],
+                (ranks->count - end) * sizeof(*ranks->places));
         ranks->count -= without;
 }
 

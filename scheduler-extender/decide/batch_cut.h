@@ -1,7 +1,7 @@
 /* Batch cut: what each device group of a job takes of every batch, and how long a step then is.
  *
  *      groups -> a figure of speed for every rank (planner/speeds/chip_speed.h)
- *             -> shards (planner/shards/shards.h) -> sums
+ *             -> shards (planner/speeds/speed_cut.h) -> sums
  *
  * Ranks that share a group's chips, servers among them, share them evenly. Pure but for the heap;
  * O(ranks log (ranks x batch)). */
@@ -26,6 +26,8 @@ struct batch_cut_job {
 /* Ranks on chips of one device group; several entries may be on the same. */
 struct batch_cut_group {
         const char *runtime, *device;     /* of the program; the chip's model, without one its vendor */
+        uint32_t entry;                   /* of spec.workers */
+        const char *node, *name;          /* where, and of the group */
         const struct ledger_group *group; /* NULL = it is gone: of its chips nothing is known */
         uint32_t chips;                   /* 0 = those of another entry, which it shares */
         uint32_t ranks;                   /* >= chips */

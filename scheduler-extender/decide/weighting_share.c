@@ -1,12 +1,12 @@
-/* All members in one order, their speeds, one cut; the part of it that is the pod's own. */
+/* All members, their speeds, one cut; the part of it that is the pod's own. */
 #include "scheduler-extender/decide/weighting_share.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
-#include "planner/shards/shards.h"
+#include "planner/speeds/speed_cut.h"
+#include "scheduler-extender/decide/open_groups.h"
 #include "scheduler-extender/decide/weighting_members.h"
 
 /* Chips of one group that one member has. */
@@ -20,7 +20,7 @@ struct entry {
 
 struct entries {
         struct entry *items;
-        size_t count, capacity, chips;
+        size_t count, capacity, chips, passed_over;
         bool own, failed; /* what is added is the pod's own; there was no memory */
 };
 
@@ -29,6 +29,10 @@ static void add(void *userdata, const struct ledger_node *node, const struct led
 {
         struct entries *entries = userdata;
 
+        if (entries->passed_over > 0) {
+                entries->passed_over--;
+                return;
+        }
         if (entries->count == entries->capacity) {
                 size_t capacity = 2 * entries->capacity + 16;
                 struct entry *grown = reallocarray(entries->items, capacity, sizeof(*grown));
@@ -45,16 +49,26 @@ static void add(void *userdata, const struct ledger_node *node, const struct led
         entries->chips += chips;
 }
 
+/* Those that are bound, the pod's own, and those that are not yet: of members that are alike whoever was
+ * bound first was given what is left over, and keeps it. */
 static int collect(const struct weighting *w, const struct weighting_members_of *self,
                    const struct ledger_node *node, const struct ledger_pod_part *parts, size_t part_count,
                    struct entries *entries)
 {
-        weighting_members(w, self, add, entries);
+        struct weighting_members_of bound = *self;
+        size_t bound_count;
+
+        bound.slots_too = false;
+        weighting_members(w, &bound, add, entries);
+        bound_count = entries->count;
         entries->own = true;
         for (size_t p = 0; p < part_count; p++)
                 for (uint32_t g = 0; g < node->group_count; g++)
                         if (node->groups[g].name == parts[p].group)
                                 add(entries, node, &node->groups[g], parts[p].chips);
+        entries->own = false;
+        entries->passed_over = bound_count;
+        weighting_members(w, self, add, entries);
         return entries->failed ? -ENOMEM : 0;
 }
 
@@ -81,32 +95,36 @@ static int find_speeds(const struct weighting *w, struct entries *entries, struc
         return 0;
 }
 
-/* The faster first, then by name and place; of one group the members are alike. */
-static int by_place(const void *a, const void *b)
+/* The first entry of the job that takes such chips; 0 also where none does, or there is no job. */
+static uint32_t entry_of(const struct weighting *w, const struct ledger_group *group)
 {
-        const struct entry *x = a, *y = b;
-        double fast_x = chip_speed_samples_per_s(&x->worker), fast_y = chip_speed_samples_per_s(&y->worker);
-        int order = strcmp(x->node->name, y->node->name);
+        const struct job *job = w->programs.job;
 
-        if (fast_x != fast_y)
-                return fast_x > fast_y ? -1 : 1;
-        if (order != 0)
-                return order;
-        return (x->group > y->group) - (x->group < y->group);
+        for (uint32_t i = 0; job != NULL && i < job->worker_count; i++)
+                if (open_groups_takes(&job->workers[i], &w->programs.ledger->symbols, group))
+                        return i;
+        return 0;
 }
 
 static int cut(const struct weighting *w, const struct entries *entries, struct weighting_share *ret)
 {
         CLEANUP(free_p) struct shard_worker *workers = calloc(entries->chips + 1, sizeof(*workers));
+        CLEANUP(free_p) struct speed_cut_place *places = calloc(entries->chips + 1, sizeof(*places));
         CLEANUP(free_p) struct shard *shards = calloc(entries->chips + 1, sizeof(*shards));
         size_t n = 0;
 
-        if (workers == NULL || shards == NULL)
+        if (workers == NULL || places == NULL || shards == NULL)
                 return -ENOMEM;
         for (size_t i = 0; i < entries->count; i++)
-                for (size_t k = 0; k < entries->items[i].chips; k++)
-                        workers[n++] = entries->items[i].worker;
-        if (shards_cut(workers, n, w->batch, !w->equal, shards, NULL, NULL) < 0)
+                for (size_t k = 0; k < entries->items[i].chips; k++, n++) {
+                        const struct entry *entry = &entries->items[i];
+
+                        workers[n] = entry->worker;
+                        places[n] = (struct speed_cut_place){ entry_of(w, entry->group), entry->node->name,
+                                                              symbols_name(&w->programs.ledger->symbols,
+                                                                           entry->group->name) };
+                }
+        if (speed_cut(workers, places, n, w->batch, !w->equal, shards, NULL, NULL) < 0)
                 return 0; /* it cannot be cut: there is no share to speak of */
         n = 0;
         for (size_t i = 0; i < entries->count; i++)
@@ -135,7 +153,6 @@ int weighting_share(const struct weighting *w, const struct ledger_job *job, con
         ret->chips = entries.chips;
         if (r == 0 && entries.chips <= WEIGHTING_CHIPS_MAX) {
                 r = find_speeds(w, &entries, ret);
-                qsort(entries.items, entries.count, sizeof(*entries.items), by_place);
                 r = r < 0 ? r : cut(w, &entries, ret);
         }
         free(entries.items);

@@ -1,8 +1,7 @@
 /* Weighting share: what a member that goes to one node takes of every batch, exactly.
  *
- * All members, bound, leased and this one, in one order: the faster first, then by the names of their nodes
- * and the order of the groups there, so that each of them is given its part of the same cut, whoever is bound
- * first. Pure but for the heap. */
+ * All members, bound, leased and this one, are cut over as everywhere (planner/speeds/speed_cut.h), so that
+ * each of them is given its part of the same cut, whoever is bound first. Pure but for the heap. */
 #pragma once
 
 #include "scheduler-extender/decide/weighting.h"
