@@ -107,12 +107,19 @@ def exact_plan(lines, batch):
     return shares
 
 
-def cut(lines, batch, weighted=True):
-    """The exact plan; whoever it leaves idle has a sample of the largest share."""
+def cut(lines, places, batch, weighted=True):
+    """The exact plan of the ranks in one order: by the entry that they serve, then by their places, then as they
+    come; whoever it leaves idle has a sample of the largest share. -> the shares in the order of the lines
+    places: (entry, node, group)"""
     count = len(lines)
+    order = sorted(range(count), key=lambda i: (places[i], i))
+    lines = [lines[i] for i in order]
     shares = exact_plan(lines, batch) if weighted else [batch // count + (i < batch % count) for i in range(count)]
     for i in range(count):
         largest = shares.index(max(shares))
         if shares[i] == 0 and shares[largest] > 1:
             shares[largest], shares[i] = shares[largest] - 1, 1
-    return shares
+    answer = [0] * count
+    for i, share in zip(order, shares):
+        answer[i] = share
+    return answer
