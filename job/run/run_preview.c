@@ -140,8 +140,7 @@ int run_preview(const struct run_options *options, const char *job_path, const j
                 json_writer_close(&json, ']');
                 json_writer_close(&json, '}');
         }
-        if (worst == EXIT_DONE &&
-            (out.failed || fputs(out.data, stdout) < 0 || fflush(stdout) != 0)) {
+        if (worst == EXIT_DONE && (out.failed || fputs(out.data, stdout) < 0 || fflush(stdout) != 0)) {
                 (void) fprintf(stderr, "remuda run: the plan could not be written\n");
                 worst = EXIT_FAILED;
         }
