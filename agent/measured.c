@@ -2,13 +2,12 @@
 #include "agent/measured.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/inventory/measured_json.h"
+#include "agent/discovery/measured_file.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 
@@ -41,34 +40,6 @@ void measured_close(struct measured *m)
         free(m);
 }
 
-static int read_list(const char *path, struct measured_json_list *ret, struct err *err)
-{
-        CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-        CLEANUP(free_p) char *bytes = fd >= 0 ? malloc(MEASURED_FILE_MAX_BYTES + 1) : NULL;
-        json_error_t where;
-        struct stat st;
-        json_t *value;
-        ssize_t n;
-        int r;
-
-        if (fd < 0 || fstat(fd, &st) < 0)
-                return err_set(err, -errno, "'%s': %m", path);
-        if (bytes == NULL)
-                return err_set(err, -ENOMEM, "no memory for '%s'", path);
-        if (!S_ISREG(st.st_mode) || st.st_size > (off_t) MEASURED_FILE_MAX_BYTES)
-                return err_set(err, -EBADMSG, "'%s': not a file of at most %zu bytes", path,
-                               MEASURED_FILE_MAX_BYTES);
-        n = read(fd, bytes, MEASURED_FILE_MAX_BYTES);
-        if (n < 0)
-                return err_set(err, -errno, "'%s': %m", path);
-        value = json_loadb(bytes, (size_t) n, JSON_REJECT_DUPLICATES, &where);
-        if (value == NULL)
-                return err_set(err, -EBADMSG, "'%s': line %d: %s", path, where.line, where.text);
-        r = measured_json_decode(value, ret, err);
-        json_decref(value);
-        return r < 0 ? err_wrap(err, r, "'%s'", path) : 0;
-}
-
 static bool is_another(const struct stat *a, const struct stat *b)
 {
         return a->st_ino != b->st_ino || a->st_dev != b->st_dev || a->st_size != b->st_size ||
@@ -87,7 +58,7 @@ static void refresh(struct measured *m)
         m->seen = st;
         if (st.st_ino == 0) { /* taken away: nothing is measured */
                 measured_json_free(&m->list);
-        } else if (read_list(m->path, &list, &err) < 0) {
+        } else if (measured_file_read(m->path, &list, &err) < 0) {
                 services_event(m->services, "Warning", "MeasurementRefused", NULL, "%s", err.msg);
         } else {
                 measured_json_free(&m->list);

@@ -25,6 +25,7 @@
 
 struct run_options {
         const char *programs, *store, *work_dir, *output, *launcher, *mpirun, *report;
+        const char *measured; /* of the chips of this machine; NULL = MEASURED_PATH */
         bool resume, measure_again, dry_run;
         unsigned grace_seconds;
         double measure_seconds;

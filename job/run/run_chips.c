@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent/discovery/discovery.h"
+#include "agent/discovery/measured_file.h"
 #include "agent/inventory/inventory_json.h"
 #include "agent/launch/program_file.h"
 #include "agent/tree/tree.h"
@@ -359,6 +360,22 @@ static int assign(struct run *run, struct ledger *ledger, struct err *err)
         return r;
 }
 
+/* An inventory of a store has what its agent read; here nobody else does. */
+static void take_measured(struct run *run)
+{
+        const char *path = run->options->measured != NULL ? run->options->measured : MEASURED_PATH;
+        struct measured_json_list list;
+        struct err err = { 0 };
+        int r = measured_file_read(path, &list, &err);
+
+        if (r < 0 && r != -ENOENT)
+                run_event(run, "MeasurementRefused", "%s", err.msg);
+        for (size_t i = 0; r == 0 && i < run->inventories.count; i++)
+                measured_json_apply(&list, &run->inventories.items[i]);
+        if (r == 0)
+                measured_json_free(&list);
+}
+
 int run_place(struct run *run, struct err *err)
 {
         struct ledger *ledger = NULL;
@@ -366,6 +383,8 @@ int run_place(struct run *run, struct err *err)
 
         if (r < 0)
                 return r;
+        if (run->options->store == NULL)
+                take_measured(run);
         if (run->job.has_servers && !job_strategy_has_servers(run->job.strategy))
                 run_event(run, "ServersIgnored", "strategy %s has no servers",
                           job_strategy_names[run->job.strategy]);
