@@ -49,10 +49,9 @@ static bool read_rank(const struct ledger_speeds_programs *programs, const struc
 size_t job_speeds_read(const struct ledger_speeds_programs *programs, const struct job_state *state,
                        const struct job_report *report, struct job_speed *ret, size_t max)
 {
-        const struct job *job = programs->job;
         size_t count = 0;
 
-        if (job->has_args || !job->data.given || job->strategy == JOB_STRATEGY_SPLIT)
+        if (programs->job->strategy == JOB_STRATEGY_SPLIT)
                 return 0;
         for (size_t i = 0; i < report->rank_count && count < max; i++)
                 count += read_rank(programs, state, report, &report->ranks[i], &ret[count]);

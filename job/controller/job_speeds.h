@@ -12,9 +12,8 @@ struct job_speed {
 };
 
 /* job_speeds_read() - one observation for each worker that has done ten of its batches and says how fast it
- * is (samples_per_s: while it was busy, so its own speed and not that of the slowest). None for programs that
- * are not the reference trainer, whose figures may mean anything, and none for the stages of a split, which
- * do not compute whole samples.
+ * is (samples_per_s: while it was busy, so its own speed and not that of the slowest), of whatever program; 0
+ * of one that is not believed. None for the stages of a split, which do not compute whole samples.
  * A manager's word is that of a tenant: under a program's hash it counts if the program table or the nodes
  * vouch for that very hash, and not at all if they vouch for another; else it is kept under the job's own
  * name for the program, which no other namespace reads.

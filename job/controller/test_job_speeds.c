@@ -46,9 +46,6 @@ static void a_managers_word_becomes_observations(void **state)
         programs.table = &table;
         programs.table_count = 1;
         ledger_speeds_collect(&programs);
-        assert_int_equal(job_speeds_read(&programs, &job_state, &report, speeds, 8),
-                         0); /* no data: not the trainer */
-        job.data.given = true;
         assert_int_equal(job_speeds_read(&programs, &job_state, &report, speeds, 8), 2);
         assert_string_equal(speeds[0].device, "H100");
         assert_true(fabs(speeds[0].step_ms - 5) < 1e-12 && speeds[0].batch == 100 && speeds[0].weight == 2);
