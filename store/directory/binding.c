@@ -75,25 +75,26 @@ static void say_damage(struct store_dir *d, struct journal *j)
         j->damage_said = j->damage[0] != '\0';
 }
 
+/* What both say was forgotten with the other: it is read from its beginning. */
+static int read_anew(struct store_dir *d, struct journal *j, struct err *err)
+{
+        journal_close(j);
+        return journal_read(j, on_forget, on_line, d, err);
+}
+
 int binding_read_journals(struct store_dir *d, struct err *err)
 {
-        int bindings = journal_read(&d->bindings, on_forget, on_line, d, err), evictions;
+        int r = journal_read(&d->bindings, on_forget, on_line, d, err);
 
-        if (bindings < 0)
-                return bindings;
-        if (bindings > 0) {
-                journal_free(&d->evictions);
-                journal_init(&d->evictions, d->fd, d->evictions.name);
-        }
-        evictions = journal_read(&d->evictions, on_forget, on_line, d, err);
-        if (evictions > 0) {
-                journal_free(&d->bindings);
-                journal_init(&d->bindings, d->fd, d->bindings.name);
-                evictions = journal_read(&d->bindings, on_forget, on_line, d, err);
-        }
+        if (r > 0)
+                journal_close(&d->evictions);
+        if (r >= 0)
+                r = journal_read(&d->evictions, on_forget, on_line, d, err);
+        if (r > 0)
+                r = read_anew(d, &d->bindings, err);
         say_damage(d, &d->bindings);
         say_damage(d, &d->evictions);
-        return evictions < 0 ? evictions : 0;
+        return r < 0 ? r : 0;
 }
 
 static void request_free(struct bind_request *q)
@@ -240,6 +241,8 @@ static void commit(struct store_dir *d, struct journal *j, struct bind_request *
         struct err err = { 0 };
         int r = journal_lock(j, on_forget, on_line, d, &err);
 
+        if (r > 0 && (r = read_anew(d, j == &d->bindings ? &d->evictions : &d->bindings, &err)) < 0)
+                journal_unlock(j);
         for (struct bind_request *q = batch; q != NULL; q = q->next) {
                 if (r < 0)
                         answer(d, q, r, err.msg);

@@ -24,7 +24,7 @@ void journal_init(struct journal *j, int directory_fd, const char *name)
         (void) text_copy(j->name, sizeof(j->name), name);
 }
 
-static void close_file(struct journal *j)
+void journal_close(struct journal *j)
 {
         if (j->fd >= 0)
                 (void) close(j->fd);
@@ -38,7 +38,7 @@ static void close_file(struct journal *j)
 
 void journal_free(struct journal *j)
 {
-        close_file(j);
+        journal_close(j);
         text_free(&j->rest);
 }
 
@@ -163,7 +163,7 @@ static int reopen(struct journal *j, bool create, void (*forget)(void *userdata)
         int r = 0;
 
         if (replaced) {
-                close_file(j);
+                journal_close(j);
                 forget(userdata);
         }
         if (j->fd < 0)
@@ -214,11 +214,12 @@ static int close_torn_line(struct journal *j, journal_line line, void *userdata,
 int journal_lock(struct journal *j, void (*forget)(void *userdata), journal_line line, void *userdata,
                  struct err *err)
 {
-        for (;;) {
+        for (int replaced = 0;;) {
                 int r = reopen(j, true, forget, userdata, err);
 
                 if (r < 0)
                         return r;
+                replaced |= r;
                 while (flock(j->fd, LOCK_EX) < 0)
                         if (errno != EINTR)
                                 return err_set(err, -errno, "lock '%s': %m", j->name);
@@ -234,7 +235,7 @@ int journal_lock(struct journal *j, void (*forget)(void *userdata), journal_line
                                     j->damage);
                 if (r < 0)
                         journal_unlock(j);
-                return r;
+                return r < 0 ? r : replaced;
         }
 }
 

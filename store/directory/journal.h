@@ -43,6 +43,9 @@ typedef void (*journal_line)(void *userdata, const char *line, size_t size_bytes
 void journal_init(struct journal *j, int directory_fd, const char *name);
 void journal_free(struct journal *j);
 
+/* journal_close() - the next call opens it again and reads it from its beginning. */
+void journal_close(struct journal *j);
+
 /* journal_read() - the lines that were appended since the last call.
  * Return: 0; 1 when the file was replaced, removed or cut: forget every line so far, then the lines of this
  * very call are all there are (`forget` is called before them); negative errno. */
@@ -50,8 +53,8 @@ int journal_read(struct journal *j, void (*forget)(void *userdata), journal_line
                  struct err *err);
 
 /* journal_lock() - create the file if need be, take its lock and read what others appended (as
- * journal_read()). -EBADMSG and j->damage where lines are lost. Then decide, and journal_commit() (lines,
- * each ended by '\n'; may be empty) or journal_unlock(). */
+ * journal_read(), 1 included). -EBADMSG and j->damage where lines are lost. Then decide, and journal_commit()
+ * (lines, each ended by '\n'; may be empty) or journal_unlock(). */
 int journal_lock(struct journal *j, void (*forget)(void *userdata), journal_line line, void *userdata,
                  struct err *err);
 int journal_commit(struct journal *j, const char *lines, size_t size_bytes, struct err *err);

@@ -7,8 +7,12 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -261,6 +265,72 @@ static void an_evicted_pod_is_terminating(void **state)
         dir_store_free(f);
 }
 
+/* What one journal said is forgotten when it is replaced or removed; what the other says stands. */
+static void a_journal_that_is_removed_takes_no_other_along(void **state)
+{
+        struct dir_store *f = dir_store_new();
+
+        (void) state;
+        dir_store_write(f, "pods.json",
+                        "{\"kind\":\"List\",\"items\":[" DIR_STORE_POD_A "," DIR_STORE_POD_C "]}");
+        dir_store_open(f);
+        store_evict(f->store, "default", "a", "u-a", 30, dir_store_answer, f);
+        dir_store_settle(f);
+        assert_int_equal(dir_store_bind(f, "c", "u-c", "n1"), 0);
+        dir_store_remove(f, "bindings.jsonl");
+        dir_store_settle(f);
+        assert_true(dir_store_said(f, "a journal was replaced or removed"));
+        assert_string_equal(dir_store_field(f, "Pod default/c", "spec/nodeName"), "");
+        assert_true(dir_store_field(f, "Pod default/a", "metadata/deletionTimestamp")[0] == '2');
+        store_evict(f->store, "default", "c", "u-c", 30, dir_store_answer, f);
+        dir_store_settle(f);
+        assert_int_equal(f->result, 0);
+        assert_true(dir_store_field(f, "Pod default/c", "metadata/deletionTimestamp")[0] == '2');
+        dir_store_remove(f, "evictions.jsonl");
+        dir_store_settle(f);
+        assert_string_equal(dir_store_field(f, "Pod default/a", "metadata/deletionTimestamp"), "");
+        assert_int_equal(dir_store_bind(f, "c", "u-c", "n2"), 0);
+        dir_store_free(f);
+}
+
+/* Another process holds the lock that our bind waits for, and replaces the file meanwhile. */
+static void a_journal_replaced_while_we_wait_takes_no_other_along(void **state)
+{
+        struct dir_store *f = dir_store_new();
+        char journal[96];
+        int ready[2], status;
+        pid_t child;
+        char c;
+
+        (void) state;
+        dir_store_write(f, "pods.json",
+                        "{\"kind\":\"List\",\"items\":[" DIR_STORE_POD_A "," DIR_STORE_POD_C "]}");
+        dir_store_open(f);
+        store_evict(f->store, "default", "a", "u-a", 30, dir_store_answer, f);
+        dir_store_settle(f);
+        assert_int_equal(dir_store_bind(f, "c", "u-c", "n1"), 0);
+        (void) text_format(journal, sizeof(journal), "%s/bindings.jsonl", f->path);
+        assert_int_equal(pipe(ready), 0);
+        child = fork();
+        if (child == 0) {
+                int fd = open(journal, O_RDWR | O_CLOEXEC);
+
+                if (fd < 0 || flock(fd, LOCK_EX) < 0 || write(ready[1], "x", 1) != 1)
+                        _exit(1);
+                (void) usleep(50000); /* the bind waits by now */
+                _exit(unlink(journal) < 0);
+        }
+        assert_int_equal(read(ready[0], &c, 1), 1);
+        assert_int_equal(dir_store_bind(f, "a", "u-a", "n1"), -ESTALE); /* it is being deleted all the same */
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        (void) close(ready[0]);
+        (void) close(ready[1]);
+        assert_true(dir_store_field(f, "Pod default/a", "metadata/deletionTimestamp")[0] == '2');
+        assert_string_equal(dir_store_field(f, "Pod default/c", "spec/nodeName"), "");
+        dir_store_free(f);
+}
+
 static void our_own_objects_are_put_by_rename(void **state)
 {
         struct dir_store *f = dir_store_new();
@@ -442,6 +512,8 @@ int main(void)
                 cmocka_unit_test(lines_of_another_process_count),
                 cmocka_unit_test(many_binds_at_once_are_one_batch),
                 cmocka_unit_test(an_evicted_pod_is_terminating),
+                cmocka_unit_test(a_journal_that_is_removed_takes_no_other_along),
+                cmocka_unit_test(a_journal_replaced_while_we_wait_takes_no_other_along),
                 cmocka_unit_test(our_own_objects_are_put_by_rename),
                 cmocka_unit_test(a_job_keeps_its_file_and_gets_a_status),
                 cmocka_unit_test(a_copy_that_goes_takes_no_status_along),

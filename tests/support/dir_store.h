@@ -26,6 +26,8 @@ struct dir_store {
 #define DIR_STORE_POD_B                                                                                      \
         "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"b\",\"uid\":\"u-b\"},\"spec\":{\"nodeName\":\"n9\"}}"
 
+#define DIR_STORE_POD_C "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"c\",\"uid\":\"u-c\"}}"
+
 /* dir_store_new() - the empty directory alone; dir_store_open() - the store on it, which has read what is
  * there; dir_store_close() - without the store again, as after a crash: what it delivered is forgotten. */
 struct dir_store *dir_store_new(void);
