@@ -1,10 +1,14 @@
 """Reduce: how the gradients of all ranks are added up where all of them share one collective library."""
+import time
+import weakref
 from typing import Any, Callable
 
 import torch
 import torch.distributed as dist
 
 __all__ = ["Flat", "scaled", "share_booleans"]
+
+CLOSE_SECONDS = 1  # for others that are behind; those that ended are not waited for
 
 
 def scaled(tensor: torch.Tensor, weight: float) -> torch.Tensor:
@@ -31,6 +35,7 @@ class Flat:
         self._group = group
         # gloo adds no bfloat16, and rounds sums of half precision after every pair
         self._widens = dist.get_backend(group) == "gloo"
+        self._under_way: "weakref.WeakSet[Any]" = weakref.WeakSet()  # what the group's threads have yet to call and let go
 
     def sum(self, tensor: torch.Tensor, weight: float, last: bool) -> "torch.futures.Future[torch.Tensor]":
         """The sum over all ranks of weight x tensor, in place. @last: of the buckets of a step."""
@@ -41,6 +46,7 @@ class Flat:
             result: torch.Tensor = future.value()[0]
             return result if wide is tensor else tensor.copy_(result)
 
+        self._under_way.add(done)
         return work.get_future().then(done)  # type: ignore[no-any-return]
 
     def ddp(self, module: torch.nn.Module, **options: Any) -> torch.nn.parallel.DistributedDataParallel:
@@ -50,4 +56,10 @@ class Flat:
         return torch.nn.parallel.DistributedDataParallel(module, **options)
 
     def close(self) -> None:
-        """Nothing of its own."""
+        """Waits, a second at most, until the group's threads have let go of Python: one that does so while the interpreter ends aborts the
+        process.
+        """
+        end = time.monotonic() + CLOSE_SECONDS
+        while len(self._under_way) > 0 and time.monotonic() < end:
+            time.sleep(0.001)
+        time.sleep(0.005)

@@ -291,12 +291,15 @@ class Run:
         if self._agreement is not None:
             self._agreement.close()
             self._agreement = None
+        if isinstance(self._reducer, Flat):  # that of two levels may wait for others, which a process that ends may not
+            self._reducer.close()
 
     def close(self) -> None:
         """The run is over; further calls do nothing. A process group that init() made is gone with it."""
         atexit.unregister(self._end)
         self._end()
-        self._reducer.close()
+        if not isinstance(self._reducer, Flat):
+            self._reducer.close()
         if self._made_group and dist.is_initialized():
             dist.destroy_process_group()
         self._made_group = False
