@@ -2,7 +2,7 @@
 # runs their tests with it. Below them stand base/, the pure rows of agent/inventory and agent/vendor, and the clock; of
 # libraries jansson, libyaml and protobuf-c (ONNX). Everything of the package's own is built into build/planner/.
 package         := $(B)/planner
-planner_below   := $(call object,$(call sources,agent/inventory) agent/vendor/speeds.c io/clock.c)
+planner_below   := $(call object,$(call sources,agent/inventory agent/vendor) io/clock.c)
 planner_libs    := $(shell pkg-config --libs jansson yaml-0.1 libprotobuf-c 2>/dev/null) -lm
 planner_tests   := $(patsubst %.c,$(package)/tests/%,$(notdir $(call tests_of,planner)))
 planner_archive := $(call archive,planner base)
