@@ -1,8 +1,16 @@
 /* `remuda plan`: the planners' own commands, and those that need what only this program has: devices, jobs,
  * stores. */
 #include "planner/commands/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "cli/command/cluster_arguments.h"
 #include "cli/command/commands.h"
 #include "cli/plan_more.h"
+#include "scheduler-extender/ledger/ledger_speeds.h"
 #include "store/speed_store.h"
 
 static const struct plan_command more[] = {
@@ -11,9 +19,55 @@ static const struct plan_command more[] = {
         { NULL, NULL, NULL },
 };
 
+static int take_chips(const struct ledger *ledger, struct plan_speeds_known *known)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < ledger->node_count; i++)
+                count += ledger->nodes[i]->group_count;
+        known->chips = calloc(count + 1, sizeof(*known->chips));
+        if (known->chips == NULL)
+                return -ENOMEM;
+        for (size_t i = 0; i < ledger->node_count; i++)
+                for (uint32_t g = 0; g < ledger->nodes[i]->group_count; g++) {
+                        const struct ledger_group *group = &ledger->nodes[i]->groups[g];
+                        struct plan_speeds_chip *chip = &known->chips[known->chip_count];
+
+                        if (chip_speed_any_figure(&group->figures) &&
+                            text_copy(chip->model, sizeof(chip->model),
+                                      ledger_speeds_device(&ledger->symbols, group))) {
+                                chip->figures = group->figures;
+                                known->chip_count++;
+                        }
+                }
+        return 0;
+}
+
+/* Who may read the SpeedTable and not the nodes gets what it says alone. */
+static int read_speeds(const char *store, const char *kubeconfig, struct plan_speeds_known *ret,
+                       struct err *err)
+{
+        const struct cluster_arguments arguments = {
+                .store = store, .kubeconfig = kubeconfig, .placement = "packed", .overflow = "none"
+        };
+        struct cluster_arguments_opened opened = { 0 };
+        struct err trouble = { 0 };
+        int r = speed_store_read_now(store, kubeconfig, &ret->table, err);
+
+        if (r < 0)
+                return r;
+        if (cluster_arguments_open(&arguments, &opened, &trouble) < 0)
+                fprintf(stderr, "remuda plan: the SpeedTable of %s alone counts, not its chips: %s\n", store,
+                        trouble.msg);
+        else if (take_chips(cluster_ledger(opened.cluster), ret) < 0)
+                r = err_set(err, -ENOMEM, "no memory for the chips of %s", store);
+        cluster_arguments_close(&opened);
+        return r;
+}
+
 int command_plan(int argc, char **argv)
 {
-        const struct plan_host host = { .more = more, .read_speeds = speed_store_read_now };
+        const struct plan_host host = { .more = more, .read_speeds = read_speeds };
 
         return plan_run(&host, argc, argv);
 }

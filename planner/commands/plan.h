@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "planner/speeds/speed_table.h"
+#include "planner/shards/plan_speeds.h"
 
 struct plan_host;
 
@@ -21,8 +21,8 @@ struct plan_command {
 /* What the program around the planners has and they do not; each may be NULL. */
 struct plan_host {
         const struct plan_command *more; /* commands after our own; ends with name == NULL */
-        /* the SpeedTable of a store, for speed_table_free(). 0 or a negative errno */
-        int (*read_speeds)(const char *store, const char *kubeconfig, struct speed_table *ret,
+        /* the SpeedTable of a store and its chips, for plan_speeds_known_free(). 0 or a negative errno */
+        int (*read_speeds)(const char *store, const char *kubeconfig, struct plan_speeds_known *ret,
                            struct err *err);
 };
 

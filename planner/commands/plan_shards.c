@@ -20,7 +20,7 @@ static const struct option_spec specs[] = {
         { .name = "drop-harmful", .type = OPTION_BOOL, .offset = offsetof(struct shards_options, drop_harmful),
           .help = "use the workers with the least step + \"communication\"" },
         { .name = "store", .type = OPTION_STRING, .offset = offsetof(struct shards_options, store),
-          .value = "dir:PATH|kubernetes", .help = "the speeds of workers that name a \"device\" are in its SpeedTable" },
+          .value = "dir:PATH|kubernetes", .help = "the speeds of workers that name a \"device\" are known there" },
         { .name = "kubeconfig", .type = OPTION_STRING, .offset = offsetof(struct shards_options, kubeconfig),
           .value = "FILE", .help = "for --store kubernetes" },
         { .name = "model", .type = OPTION_STRING, .offset = offsetof(struct shards_options, model), .value = "NAME",
@@ -43,8 +43,8 @@ static const struct option_program program = {
         .specs = specs,
 };
 
-static int answer(const json_t *json, const struct speed_table *speeds, const struct shards_options *options,
-                  struct text *out, struct err *err)
+static int answer(const json_t *json, const struct plan_speeds_known *speeds,
+                  const struct shards_options *options, struct text *out, struct err *err)
 {
         struct plan_shards_request request;
         struct plan_shards_answer answer;
@@ -65,7 +65,7 @@ static int answer(const json_t *json, const struct speed_table *speeds, const st
 }
 
 static int read_speeds(const struct shards_options *options, const struct plan_host *host,
-                       struct speed_table *ret, struct err *err)
+                       struct plan_speeds_known *ret, struct err *err)
 {
         int r;
 
@@ -75,16 +75,16 @@ static int read_speeds(const struct shards_options *options, const struct plan_h
         r = host->read_speeds(options->store, options->kubeconfig, ret, err);
         if (r < 0)
                 return err_wrap(err, r, "--store %.100s", options->store);
-        if (ret->trouble[0] != '\0')
+        if (ret->table.trouble[0] != '\0')
                 (void) fprintf(stderr, "remuda plan shards: --store %.100s: the SpeedTable: %s\n",
-                               options->store, ret->trouble);
+                               options->store, ret->table.trouble);
         return 0;
 }
 
 int plan_shards(int argc, char **argv, const struct plan_host *host)
 {
         struct shards_options options;
-        struct speed_table speeds = { .count = 0 };
+        struct plan_speeds_known speeds = { .chip_count = 0 };
         struct text out = { 0 };
         struct err err = { 0 };
         json_t *json = NULL;
@@ -100,7 +100,7 @@ int plan_shards(int argc, char **argv, const struct plan_host *host)
         }
         if (r == 0)
                 r = answer(json, options.store != NULL ? &speeds : NULL, &options, &out, &err);
-        speed_table_free(&speeds);
+        plan_speeds_known_free(&speeds);
         json_decref(json);
         return plan_finish("shards", argv[1], r, &out, &err);
 }

@@ -33,7 +33,7 @@ struct file {
         size_t worker_count;
         struct file_group *groups;
         size_t group_count;
-        const struct speed_table *speeds; /* for devices; NULL = they have none */
+        const struct plan_speeds_known *known; /* for devices; NULL = they have none */
 };
 
 #define WORKER(member)        JSON_TABLE_AT(struct file_worker, worker.member)
@@ -195,7 +195,7 @@ static int check_list(const struct json_field *in, const struct file *file, cons
 {
         struct json_field list = json_field_get(in, "workers");
 
-        for (size_t i = 0; i < count && file->speeds == NULL; i++) {
+        for (size_t i = 0; i < count && file->known == NULL; i++) {
                 struct json_field at = json_field_at(&list, i), device = json_field_get(&at, "device");
 
                 if (device.value != NULL)
@@ -266,17 +266,22 @@ static int take_file(struct file *file, const char *model, struct plan_shards_re
                 };
                 take_workers(group->workers, &group->worker_count, request, devices);
         }
-        if (file->speeds != NULL)
-                plan_speeds_fill(request->workers, devices, total, file->speeds, model);
+        if (file->known == NULL)
+                return 0;
+        request->precision = plan_speeds_fill(request->workers, devices, total, file->known, model);
+        if (request->precision == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu workers", total);
+        if (request->precision[0] == '\0')
+                request->precision = NULL;
         return 0;
 }
 
-int plan_shards_request_decode(const json_t *json, const struct speed_table *speeds, const char *model,
+int plan_shards_request_decode(const json_t *json, const struct plan_speeds_known *known, const char *model,
                                struct plan_shards_request *ret, struct err *err)
 {
         struct json_field root = json_field_root(json);
         struct plan_shards_request request;
-        struct file file = { .speeds = speeds };
+        struct file file = { .known = known };
         int r = json_table_decode(&file_table, json, &file, err);
 
         if (r < 0)

@@ -13,8 +13,8 @@
 #include <jansson.h>
 
 #include "base/json/json_field.h"
+#include "planner/shards/plan_speeds.h"
 #include "planner/shards/shards.h"
-#include "planner/speeds/speed_table.h"
 
 struct plan_shards_group {
         const char *name;
@@ -24,7 +24,8 @@ struct plan_shards_group {
 struct plan_shards_request {
         uint64_t batch;
         uint64_t epoch;               /* samples; 0 = not given */
-        struct shard_worker *workers; /* source: "measured", "table", "assumed"; NULL = not asked */
+        struct shard_worker *workers; /* source: one of chip_speed_names; NULL = not asked */
+        const char *precision;        /* of the figures behind them; NULL = none */
         size_t worker_count;
         struct plan_shards_group *groups; /* NULL = workers were given without groups */
         size_t group_count;
@@ -50,9 +51,9 @@ struct plan_shards_answer {
 
 /* plan_shards_request_decode() - Return: 0, and a request for plan_shards_request_free(); -EBADMSG with the
  * field.
- * @speeds: of the workers that name a device (plan_speeds.h), for the job's @model; NULL = devices are
+ * @known: of the workers that name a device (plan_speeds.h), for the job's @model; NULL = devices are
  * refused */
-int plan_shards_request_decode(const json_t *json, const struct speed_table *speeds, const char *model,
+int plan_shards_request_decode(const json_t *json, const struct plan_speeds_known *known, const char *model,
                                struct plan_shards_request *ret, struct err *err);
 void plan_shards_request_free(struct plan_shards_request *request);
 

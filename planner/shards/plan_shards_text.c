@@ -8,8 +8,8 @@
 
 /* One line of an answer: a worker's share, or a group's. */
 struct line {
-        const char *name, *source; /* of the speed; NULL = not asked, or a group */
-        uint64_t before, batch;    /* samples of each batch given away before it, and to it */
+        const char *name, *source, *precision; /* of the speed; NULL = not asked, none, or a group */
+        uint64_t before, batch;                /* samples of each batch given away before it, and to it */
         double step_ms;
 };
 
@@ -18,6 +18,7 @@ static struct line worker_line(const struct plan_shards_request *request,
 {
         return (struct line){ .name = request->workers[worker].name,
                               .source = request->workers[worker].source,
+                              .precision = request->precision,
                               .before = before,
                               .batch = answer->shards[worker].batch,
                               .step_ms = answer->shards[worker].step_ms };
@@ -45,6 +46,8 @@ static void write_line(struct json_writer *json, const struct plan_shards_reques
         json_writer_double(json, "step_ms", line->step_ms);
         if (line->source != NULL)
                 json_writer_string(json, "source", line->source);
+        if (line->precision != NULL)
+                json_writer_string(json, "precision", line->precision);
         if (request->epoch == 0) {
                 json_writer_null(json, "begin");
                 json_writer_null(json, "end");
@@ -168,7 +171,8 @@ static void append_line(struct text *out, const struct plan_shards_request *requ
                             shards_begin(request->epoch, line->before, request->batch),
                             shards_begin(request->epoch, line->before + line->batch, request->batch));
         if (line->source != NULL)
-                text_printf(out, "  %s", line->source);
+                text_printf(out, "  %s%s%s", line->source, line->precision != NULL ? " " : "",
+                            line->precision != NULL ? line->precision : "");
         text_append_char(out, '\n');
 }
 

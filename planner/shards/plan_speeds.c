@@ -1,8 +1,12 @@
-/* Fills in the speeds of workers that name a device: from the table of speeds, else the mean of those known.
- */
+/* Fills in the speeds of workers that name a device: one kind of figure for all, or, beside speeds that were
+ * given, the SpeedTable's rows and the mean of those known. */
 #include "planner/shards/plan_speeds.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
 
 struct known {
         double alpha_ms, beta_ms; /* sums */
@@ -50,11 +54,11 @@ static void look_up(struct known *known, struct shard_worker *worker, const stru
         if (row == NULL)
                 return;
         note(known, row->alpha_ms, row->beta_ms);
-        set_speed(worker, row->alpha_ms, row->beta_ms, "table");
+        set_speed(worker, row->alpha_ms, row->beta_ms, "measured");
 }
 
-void plan_speeds_fill(struct shard_worker *workers, const struct plan_speeds_device *devices, size_t count,
-                      const struct speed_table *table, const char *model)
+static void fill_beside(struct shard_worker *workers, const struct plan_speeds_device *devices, size_t count,
+                        const struct speed_table *table, const char *model)
 {
         struct known known = { .count = 0 };
 
@@ -69,4 +73,54 @@ void plan_speeds_fill(struct shard_worker *workers, const struct plan_speeds_dev
                                   known.beta_ms / (double) known.count, "assumed");
                 else if (!has_speed(&workers[i]))
                         set_speed(&workers[i], 0, 1, "assumed");
+}
+
+static struct chip_speed_member member_of(const struct plan_speeds_known *known,
+                                          const struct plan_speeds_device *device)
+{
+        struct chip_speed_member member = { .program = device->program,
+                                            .device = device->device,
+                                            .ranks_a_chip = (double) device->shared_by };
+
+        for (size_t i = 0; i < known->chip_count; i++)
+                if (strcmp(known->chips[i].model, device->device) == 0) {
+                        member.figures = known->chips[i].figures;
+                        break;
+                }
+        return member;
+}
+
+/* Return: the precision; NULL = no memory. */
+static const char *fill_all(struct shard_worker *workers, const struct plan_speeds_device *devices,
+                            size_t count, const struct plan_speeds_known *known, const char *model)
+{
+        CLEANUP(free_p) struct chip_speed_member *members = calloc(count + 1, sizeof(*members));
+        struct chip_speed_verdict verdict;
+
+        if (members == NULL)
+                return NULL;
+        for (size_t i = 0; i < count; i++)
+                members[i] = member_of(known, &devices[i]);
+        verdict = chip_speed_find(&known->table, model, members, count, workers);
+        for (size_t i = 0; i < count; i++)
+                workers[i].source = chip_speed_names[verdict.source];
+        return chip_speed_precision_names[verdict.precision];
+}
+
+const char *plan_speeds_fill(struct shard_worker *workers, const struct plan_speeds_device *devices,
+                             size_t count, const struct plan_speeds_known *known, const char *model)
+{
+        for (size_t i = 0; i < count; i++)
+                if (has_speed(&workers[i])) {
+                        fill_beside(workers, devices, count, &known->table, model);
+                        return "";
+                }
+        return fill_all(workers, devices, count, known, model);
+}
+
+void plan_speeds_known_free(struct plan_speeds_known *known)
+{
+        speed_table_free(&known->table);
+        free(known->chips);
+        *known = (struct plan_speeds_known){ .chip_count = 0 };
 }

@@ -228,25 +228,25 @@ static void a_plan_takes_its_speeds_from_the_table(void **state)
                 "{\"name\":\"b\",\"device\":\"A\",\"shared_by\":2},{\"name\":\"c\",\"device\":\"B\"},"
                 "{\"name\":\"d\",\"speed\":100}]}]}",
                 0, NULL);
-        static const char *const sources[] = { "table", "table", "assumed", "measured" };
+        static const char *const sources[] = { "measured", "measured", "assumed", "measured" };
         struct plan_shards_request request;
-        struct speed_table table;
+        struct plan_speeds_known known = { .chip_count = 0 };
         struct err err = { 0 };
 
         (void) state;
-        assert_int_equal(speed_table_decode(table_json, &table, &err), 0);
+        assert_int_equal(speed_table_decode(table_json, &known.table, &err), 0);
         assert_int_equal(plan_shards_request_decode(json, NULL, NULL, &request, &err), -EBADMSG);
         assert_string_equal(err.msg,
                             "groups[0].workers[0].device: has its speed in a store; give --store, or "
                             "\"speed\" (samples a second)");
-        assert_int_equal(plan_shards_request_decode(json, &table, "mlp", &request, &err), 0);
+        assert_int_equal(plan_shards_request_decode(json, &known, "mlp", &request, &err), 0);
         for (size_t i = 0; i < 4; i++)
                 assert_string_equal(request.workers[i].source, sources[i]);
         assert_true(request.workers[1].beta_ms == 1);
         assert_true(request.workers[2].alpha_ms == 2);
         assert_true(fabs(request.workers[2].beta_ms - 11.5 / 3) < 1e-12);
         plan_shards_request_free(&request);
-        speed_table_free(&table);
+        plan_speeds_known_free(&known);
         json_decref(json);
         json_decref(table_json);
 }
