@@ -33,7 +33,8 @@ struct record {
         uint64_t load_waited_usec; /* of loading, while the rank waited for it */
         uint64_t sample_count;
         bool says_shares;       /* new shares can come: say which are in use */
-        uint64_t shares_step;   /* those in use are in force from that step on; 0 = since the beginning */
+        uint64_t shares_step;   /* the newest shares are in force from that step on; 0 = the first ones are */
+        uint64_t shares_before; /* the same of those before them: said of steps before */
         uint64_t epoch_samples; /* of all ranks together; 0 = not told in the progress lines */
 };
 

@@ -44,8 +44,8 @@ struct remuda_train {
         bool recuts;        /* new shares can come */
         struct recut recut;
         struct word word;
-        bool patient;         /* some rank waits long: all sleep meanwhile */
-        uint64_t shares_step; /* those in use are in force from that step on */
+        bool patient;                        /* some rank waits long: all sleep meanwhile */
+        uint64_t shares_step, shares_before; /* from when on the newest are in force, and those before them */
         bool computing;     /* between remuda_train_next() and the end of the step, outside of this library */
         uint64_t back_usec; /* when the loop went on last */
         uint64_t busy_usec;
@@ -305,6 +305,7 @@ static int take_shares(struct remuda_train *r, struct err *err)
         for (size_t i = 0; i < shares.count; i++)
                 r->shares.of[i] = shares.of[i];
         result = sampler_recut(r->sampler, shares.step, r->shares.of, err);
+        r->shares_before = r->shares_step;
         r->shares_step = shares.step;
         live_shares_free(&shares);
         return result;
@@ -460,7 +461,8 @@ void remuda_train_progress(struct remuda_train *r, double loss)
         json_line_uint(&line, "samples", r->samples_done);
         json_line_real(&line, "busy_seconds", (double) r->busy_usec / 1e6, 6);
         if (r->recuts)
-                json_line_uint(&line, "shares_step", r->shares_step);
+                json_line_uint(&line, "shares_step",
+                               r->step > r->shares_step ? r->shares_step : r->shares_before);
         json_line_real(&line, "loss", isfinite(loss) ? loss : 0.0, 6);
         json_line_close(&line, '}');
         text_append_char(&line.text, '\n');
