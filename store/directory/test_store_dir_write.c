@@ -331,6 +331,70 @@ static void a_journal_replaced_while_we_wait_takes_no_other_along(void **state)
         dir_store_free(f);
 }
 
+struct two_answers {
+        int results[3];
+        unsigned count;
+};
+
+static void keep_answer(void *userdata, int result, const char *sentence)
+{
+        struct two_answers *answers = userdata;
+
+        (void) sentence;
+        answers->results[answers->count++ % 3] = result;
+}
+
+/* Two requests about one pod are not judged by the same journal; of another's namesake they are. */
+static void a_pod_has_one_request_in_a_batch(void **state)
+{
+        static const char *const nodes[] = { "n1", "n2", "n3" }, *const namespaces[] = { "default", "default",
+                                                                                         "x" };
+        struct dir_store *f = dir_store_new();
+        struct two_answers answers = { .count = 0 };
+
+        (void) state;
+        dir_store_write(f, "pods.json",
+                        "{\"kind\":\"List\",\"items\":[" DIR_STORE_POD_A
+                        ",{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"namespace\":\"x\"}}]}");
+        dir_store_open(f);
+        for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
+                struct store_binding binding = { .namespace_ = namespaces[i],
+                                                 .name = "a",
+                                                 .node = nodes[i],
+                                                 .uid = i == 2 ? "any" : "u-a" };
+
+                store_bind(f->store, &binding, keep_answer, &answers);
+        }
+        dir_store_settle(f);
+        assert_int_equal(answers.count, 3);
+        assert_int_equal(answers.results[0] + answers.results[1] + answers.results[2], -EAGAIN);
+        assert_string_equal(dir_store_field(f, "Pod default/a", "spec/nodeName"), "n1");
+        assert_string_equal(dir_store_field(f, "Pod x/a", "spec/nodeName"), "n3"); /* of no uid: of any */
+        dir_store_free(f);
+}
+
+static void who_is_being_deleted_is_not_bound_nor_deleted_again(void **state)
+{
+        struct dir_store *f = dir_store_new();
+        CLEANUP(free_p) char *journal = NULL;
+
+        (void) state;
+        dir_store_write(f, "a.json",
+                        "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"uid\":\"u-a\","
+                        "\"deletionTimestamp\":\"2026-11-21T10:00:00Z\"}}");
+        dir_store_open(f);
+        assert_int_equal(dir_store_bind(f, "a", "u-a", "n1"), -ESTALE);
+        assert_string_equal(f->sentence, "pod 'default/a' is being deleted");
+        store_evict(f->store, "default", "a", "u-a", 30, dir_store_answer, f);
+        dir_store_settle(f);
+        assert_int_equal(f->result, 0);
+        journal = dir_store_read(f, "evictions.jsonl");
+        assert_string_equal(journal, ""); /* its owner said so: there is nothing to write */
+        assert_int_equal(dir_store_bind(f, "", "u", "n1"), -EINVAL);
+        assert_string_equal(f->sentence, "'' is no name of a pod");
+        dir_store_free(f);
+}
+
 static void our_own_objects_are_put_by_rename(void **state)
 {
         struct dir_store *f = dir_store_new();
@@ -512,6 +576,8 @@ int main(void)
                 cmocka_unit_test(lines_of_another_process_count),
                 cmocka_unit_test(many_binds_at_once_are_one_batch),
                 cmocka_unit_test(an_evicted_pod_is_terminating),
+                cmocka_unit_test(a_pod_has_one_request_in_a_batch),
+                cmocka_unit_test(who_is_being_deleted_is_not_bound_nor_deleted_again),
                 cmocka_unit_test(a_journal_that_is_removed_takes_no_other_along),
                 cmocka_unit_test(a_journal_replaced_while_we_wait_takes_no_other_along),
                 cmocka_unit_test(our_own_objects_are_put_by_rename),
