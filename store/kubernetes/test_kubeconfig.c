@@ -7,10 +7,14 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -193,6 +197,67 @@ static void where_it_is_looked_for(void **state)
         assert_non_null(strstr(err.msg, "set KUBECONFIG"));
 }
 
+#define ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
+
+static void put(const char *path, const char *bytes)
+{
+        CLEANUP(fclose_p) FILE *file = fopen(path, "we");
+
+        if (file == NULL || fputs(bytes, file) < 0)
+                _exit(3);
+}
+
+/* In a pod: what Kubernetes mounts and sets. Return: of the process, 0 = as it should be. */
+static int in_a_pod(const char *host, const char *server, bool namespace_)
+{
+        struct kubeconfig c;
+
+        if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            mount("none", "/var/run/", "tmpfs", 0, NULL) < 0)
+                return 2;
+        (void) mkdir("/var/run/secrets", 0755);
+        (void) mkdir("/var/run/secrets/kubernetes.io", 0755);
+        (void) mkdir(ACCOUNT, 0755);
+        if (setenv("KUBERNETES_SERVICE_HOST", host, 1) < 0 ||
+            kubeconfig_load(NULL, &c, NULL) != -ENOENT || /* no port */
+            setenv("KUBERNETES_SERVICE_PORT", "443", 1) < 0 ||
+            kubeconfig_load(NULL, &c, NULL) != -ENOENT) /* no token */
+                return 1;
+        put(ACCOUNT "/token", "t");
+        if (namespace_)
+                put(ACCOUNT "/namespace", "team");
+        if (kubeconfig_load(NULL, &c, NULL) != 0 || strcmp(c.server, server) != 0 ||
+            strcmp(c.ca_file, ACCOUNT "/ca.crt") != 0 || strcmp(c.token_file, ACCOUNT "/token") != 0 ||
+            strcmp(c.namespace_, namespace_ ? "team" : "default") != 0)
+                return 1;
+        kubeconfig_free(&c);
+        return 0;
+}
+
+static void a_pod_has_its_service_account(void **state)
+{
+        static const struct {
+                const char *host, *server;
+                bool namespace_;
+        } pods[] = {
+                { "10.0.0.1", "https://10.0.0.1:443", true },
+                { "fd00::1", "https://[fd00::1]:443", false },
+        };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(pods); i++) {
+                pid_t child = fork();
+                int status = -1;
+
+                if (child == 0)
+                        _exit(in_a_pod(pods[i].host, pods[i].server, pods[i].namespace_));
+                assert_int_equal(waitpid(child, &status, 0), child);
+                if (WEXITSTATUS(status) == 2)
+                        skip(); /* needs root: a mount of its own */
+                assert_int_equal(status, 0);
+        }
+}
+
 int main(void)
 {
         static const struct CMUnitTest tests[] = {
@@ -200,6 +265,7 @@ int main(void)
                 cmocka_unit_test(all_that_is_understood),
                 cmocka_unit_test(several_files),
                 cmocka_unit_test(where_it_is_looked_for),
+                cmocka_unit_test(a_pod_has_its_service_account),
         };
 
         return cmocka_run_group_tests(tests, make_place, remove_place);
