@@ -105,9 +105,11 @@ static void note_plan(struct run *run)
         struct text line = { .max_bytes = 400 };
 
         for (size_t i = run->server_count; i < run->rank_count; i++)
-                text_printf(&line, "%s%llu (%s, %s)", i == run->server_count ? "" : " + ",
+                text_printf(&line, "%s%llu (%s, %s%s%s)", i == run->server_count ? "" : " + ",
                             (unsigned long long) run->ranks[i].batch, run->ranks[i].runtime,
-                            chip_speed_names[run->ranks[i].speed_source]);
+                            chip_speed_names[run->ranks[i].speed_source],
+                            run->ranks[i].precision == CHIP_SPEED_NO_PRECISION ? "" : " ",
+                            chip_speed_precision_names[run->ranks[i].precision]);
         run_event(run, "Planned", "%zu workers, %zu servers; of each batch of %llu: %s",
                   run->rank_count - run->server_count, run->server_count,
                   (unsigned long long) run->job.global_batch, line.data == NULL ? "" : line.data);
