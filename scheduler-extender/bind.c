@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "io/clock.h"
 #include "io/failpoint.h"
+#include "io/loop.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/decide/weighting_share.h"
 #include "scheduler-extender/extender_internal.h"
@@ -23,9 +24,15 @@
 #include "scheduler-extender/wire/extender_reply.h"
 #include "store/leader.h"
 
+/* Two watches of one API server are milliseconds apart, on a busy one hundreds of them. */
+#define AWAIT_USEC UINT64_C(1000000)
+#define AWAIT_MAX  256
+
 /* A bind that is being written. The pod may be gone when the answer comes, so it is found again by its name.
  */
 struct bind {
+        struct bind *next_awaiting;
+        sd_event_source *deadline; /* of one that waits for its pod; NULL = it does not */
         struct extender *extender;
         struct http_pending *pending;
         struct extender_bind args;
@@ -45,7 +52,6 @@ static void answer_later(struct bind *bind, const char *error)
         struct http_reply reply = { 0 };
 
         fill_reply(&reply, error);
-        bind->extender->commits--;
         http_resume(bind->pending, &reply);
         FAILPOINT("bind.answered");
         extender_end(bind->extender, VERB_BIND, bind->begin_nsec, error[0] != '\0');
@@ -117,6 +123,7 @@ static void written(void *userdata, int result, const char *sentence)
         struct ledger *ledger = cluster_ledger(x->cluster);
         struct ledger_pod *pod = ledger_pods_find(ledger, bind->args.pod_namespace, bind->args.pod_name);
 
+        x->commits--;
         if (pod != NULL && strcmp(pod->uid, bind->args.pod_uid) == 0) {
                 pod->writing = false;
                 pod->done = pod->done || result == 0;
@@ -204,7 +211,11 @@ static const char *check_again(struct extender *x, const struct ledger_pod *pod,
         return reason_text(reason)->message;
 }
 
-/* Return: NULL = the bind is being written; else what to answer at once ("" = done). */
+static const char not_seen[] = "the pod is not in the store",
+                  of_other_uid[] = "the pod of that name has another uid";
+
+/* Return: NULL = the bind is being written; else what to answer at once ("" = done). @request: NULL = it is
+ * suspended already */
 static const char *begin_bind(struct bind *bind, const struct http_request *request, struct err *err)
 {
         struct extender *x = bind->extender;
@@ -220,9 +231,9 @@ static const char *begin_bind(struct bind *bind, const struct http_request *requ
         if (refusal != NULL)
                 return refusal;
         if (pod == NULL)
-                return "the pod is not in the store";
+                return not_seen;
         if (strcmp(pod->uid, bind->args.pod_uid) != 0)
-                return "the pod of that name has another uid";
+                return of_other_uid;
         if (pod->ended || pod->deleting)
                 return "the pod has ended or is being deleted";
         if (pod->node != NULL && strcmp(pod->node->name, bind->args.node) != 0)
@@ -241,10 +252,81 @@ static const char *begin_bind(struct bind *bind, const struct http_request *requ
         FAILPOINT("bind.assumed");
         pod->writing = true;
         x->commits++;
-        bind->pending = http_suspend(request);
+        if (request != NULL)
+                bind->pending = http_suspend(request);
         write_bind(bind, pod);
         FAILPOINT("bind.sent");
         return NULL;
+}
+
+static void try_again(struct bind *bind)
+{
+        struct err err = { 0 };
+        const char *answer = begin_bind(bind, NULL, &err);
+
+        if (answer != NULL)
+                answer_later(bind, answer);
+}
+
+/* It waits no longer. */
+static void leave_awaiting(struct bind *bind)
+{
+        struct bind **place = &bind->extender->awaiting;
+
+        while (*place != bind)
+                place = &(*place)->next_awaiting;
+        *place = bind->next_awaiting;
+        bind->extender->awaiting_count--;
+        bind->deadline = sd_event_source_disable_unref(bind->deadline);
+}
+
+static void on_deadline(void *userdata)
+{
+        struct bind *bind = userdata;
+
+        leave_awaiting(bind);
+        try_again(bind);
+}
+
+/* Return: is the pod waited for? */
+static bool await_pod(struct bind *bind, const struct http_request *request, const char *answer)
+{
+        struct extender *x = bind->extender;
+
+        if ((answer != not_seen && answer != of_other_uid) || x->awaiting_count >= AWAIT_MAX ||
+            loop_after(x->loop, AWAIT_USEC, on_deadline, bind, &bind->deadline) < 0)
+                return false;
+        bind->pending = http_suspend(request);
+        bind->next_awaiting = x->awaiting;
+        x->awaiting = bind;
+        x->awaiting_count++;
+        return true;
+}
+
+void bind_seen(struct extender *x)
+{
+        const struct ledger *ledger = cluster_ledger(x->cluster);
+
+        for (struct bind *bind = x->awaiting, *next; bind != NULL; bind = next) {
+                const struct ledger_pod *pod =
+                        ledger_pods_find(ledger, bind->args.pod_namespace, bind->args.pod_name);
+
+                next = bind->next_awaiting;
+                if (pod == NULL || strcmp(pod->uid, bind->args.pod_uid) != 0)
+                        continue;
+                leave_awaiting(bind);
+                try_again(bind);
+        }
+}
+
+void bind_close(struct extender *x)
+{
+        while (x->awaiting != NULL) {
+                struct bind *bind = x->awaiting;
+
+                leave_awaiting(bind);
+                answer_later(bind, "the extender ends");
+        }
 }
 
 void bind_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
@@ -265,8 +347,8 @@ void bind_handler(void *userdata, const struct http_request *request, struct htt
         if (r < 0)
                 http_reply_error(reply, 400, "bind: %s", err.msg);
         answer = r < 0 ? "" : begin_bind(bind, request, &err);
-        if (answer == NULL)
-                return; /* written() answers, and frees */
+        if (answer == NULL || await_pod(bind, request, answer))
+                return; /* written() or bind_seen() answers, and frees */
         if (r == 0)
                 fill_reply(reply, answer);
         reply->close =

@@ -104,6 +104,8 @@ static void on_observed(void *userdata, enum store_kind kind, const char *key, c
 {
         struct extender *x = userdata;
 
+        if (kind == STORE_POD && object != NULL)
+                bind_seen(x);
         if (x->jobs != NULL)
                 controller_observe(x->jobs, kind, key, object);
         else if (kind == STORE_TRAINING_JOB)
@@ -450,6 +452,7 @@ void extender_free(struct extender *x)
         sd_event_source_disable_unref(x->every_second);
         sd_event_source_disable_unref(x->after_change);
         x->after_change = NULL;
+        bind_close(x);
         leader_close(x->leader);
         cluster_close(x->cluster); /* answers what is being written */
         controller_free(x->jobs);

@@ -22,6 +22,8 @@ struct extender {
         struct leader *leader;     /* NULL: alone by order */
         unsigned commits;          /* binds and evictions being written */
         struct settling *settling; /* binds of no clear end */
+        struct bind *awaiting;     /* binds of pods that were not seen yet */
+        unsigned awaiting_count;
         uint64_t audited_usec;     /* when the store was last read anew (monotonic); 0 = never */
         uint64_t audit_again_usec; /* an audit out of turn (monotonic); 0 = none */
         bool auditing;
