@@ -112,6 +112,28 @@ static void a_pod_without_its_label_takes_its_place(void **state)
         end(&p);
 }
 
+/* What a quota or a policy refuses holds nobody's chips, and is planned anew where they were taken. */
+static void refused_pods_lease_nothing(void **state)
+{
+        struct open_groups_claim claim;
+        struct planned p;
+
+        (void) state;
+        plan(&p, "  placement: packed\n  workers: [{model: H100, chips: 10}]\n");
+        assert_int_equal(leased(p.ledger, "a"), 8);
+        job_state_set_condition(&p.state, JOB_CONDITION_PODS_CREATED, false, 1, "PodNotCreated", "quota");
+        assert_int_equal(job_lease_set(p.ledger, &p.lease), 0);
+        assert_int_equal(leased(p.ledger, "a") + leased(p.ledger, "c"), 0);
+        claim = job_fixture_claim(p.ledger, &p.job);
+        assert_true(job_lease_fits(&claim, "default", &p.state.groups[0]));
+        bind_pod(p.ledger, "other", "a", 1);
+        assert_false(job_lease_fits(&claim, "default", &p.state.groups[0]));
+        job_state_set_condition(&p.state, JOB_CONDITION_PODS_CREATED, true, 2, "Created", "");
+        assert_int_equal(job_lease_set(p.ledger, &p.lease), 0);
+        assert_int_equal(leased(p.ledger, "a"), 8);
+        end(&p);
+}
+
 static void a_moved_group_moves_its_lease(void **state)
 {
         struct planned p;
@@ -233,6 +255,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(places_are_leased_until_their_pods_are_bound),
                 cmocka_unit_test(a_pod_without_its_label_takes_its_place),
+                cmocka_unit_test(refused_pods_lease_nothing),
                 cmocka_unit_test(a_moved_group_moves_its_lease),
                 cmocka_unit_test(a_node_that_is_seen_late_is_leased_then),
                 cmocka_unit_test(a_copy_has_the_same_leases),
