@@ -56,6 +56,7 @@ bool progress_pass_events(struct record *record, const struct job_report *report
                         write_event(record,
                                     strcmp(event->reason, "Started") != 0 &&
                                             strcmp(event->reason, "Resumed") != 0 &&
+                                            strcmp(event->reason, "SharesChanged") != 0 &&
                                             strcmp(event->reason, "Completed") != 0,
                                     event->reason, "%.500s", event->message);
         }
