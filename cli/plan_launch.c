@@ -271,6 +271,8 @@ static int make_world(struct launch *launch, struct err *err)
                 fill_rank(launch, i);
         }
         launch->world.job = run->job.name;
+        launch->world.spec =
+                run->job.data.given && !run->job.has_args ? NULL : &run->job; /* the trainer has options */
         launch->world.global_batch = run->job.global_batch;
         launch->world.ranks = launch->ranks;
         launch->world.count = run->rank_count;

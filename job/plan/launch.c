@@ -45,6 +45,10 @@ void launch_environment(const struct launch_world *world, size_t index, bool tor
         if (torch)
                 launch_variables_torch(world, index, &to);
         launch_variables_own(world, index, &to);
+        if (world->spec == NULL)
+                return;
+        launch_variables_groups(world, &to);
+        launch_variables_job(world->spec, &to);
 }
 
 double launch_weight(uint64_t before, uint64_t share, uint64_t batch, double *left)

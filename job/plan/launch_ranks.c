@@ -2,7 +2,6 @@
 #include "job/plan/launch_ranks.h"
 
 #include <limits.h>
-#include <string.h>
 
 #include "job/plan/launch_frameworks.h"
 #include "job/spec/job_role.h"
@@ -29,31 +28,6 @@ static void add_segments(const struct launch_world *world, const struct launch_v
         text_free(&list);
 }
 
-/* "4,2": workers that follow each other on one group of one node. */
-static void add_groups(const struct launch_world *world, const struct launch_variables *to)
-{
-        const struct launch_rank *last = NULL;
-        struct text list = { 0 };
-        size_t count = 0;
-
-        for (size_t i = 0; i < world->count; i++) {
-                const struct launch_rank *rank = &world->ranks[i];
-
-                if (rank->server)
-                        continue;
-                if (last != NULL &&
-                    (strcmp(last->group, rank->group) != 0 || strcmp(last->node, rank->node) != 0)) {
-                        text_printf(&list, "%zu,", count);
-                        count = 0;
-                }
-                last = rank;
-                count++;
-        }
-        text_printf(&list, "%zu", count);
-        to->add(to->userdata, "REMUDA_GROUPS", list.data == NULL ? "" : list.data);
-        text_free(&list);
-}
-
 static json_t *environment_of(const struct launch_world *world, size_t rank, const char *progress,
                               const struct launch_ranks_files *files)
 {
@@ -77,7 +51,7 @@ static json_t *environment_of(const struct launch_world *world, size_t rank, con
                                      (unsigned long long) of->layers[1]);
         if (files->threads > 0)
                 launch_variables_add(&to, "OMP_NUM_THREADS", "%u", files->threads);
-        add_groups(world, &to);
+        launch_variables_groups(world, &to);
         add_segments(world, &to);
         if (world->spec != NULL)
                 launch_variables_job(world->spec, &to);

@@ -63,6 +63,31 @@ static void add_number(const struct launch_variables *to, const char *name, doub
         text_free(&text);
 }
 
+/* "4,2": workers that follow each other on one group of one node. */
+void launch_variables_groups(const struct launch_world *world, const struct launch_variables *to)
+{
+        const struct launch_rank *last = NULL;
+        struct text list = { 0 };
+        size_t count = 0;
+
+        for (size_t i = 0; i < world->count; i++) {
+                const struct launch_rank *rank = &world->ranks[i];
+
+                if (rank->server)
+                        continue;
+                if (last != NULL &&
+                    (strcmp(last->group, rank->group) != 0 || strcmp(last->node, rank->node) != 0)) {
+                        text_printf(&list, "%zu,", count);
+                        count = 0;
+                }
+                last = rank;
+                count++;
+        }
+        text_printf(&list, "%zu", count);
+        to->add(to->userdata, "REMUDA_GROUPS", list.data == NULL ? "" : list.data);
+        text_free(&list);
+}
+
 static void add_data(const struct job *job, const struct launch_variables *to)
 {
         to->add(to->userdata, "REMUDA_DATA", job->data.path);

@@ -22,6 +22,9 @@ void launch_variables_add(const struct launch_variables *to, const char *name, c
 void launch_variables_own(const struct launch_world *world, size_t rank, const struct launch_variables *to);
 void launch_variables_torch(const struct launch_world *world, size_t rank, const struct launch_variables *to);
 
+/* launch_variables_groups() - the workers of each device group. */
+void launch_variables_groups(const struct launch_world *world, const struct launch_variables *to);
+
 /* launch_variables_job() - what the job says of its training: a program that takes no options of the
  * reference trainer finds it here. What it does not say is not there. */
 void launch_variables_job(const struct job *job, const struct launch_variables *to);
