@@ -82,10 +82,11 @@ static void doubt_totals(const struct world *world, const struct world_rank *ran
 {
         double seconds = (double) (now_usec - world->progress.began_usec) / 1e6;
         uint64_t most = rank->batch > rank->batch_next ? rank->batch : rank->batch_next;
-        struct window_sum sum = seen->window.next[0];
+        struct window_sum sum;
 
         if (seen->busy_seconds > BUSY_RATIO * seconds + BUSY_SECONDS)
                 progress_doubt(seen, PROGRESS_BUSY_LONG, seen->busy_seconds);
+        (void) window_of(&seen->window, 0, &sum);
         if (seen->live && sum.samples > (double) most * sum.steps)
                 progress_doubt(seen, PROGRESS_SHARE, sum.samples / sum.steps);
 }
@@ -99,8 +100,8 @@ static void observe_rank(struct world *world, const struct world_fact *fact, uin
         switch (fact->kind) {
         case WORLD_LINE:
                 progress_say(seen, fact->line, now_usec);
-                doubt_totals(world, rank, seen, now_usec);
                 progress_look(&world->progress, seen, &before, fact->line, now_usec);
+                doubt_totals(world, rank, seen, now_usec); /* before anything follows from them */
                 break;
         case WORLD_EXIT:
                 rank->ended = true;
