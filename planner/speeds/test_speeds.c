@@ -409,7 +409,7 @@ static void what_is_wrong_with_a_table_is_said_once(void **state)
                 fail_msg("%s", err.msg);
         store_change(cluster_store(told.cluster), STORE_SPEED_TABLE, NULL, SPEED_TABLE_NAME, write_row, NULL,
                      &told);
-        assert_true(loop_after(told.loop, 60000000, give_up, &told, &timer) >= 0);
+        assert_true(loop_after(told.loop, 30000000, give_up, &told, &timer) >= 0);
         assert_int_equal(sd_event_loop(told.loop), 0);
         assert_non_null(strstr(told.last, "another/bad/row"));
         cluster_close(told.cluster);
