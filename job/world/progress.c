@@ -160,7 +160,7 @@ void progress_look(struct progress *progress, struct progress_rank *rank, const 
                 (double) (now_usec - before->reported_usec) / 1000 / (double) steps;
 }
 
-double progress_usual_usec(const struct progress *progress)
+static double usual_step_usec(const struct progress *progress)
 {
         double steps[PROGRESS_STEPS];
         size_t count = progress->step_count < PROGRESS_STEPS ? progress->step_count : PROGRESS_STEPS;
@@ -207,8 +207,7 @@ static bool is_kept_waiting(const struct progress_rank *ranks, size_t count, con
 size_t progress_hung(const struct progress *progress, const struct progress_rank *ranks, size_t count,
                      const struct progress_limits *limits, uint64_t now_usec)
 {
-        double limit = (double) limits->hang_usec,
-               usual = PROGRESS_HANG_STEPS * progress_usual_usec(progress);
+        double limit = (double) limits->hang_usec, usual = PROGRESS_HANG_STEPS * usual_step_usec(progress);
         size_t hung = count;
         bool starting = false;
 

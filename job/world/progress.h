@@ -120,9 +120,6 @@ void progress_say(struct progress_rank *rank, const struct progress_line *line, 
 void progress_look(struct progress *progress, struct progress_rank *rank, const struct progress_rank *before,
                    const struct progress_line *line, uint64_t now_usec);
 
-/* progress_usual_usec() - the median of the latest steps, from look to look; 0 = none was seen. */
-double progress_usual_usec(const struct progress *progress);
-
 /* progress_speed() - samples a second of computing, since the shares of now are in force; 0 = not known,
  * or not believed. */
 double progress_speed(const struct progress_rank *rank);
