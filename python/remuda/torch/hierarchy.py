@@ -32,6 +32,7 @@ from .vendors import kinds
 
 __all__ = ["Hierarchy"]
 
+CLOSE_SECONDS = 5
 CHUNK_BYTES = 32 << 20  # of parameters that are broadcast together
 
 
@@ -201,9 +202,9 @@ class Hierarchy:
             self.broadcast(model.module.buffers())
 
     def close(self) -> None:
-        """Nothing is on its way any more."""
+        """Nothing is on its way any more; after a failure, for ranks that do not come it waits no longer than CLOSE_SECONDS."""
         self._queue.put(None)
-        self._thread.join()
+        self._thread.join(CLOSE_SECONDS)
 
 
 def _bytes(flat: torch.Tensor) -> torch.Tensor:
