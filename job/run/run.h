@@ -34,6 +34,7 @@ struct run_options {
 struct run_chips { /* of this machine, or of a store's nodes */
         struct inventory *items;
         size_t count;
+        char unreadable[300]; /* of the store, a sentence; "" = all could be read */
 };
 
 struct run_rank {

@@ -1,5 +1,4 @@
 /* Chips for the ranks of a run: of the groups that the assignment of its roles names. */
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
+#include "store/store_once.h"
 
 /* Of two inventories of one node the later one counts, as in the ledger. */
 static int add_inventory(struct run_chips *list, const struct inventory *inventory)
@@ -69,50 +69,70 @@ static int discover_machine(struct run_chips *list, struct err *err)
         return r < 0 ? err_set(err, r, "no memory for the inventory") : 0;
 }
 
-static int read_inventory(struct run_chips *list, const char *path, struct err *err)
-{
-        json_t *object = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
-        struct inventory inventory;
-        int r;
+/* The question to a store: what inventories are there? */
+struct reading {
+        struct store_once once;
+        struct run_chips *list;
+};
 
-        if (object == NULL)
-                return err_set(err, -EBADMSG, "'%.200s' is not JSON", path);
-        r = inventory_json_decode(object, &inventory, err);
-        json_decref(object);
-        if (r < 0)
-                return err_wrap(err, r, "'%.200s'", path);
-        r = add_inventory(list, &inventory);
-        if (r < 0)
+static void note(struct reading *reading, const char *sentence)
+{
+        if (reading->list->unreadable[0] == '\0')
+                (void) text_copy(reading->list->unreadable, sizeof(reading->list->unreadable), sentence);
+}
+
+static void keep_inventory(void *userdata, enum store_kind kind, const char *key, const json_t *object)
+{
+        struct reading *reading = userdata;
+        struct inventory inventory;
+        struct err err = { 0 };
+        char sentence[300];
+        int r = object == NULL ? 1 : inventory_json_decode(object, &inventory, &err);
+
+        (void) kind;
+        if (r == 0 && (r = add_inventory(reading->list, &inventory)) < 0) {
                 inventory_free(&inventory);
-        return r < 0 ? err_set(err, r, "no memory for the inventory") : 0;
+                (void) err_set(&err, r, "no memory");
+        }
+        (void) text_format(sentence, sizeof(sentence), "NodeAccelerators '%.60s': %.180s", key, err.msg);
+        if (r < 0)
+                note(reading, sentence);
+}
+
+static void keep_trouble(void *userdata, enum store_kind kind, const char *sentence)
+{
+        (void) kind;
+        note(userdata, sentence);
+}
+
+static void end_reading(void *userdata, enum store_kind kind)
+{
+        struct reading *reading = userdata;
+
+        (void) kind;
+        store_once_answered(&reading->once, 0, "");
 }
 
 static int read_store(struct run_chips *list, const char *spec, struct err *err)
 {
-        const struct dirent *file;
-        DIR *folder;
-        int r = 0;
+        struct reading reading = { .list = list };
+        struct store_options options = { .spec = spec,
+                                         .kinds = 1u << STORE_INVENTORY,
+                                         .changed = keep_inventory,
+                                         .synced = end_reading,
+                                         .trouble = keep_trouble,
+                                         .userdata = &reading };
+        int r;
 
         if (!text_starts_with(spec, "dir:"))
                 return err_set(
                         err, -EINVAL,
                         "--store: '%.100s' is not dir:PATH; jobs of a cluster are submitted with kubectl",
                         spec);
-        folder = opendir(spec + 4);
-        if (folder == NULL)
-                return err_set(err, -errno, "--store: '%.200s': %m", spec + 4);
-        while (r == 0 && (file = readdir(folder)) != NULL) {
-                char path[RUN_PATH_BYTES];
-
-                if (file->d_name[0] == '.' || !text_ends_with(file->d_name, ".nodeaccelerators.json"))
-                        continue;
-                if (!text_format(path, sizeof(path), "%s/%s", spec + 4, file->d_name))
-                        r = err_set(err, -ENAMETOOLONG, "--store: '%.200s' is too long", file->d_name);
-                else
-                        r = read_inventory(list, path, err);
-        }
-        (void) closedir(folder);
-        return r;
+        r = store_once_open(&reading.once, &options, err);
+        if (r == 0)
+                r = store_once_wait(&reading.once, err);
+        return r < 0 ? err_wrap(err, r, "--store") : 0;
 }
 
 int run_chips_read(const struct run *run, struct run_chips *ret, struct err *err)
@@ -295,13 +315,13 @@ static int no_chip(struct run *run, const struct assignment *assignment, struct 
                         (void) text_format(field, sizeof(field), "spec.workers[%zu]", i);
         run_event(run, "Unschedulable", "%s wants %llu chips (%llu at least), %llu are there", field,
                   (unsigned long long) role->chips, (unsigned long long) role->min_chips, found);
-        r = err_set(err, -EBUSY,
-                    "%s: %llu chips of%s%s%s%s%s%s%s%s are not on this machine, %llu are; `remuda "
-                    "devices` lists them",
-                    field, (unsigned long long) role->min_chips, role->runtime[0] == '\0' ? "" : " runtime ",
-                    role->runtime, role->vendor[0] == '\0' ? "" : " vendor ", role->vendor,
-                    role->model[0] == '\0' ? "" : " model ", role->model,
-                    role->group[0] == '\0' ? "" : " group ", role->group, found);
+        r = err_set(
+                err, -EBUSY, "%s: %llu chips of%s%s%s%s%s%s%s%s are not %s, %llu are; `remuda %s` lists them",
+                field, (unsigned long long) role->min_chips, role->runtime[0] == '\0' ? "" : " runtime ",
+                role->runtime, role->vendor[0] == '\0' ? "" : " vendor ", role->vendor,
+                role->model[0] == '\0' ? "" : " model ", role->model, role->group[0] == '\0' ? "" : " group ",
+                role->group, run->options->store == NULL ? "on this machine" : "in --store", found,
+                run->options->store == NULL ? "devices" : "nodes --store dir:PATH");
         return run->job.equal_nodes ? err_wrap(err, r, "spec.equalNodes: on nodes of one configuration") : r;
 }
 
@@ -385,6 +405,8 @@ int run_place(struct run *run, struct err *err)
                 return r;
         if (run->options->store == NULL)
                 take_measured(run);
+        if (run->inventories.unreadable[0] != '\0')
+                run_event(run, "UnreadableObject", "%s", run->inventories.unreadable);
         if (run->job.has_servers && !job_strategy_has_servers(run->job.strategy))
                 run_event(run, "ServersIgnored", "strategy %s has no servers",
                           job_strategy_names[run->job.strategy]);
