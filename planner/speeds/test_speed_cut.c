@@ -99,8 +99,8 @@ static void deal(struct dealt *ranks, size_t count)
 
 static void cut_them(struct dealt *ranks, size_t count, uint64_t batch, double *ret_step_ms)
 {
-        struct shard_worker workers[RANKS_MAX];
-        struct speed_cut_place places[RANKS_MAX];
+        struct shard_worker workers[RANKS_MAX] = { 0 };
+        struct speed_cut_place places[RANKS_MAX] = { 0 };
         struct shard shards[RANKS_MAX];
 
         for (size_t i = 0; i < count; i++) {
