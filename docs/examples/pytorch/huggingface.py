@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The Trainer of Hugging Face's transformers, by chips of unlike speeds: a small GPT-2 of random weights on the licences of Debian's base-files.
 
-    remuda run docs/examples/pytorch/gpt.yaml --programs programs.yaml     # whose programs are this script
+    remuda run docs/examples/pytorch/gpt.yaml --programs programs.yaml     # as gpt.yaml says, with this script in place of gpt.py
 """
 import argparse
 import glob
