@@ -12,8 +12,9 @@ CFLAGS_job_world           += -Os
 CFLAGS_job_plan            += -Os
 CFLAGS_job_spec            += -Os
 CFLAGS_base_yaml           += -Os
+CFLAGS_io_grpc             += -Os
 CFLAGS_agent_launch        += -Os
-$(call object,base/json/pb_json.c base/options.c): CFLAGS += -Os
+$(call object,base/json/pb_json.c base/options.c base/json/json_table_encode.c base/sha256.c io/process.c io/process_tree.c): CFLAGS += -Os
 # One test of two implementations: the libraries of the other programs, and what remuda-launch has in their place.
 unit-build: $(B)/tests/test_sd_event_static $(B)/tests/test_tls_static
 $(B)/tests/test_sd_event_static: $(call object,io/test_sd_event.c io/static/sd_event.c)
