@@ -1,11 +1,14 @@
 /* One non-blocking reduction at a time. */
 #include "trainer/in_step/word.h"
 
+#include <string.h>
+
 #include "trainer/in_step/patience.h"
 
 void word_begin(struct word *w)
 {
-        MPI_Iallreduce(w->said, w->heard, WORD_NUMBERS, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD, &w->request);
+        memcpy(w->sent, w->said, sizeof(w->sent));
+        MPI_Iallreduce(w->sent, w->heard, WORD_NUMBERS, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD, &w->request);
         w->under_way = true;
 }
 

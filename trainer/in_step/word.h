@@ -15,9 +15,10 @@ struct word {
         bool under_way;
         MPI_Request request;
         uint64_t said[WORD_NUMBERS], heard[WORD_NUMBERS];
+        uint64_t sent[WORD_NUMBERS]; /* MPI's as long as it is under way */
 };
 
-/* word_begin() - say w->said. word_end() - wait for what was said last, by all: w->heard; nothing if nothing
- * is under way. */
+/* word_begin() - say w->said, which may be written again at once. word_end() - wait for what was said last,
+ * by all: w->heard; nothing if nothing is under way. */
 void word_begin(struct word *w);
 void word_end(struct word *w);
