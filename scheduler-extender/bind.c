@@ -47,11 +47,13 @@ static void fill_reply(struct http_reply *reply, const char *error)
                 http_reply_error(reply, 503, "bind: no memory");
 }
 
+/* Whoever does not lead closes the connection: through a Service, the next try may find who does. */
 static void answer_later(struct bind *bind, const char *error)
 {
         struct http_reply reply = { 0 };
 
         fill_reply(&reply, error);
+        reply.close = !leader_leads(bind->extender->leader);
         http_resume(bind->pending, &reply);
         FAILPOINT("bind.answered");
         extender_end(bind->extender, VERB_BIND, bind->begin_nsec, error[0] != '\0');
@@ -351,8 +353,7 @@ void bind_handler(void *userdata, const struct http_request *request, struct htt
                 return; /* written() or bind_seen() answers, and frees */
         if (r == 0)
                 fill_reply(reply, answer);
-        reply->close =
-                r == 0 && !leader_leads(x->leader); /* through a Service, the next try may find who leads */
+        reply->close = r == 0 && !leader_leads(x->leader); /* as in answer_later() */
         extender_end(x, VERB_BIND, bind->begin_nsec, r < 0 || answer[0] != '\0');
         extender_bind_free(&bind->args);
         free(bind);
