@@ -88,6 +88,7 @@ static void planned(struct record *record)
         uint64_t now = controller_now(c);
 
         record->blocks_usec = 0;
+        state->conditions[JOB_CONDITION_PODS_CREATED].known = false; /* it spoke of another plan's pods */
         c->metrics.planned++;
         if (state->start_usec == 0)
                 state->start_usec = now;
