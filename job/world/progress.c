@@ -143,11 +143,12 @@ void progress_look(struct progress *progress, struct progress_rank *rank, const 
                    const struct progress_line *line, uint64_t now_usec)
 {
         uint64_t steps = rank->step - before->step;
+        uint64_t since_usec = before->reported ? before->reported_usec : progress->began_usec;
         bool other = rank->live && (!before->reported || rank->shares_step != before->shares_step);
 
         if (other)
                 begin_share(rank);
-        look_at_paces(rank, line, (double) (now_usec - before->reported_usec) / 1000);
+        look_at_paces(rank, line, (double) (now_usec - since_usec) / 1000);
         if (rank->step <= before->step || !before->reported || other)
                 return;
         rank->step_busy_ms = (rank->busy_ms - before->busy_ms) / (double) steps;
