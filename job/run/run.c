@@ -58,23 +58,27 @@ static void note_ignored(struct run *run)
                           "spec.tls is for pods; here nothing of the job crosses a network");
 }
 
-/* Everything that may refuse the job before anything is started. */
+/* Everything that may refuse the job before anything is started. Its folder comes last: what is refused
+ * leaves no trace, and an earlier job of the name is what it was. */
 static int prepare(struct run *run, const char *job_path, const json_t *document, int *exit_code,
                    struct err *err)
 {
+        char sentence[sizeof(err->msg)];
+        bool lacking;
         int r = run_read(run, job_path, document, exit_code, err);
 
         if (r == 0)
-                r = run_folder_open(run, exit_code, err);
-        if (r == 0)
                 r = run_choose_chips(run, exit_code, err);
-        if (r == -EBUSY) {
-                run_finish(run, "Failed", "Unschedulable", "%s", err->msg);
-                r = 0;
-        }
-        if (r == 0 && run->phase == NULL) {
+        lacking = r == -EBUSY;
+        if (lacking)
+                (void) text_copy(sentence, sizeof(sentence), err->msg);
+        if (r == 0 || lacking)
+                r = run_folder_open(run, exit_code, err);
+        if (r == 0 && lacking) {
+                run_finish(run, "Failed", "Unschedulable", "%s", sentence);
+        } else if (r == 0) {
                 note_ignored(run);
-                r = run_folder_await_parents(run, exit_code, err);
+                run_folder_await_parents(run);
         }
         return r;
 }

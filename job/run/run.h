@@ -136,6 +136,7 @@ int run_plan_write(const struct run *run, struct err *err); /* plan.json, as it 
 /* run_event() - note what happened, with a printf-like sentence; also on standard error. */
 void run_event(struct run *run, const char *reason, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
+void run_events_keep(const struct run *run); /* those from before the job had its folder */
 void run_finish(struct run *run, const char *phase, const char *reason, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
 json_t *run_summary(struct run *run);

@@ -88,6 +88,14 @@ static int make_work(struct run *run, struct err *err)
         return make_folder(run->folder, err);
 }
 
+static int refuse_name(const struct run *run, struct err *err)
+{
+        return err_set(err, -EEXIST,
+                       "metadata.name: a job '%s' is running in '%.200s' and goes on; choose another name or "
+                       "another --work-dir",
+                       run->job.name, run->work);
+}
+
 #define LOCK_TRIES 10
 #define LOCK_MSEC  20
 
@@ -101,16 +109,10 @@ static int lock(struct run *run, struct err *err)
         if (run->lock < 0)
                 return err_set(err, -errno, "'%.200s': %m", path);
         while (flock(run->lock, LOCK_EX | LOCK_NB) < 0) {
-                if (tries++ <
-                    LOCK_TRIES) { /* `remuda jobs` holds it for a moment to see whether anybody does */
-                        (void) poll(NULL, 0, LOCK_MSEC);
-                        continue;
-                }
-                return err_set(err, -EEXIST,
-                               "metadata.name: a job '%s' is running in '%.200s' and goes on; choose another "
-                               "name or another "
-                               "--work-dir",
-                               run->job.name, run->work);
+                if (tries++ >= LOCK_TRIES)
+                        return refuse_name(run, err);
+                /* `remuda jobs` holds it for a moment to see whether anybody does */
+                (void) poll(NULL, 0, LOCK_MSEC);
         }
         /* for `remuda jobs`: whom to tell, and since when */
         if (ftruncate(run->lock, 0) < 0 || dprintf(run->lock, "%d\n", (int) getpid()) < 0)
@@ -152,19 +154,13 @@ static int lock_checkpoint(struct run *run, struct err *err)
         return 0;
 }
 
+/* The one that the job names; its own is in its folder. */
 static int find_checkpoint(struct run *run, struct err *err)
 {
         char absolute[PATH_MAX];
 
-        if (!run->job.checkpoint.given)
+        if (!run->job.checkpoint.given || run->job.checkpoint.path[0] == '\0')
                 return 0;
-        if (run->job.checkpoint.path[0] == '\0') {
-                int r;
-
-                (void) run_folder_path(run, run->checkpoint, "checkpoint");
-                r = make_folder(run->checkpoint, err);
-                return r < 0 ? r : lock_checkpoint(run, err);
-        }
         if ((mkdir(run->job.checkpoint.path, 0755) < 0 && errno != EEXIST) ||
             realpath(run->job.checkpoint.path, absolute) == NULL || access(absolute, W_OK) < 0)
                 return err_set(
@@ -174,6 +170,17 @@ static int find_checkpoint(struct run *run, struct err *err)
         if (!text_copy(run->checkpoint, sizeof(run->checkpoint), absolute))
                 return err_set(err, -ENAMETOOLONG, "spec.checkpoint.path: too long");
         return lock_checkpoint(run, err);
+}
+
+static int make_checkpoint(struct run *run, struct err *err)
+{
+        int r;
+
+        if (!run->job.checkpoint.given || run->checkpoint[0] != '\0')
+                return 0;
+        (void) run_folder_path(run, run->checkpoint, "checkpoint");
+        r = make_folder(run->checkpoint, err);
+        return r < 0 ? r : lock_checkpoint(run, err);
 }
 
 /* A run that begins anew must not, after a fault, go on from what an earlier run left. */
@@ -207,28 +214,73 @@ void run_folder_set_aside(struct run *run)
                           aside);
 }
 
+static json_t *summary_of(const struct run *run, const char *name)
+{
+        char path[RUN_PATH_BYTES + 100];
+
+        (void) text_format(path, sizeof(path), "%s/%s/summary.json", run->work, name);
+        return json_load_file(path, 0, NULL);
+}
+
+static int check_parents(const struct run *run, struct err *err)
+{
+        for (size_t i = 0; i < run->job.dependency_count; i++) {
+                const char *parent = run->job.depends_on[i];
+                json_t *summary;
+                bool runs;
+                int r = jobs_folder_running(run->work, parent, &runs);
+
+                if (runs)
+                        continue;
+                summary = r < 0 ? NULL : summary_of(run, parent);
+                if (summary == NULL)
+                        return err_set(err, -ESRCH,
+                                       "spec.dependsOn[%zu]: job '%s' was never run to its end in '%.200s'; "
+                                       "run it first",
+                                       i, parent, run->work);
+                json_decref(summary);
+        }
+        return 0;
+}
+
+/* Whatever refuses the job, before it leaves a trace that another one of its name would miss. */
+static int check(struct run *run, struct err *err)
+{
+        bool runs;
+        int r;
+
+        (void) jobs_folder_running(run->work, run->job.name, &runs);
+        if (runs)
+                return refuse_name(run, err);
+        r = check_parents(run, err);
+        return r < 0 ? r : find_checkpoint(run, err);
+}
+
 int run_folder_open(struct run *run, int *ret_exit_code, struct err *err)
 {
         static const char *const earlier[] = { "summary.json", "plan.json", "state.json", "events.jsonl" };
         char path[RUN_PATH_BYTES];
         int r = make_work(run, err);
+        bool refused = false;
 
         if (r == 0)
+                refused = (r = check(run, err)) < 0;
+        if (r == 0)
                 r = lock(run, err);
-        if (r == -EEXIST)
-                *ret_exit_code = EXIT_USAGE;
-        if (r == -EACCES || r == -EPERM || r == -EROFS)
-                *ret_exit_code = EXIT_NO_PERMISSION;
-        if (r < 0)
+        if (r == 0)
+                r = make_checkpoint(run, err);
+        if (r < 0) {
+                *ret_exit_code = r == -EACCES || r == -EPERM || r == -EROFS ? EXIT_NO_PERMISSION
+                                 : refused || r == -EEXIST                  ? EXIT_USAGE
+                                                                            : EXIT_FAILED;
                 return r;
+        }
         remove_stale_worlds(run);
         for (size_t i = 0; i < ARRAY_SIZE(earlier); i++)
                 if (run_folder_path(run, path, earlier[i]))
                         (void) unlink(path);
-        r = find_checkpoint(run, err);
-        if (r < 0)
-                *ret_exit_code = r == -EACCES || r == -EROFS ? EXIT_NO_PERMISSION : EXIT_USAGE;
-        return r;
+        run_events_keep(run);
+        return 0;
 }
 
 void run_folder_close(struct run *run)
@@ -241,53 +293,34 @@ void run_folder_close(struct run *run)
         run->checkpoint_lock = -1;
 }
 
-static int await_parent(struct run *run, const char *parent, size_t index, int *ret_exit_code,
-                        struct err *err)
+static void await_parent(struct run *run, const char *parent)
 {
         const struct timespec pause = { .tv_nsec = 200000000 };
-        char path[RUN_PATH_BYTES];
         sigset_t signals;
         json_t *summary;
         bool runs;
-        int r = jobs_folder_running(run->work, parent, &runs);
 
+        (void) jobs_folder_running(run->work, parent, &runs);
         (void) sigprocmask(SIG_BLOCK, NULL, &signals); /* those that are blocked, but for children's */
         (void) sigdelset(&signals, SIGCHLD);
         if (runs)
                 run_event(run, "WaitingForParent", "job %s is still running", parent);
         while (runs && !run->interrupted) {
                 run->interrupted = sigtimedwait(&signals, NULL, &pause) > 0;
-                r = jobs_folder_running(run->work, parent, &runs);
+                (void) jobs_folder_running(run->work, parent, &runs);
         }
         if (run->interrupted)
-                return 1;
-        (void) text_format(path, sizeof(path), "%s/%s/summary.json", run->work, parent);
-        summary = r < 0 ? NULL : json_load_file(path, 0, NULL);
-        if (summary == NULL) {
-                *ret_exit_code = EXIT_USAGE;
-                r = err_set(
-                        err, -ESRCH,
-                        "spec.dependsOn[%zu]: job '%s' was never run to its end in '%.200s'; run it first",
-                        index, parent, run->work);
-        } else if (strcmp(run_summary_phase(summary), "Succeeded") != 0) {
-                r = 1;
-                run_finish(run, "Failed", "DependencyFailed",
-                           "job %s, which this one depends on, ended as %s", parent,
-                           run_summary_phase(summary));
-        }
+                return;
+        summary = summary_of(run, parent);
+        if (strcmp(run_summary_phase(summary), "Succeeded") != 0)
+                run_finish(run, "Failed", "DependencyFailed", "job %s, which this one depends on, ended %s%s",
+                           parent, summary == NULL ? "" : "as ",
+                           summary == NULL ? "without a summary" : run_summary_phase(summary));
         json_decref(summary);
-        return r;
 }
 
-int run_folder_await_parents(struct run *run, int *ret_exit_code, struct err *err)
+void run_folder_await_parents(struct run *run)
 {
-        for (size_t i = 0; i < run->job.dependency_count; i++) {
-                int r = await_parent(run, run->job.depends_on[i], i, ret_exit_code, err);
-
-                if (r < 0)
-                        return r;
-                if (r == 1)
-                        return 0;
-        }
-        return 0;
+        for (size_t i = 0; i < run->job.dependency_count && run->phase == NULL && !run->interrupted; i++)
+                await_parent(run, run->job.depends_on[i]);
 }

@@ -3,10 +3,11 @@
 
 #include "job/run/run.h"
 
-/* run_folder_open() - steps of a run (run.h): the job's name and its checkpoints are its own until
- * run_folder_close(). run_folder_await_parents() - until the jobs that it depends on have ended. */
+/* run_folder_open() - the last step of a run (run.h) that can refuse it; then the job's name and its
+ * checkpoints are its own until run_folder_close(), and what a job of this name left is gone.
+ * run_folder_await_parents() - until the jobs that it depends on have ended. */
 int run_folder_open(struct run *run, int *ret_exit_code, struct err *err);
-int run_folder_await_parents(struct run *run, int *ret_exit_code, struct err *err);
+void run_folder_await_parents(struct run *run);
 void run_folder_close(struct run *run);
 
 /* run_folder_set_aside() - checkpoints of an earlier run, which one that begins anew must not go on from. */

@@ -51,7 +51,7 @@ static int decode_jobs(struct queue *q, struct err *err)
         return 0;
 }
 
-/* A parent outside the file must have been run, or be running, in the work folder: run_folder_await_parents()
+/* A parent outside the file must have been run, or be running, in the work folder: run_folder_open()
  * looks closer. */
 static int add_outside_parent(struct queue *q, const struct job *job, size_t index, struct err *err)
 {
@@ -215,6 +215,38 @@ static void cancel(struct queue *q, size_t index)
         run_free(&run);
 }
 
+static bool has_summary(const struct queue *q, const char *name)
+{
+        const json_t *summary;
+        size_t i;
+
+        json_array_foreach(q->summaries, i,
+                           summary) if (strcmp(json_string_value(json_object_get(summary, "job")), name) ==
+                                        0) return true;
+        return false;
+}
+
+/* A parent in the file that was refused has no summary; what an earlier run of its name left in the work
+ * folder says nothing of it. */
+static bool refuse_child(struct queue *q, size_t index)
+{
+        const struct job *job = &q->jobs[index];
+
+        for (size_t k = 0; k < job->dependency_count; k++)
+                for (size_t i = 0; i < q->count; i++)
+                        if (q->entries[i].state == JOB_ORDER_FAILED &&
+                            strcmp(q->entries[i].name, job->depends_on[k]) == 0 &&
+                            !has_summary(q, q->entries[i].name)) {
+                                (void) fprintf(stderr,
+                                               "remuda run: job '%s': spec.dependsOn[%zu]: job '%s' was "
+                                               "refused; mend it first\n",
+                                               job->name, k, job->depends_on[k]);
+                                keep_worst(q, EXIT_USAGE);
+                                return true;
+                        }
+        return false;
+}
+
 static void run_all(struct queue *q)
 {
         size_t index;
@@ -223,8 +255,9 @@ static void run_all(struct queue *q)
         while ((index = next(q)) != SIZE_MAX) {
                 json_t *summary = NULL;
 
-                if (q->interrupted) {
+                if (q->interrupted)
                         cancel(q, index);
+                if (q->interrupted || refuse_child(q, index)) {
                         q->entries[index].state = JOB_ORDER_FAILED;
                         continue;
                 }

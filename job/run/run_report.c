@@ -30,6 +30,14 @@ static void keep_event(const struct run *run, const json_t *event)
                 (void) fputc('\n', f);
 }
 
+void run_events_keep(const struct run *run)
+{
+        const json_t *event;
+        size_t i;
+
+        json_array_foreach(run->events, i, event) keep_event(run, event);
+}
+
 void run_event(struct run *run, const char *reason, const char *fmt, ...)
 {
         const json_t *event;
