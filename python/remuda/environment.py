@@ -10,13 +10,15 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from .errors import RemudaError
 
-__all__ = ["Environment", "SHARE_MAX", "read", "read_plan"]
+__all__ = ["Environment", "SHARE_MAX", "named_by_mpi", "read", "read_plan"]
 
 SHARE_MAX = 1 << 24  # samples of one rank in a step, as in trainer/wrapper
 WORLD_MAX = 1 << 20
 PLAN_MAX_BYTES = 1 << 28
 # Who started several processes and gave them no RANK: each would train alone without a word.
 _STARTERS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
+_MPI = {"RANK": "OMPI_COMM_WORLD_RANK", "WORLD_SIZE": "OMPI_COMM_WORLD_SIZE", "LOCAL_RANK": "OMPI_COMM_WORLD_LOCAL_RANK"}
+_MEETING = {"MASTER_ADDR": "address", "MASTER_PORT": "port"}
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,13 @@ def _shard(env: Mapping[str, str]) -> Optional[int]:
     return int(ends[1]) - int(ends[0])
 
 
+def named_by_mpi(env: Mapping[str, str]) -> Dict[str, str]:
+    """RANK, WORLD_SIZE and LOCAL_RANK of a rank that Open MPI started, where it has an address to meet at and nothing else gave them."""
+    if env.get("RANK") or env.get("WORLD_SIZE") or not all(env.get(name) for name in _MEETING):
+        return {}
+    return {name: env[theirs] for name, theirs in _MPI.items() if env.get(theirs) and not env.get(name)}
+
+
 def _place(env: Mapping[str, str]) -> Tuple[Optional[int], Optional[int]]:
     world = _whole(env, "WORLD_SIZE", 1, WORLD_MAX)
     rank = _whole(env, "RANK", 0, WORLD_MAX - 1)
@@ -79,11 +88,12 @@ def _place(env: Mapping[str, str]) -> Tuple[Optional[int], Optional[int]]:
         for name in _STARTERS:
             if (_whole(env, name, 0, WORLD_MAX) or 0) > 1:
                 raise RemudaError(f"RANK and WORLD_SIZE are not set, {name} is '{env[name]}': each process would train alone; start them by "
-                                  "remuda-launch, `remuda run` or torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT")
+                                  "remuda-launch, `remuda run`, torchrun or `mpirun -x MASTER_ADDR=... -x MASTER_PORT=...` (in each context), or set RANK, WORLD_SIZE, MASTER_ADDR "
+                                  "and MASTER_PORT")
     if world is not None and world > 1:
-        for name in ("MASTER_ADDR", "MASTER_PORT"):
+        for name, what in _MEETING.items():
             if env.get(name, "") == "":
-                raise RemudaError(f"{name} is not set, WORLD_SIZE is {world}: set it to the {name[7:].lower()} at which rank 0 listens")
+                raise RemudaError(f"{name} is not set, WORLD_SIZE is {world}: set it to the {what} at which rank 0 listens")
         _whole(env, "MASTER_PORT", 1, 65535)
     return rank, world
 

@@ -14,6 +14,7 @@ from .errors import RemudaError, RemudaWarning
 __all__ = ["DEFAULT_BATCH", "History", "by_weights", "bounds", "decode", "equal", "resolve"]
 
 DEFAULT_BATCH = 256  # spec.globalBatch of a TrainingJob that says nothing
+WEIGHT_ERROR = 0.0101  # of all weights together: 0.33 three times is meant well
 
 
 def bounds(shares: Sequence[int], rank: int, samples: int) -> Tuple[int, int]:
@@ -81,6 +82,8 @@ def resolve(members: Sequence[Dict[str, Any]]) -> Tuple[List[int], Optional[str]
     for key, name in (("weight", "REMUDA_WEIGHT"), ("shard", "REMUDA_SHARD")):
         weights = _all_or_none(members, key, name)
         if weights is not None and sum(weights) > 0:
+            if key == "weight" and abs(sum(weights) - 1) > WEIGHT_ERROR:
+                raise RemudaError(f"{name}: the weights add up to {sum(weights):.6g} over the {world} ranks; 1 is wanted, each rank's part of the batch")
             return by_weights(weights, batch), warning
     return equal(batch, world), warning
 

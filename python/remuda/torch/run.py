@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 from .. import __version__
-from ..environment import Environment, plan_shares, read, read_plan
+from ..environment import Environment, named_by_mpi, plan_shares, read, read_plan
 from ..errors import RemudaError, RemudaWarning
 from ..progress import Progress
 from ..shares import History, resolve
@@ -46,6 +46,7 @@ def init(batch: Optional[int] = None, backend: Optional[str] = None) -> "Run":
     (vendors.choose). A process group that the program made before is used.
     Without RANK and WORLD_SIZE it is a world of one. RemudaError: the environment is wrong, or the ranks do not agree.
     """
+    os.environ.update(named_by_mpi(os.environ))  # for what else reads them: env:// and the program itself
     env = read(os.environ)
     facts, store = _facts(env, batch), None
     made = not dist.is_initialized()
