@@ -20,12 +20,13 @@ from .agreement import Agreement
 from .hierarchy import Hierarchy
 from .members import check_versions, exchange
 from .reduce import Flat
-from .sampler import BatchSampler
+from .sampler import BatchSampler, state_values
 from .stopwatch import Stopwatch
 from .weights import Weights
 
 __all__ = ["Run", "init"]
 
+AHEAD = 256  # batches that a DataLoader may draw before a loop begins its first step
 LINE_SECONDS = 0.02  # between two progress lines
 
 
@@ -114,6 +115,9 @@ class Run:
         self._stopwatch = Stopwatch(torch.device("cpu"))
         self._sampler: Optional[BatchSampler] = None
         self._agreed: List[BatchSampler] = []  # samplers that are alike on all ranks
+        self._weighed = self._warned = False  # the program lets its ranks count by their samples; or it was told that it does not
+        self._cuts = False  # it cuts the steps by itself
+        self._drawn = 0  # steps, by this process
         self._undrawn = 0  # the first step that no sampler has drawn yet
         self._state: Optional[Dict[str, int]] = None  # of a sampler that is yet to be made
         self._leader: Any = None  # whose calls count the steps: the first model, or the first reader of loss_scale
@@ -134,13 +138,15 @@ class Run:
     @property
     def share(self) -> int:
         """This rank's."""
+        self._cuts = True
         return self.shares[self.rank]
 
     @property
     def weight(self) -> float:
         """What this rank's mean gradient counts in the step that is under way: its samples / the samples of all ranks."""
+        self._weighed = True
         if self._sampler is None or self._step < 0:
-            return self.share / self.batch
+            return self.shares[self.rank] / self.batch
         return self._sampler.own(self._step) / self._sampler.size(self._step)
 
     @property
@@ -151,6 +157,13 @@ class Run:
         if self._sampler is not None and self._sampler.begun:
             self._begin("loss_scale")
         return self.world * self.weight
+
+    @property
+    def epoch(self) -> int:
+        """Of the first step that is still to be trained: where a loop over epochs begins, `for epoch in range(run.epoch, 3)`."""
+        if self._sampler is None:
+            return 0 if self._state is None else self._state["epoch"]
+        return self._sampler.epoch(self._sampler.trained)
 
     # the loop
 
@@ -182,7 +195,22 @@ class Run:
         if self._agreement is not None:
             self._agreement.before_draw(step)
         self._undrawn = max(self._undrawn, step + 1)
+        self._drawn += 1
+        if self._drawn > AHEAD:
+            self._look()
         self._stopwatch.delivered()
+
+    def _warn(self, sentence: str) -> None:
+        """Once, by rank 0, where ranks have unlike shares or may get them."""
+        if not self._warned and self.rank == 0 and (len(set(self.shares)) > 1 or self._agreement is not None):
+            self._warned = True
+            warnings.warn(RemudaWarning(sentence), stacklevel=4)
+
+    def _look(self) -> None:
+        """Steps were trained: has anything weighed them?"""
+        if self._drawn > 0 and not self._weighed:
+            self._warn(f"the shares are {self.shares!s:.80}, but nothing lets a rank's gradient count what its samples are of the step: use run.wrap(model) in "
+                       "place of DistributedDataParallel(model), or multiply the loss by run.loss_scale")
 
     def _agree(self, sampler: BatchSampler) -> None:
         """Ranks with unlike samplers would train something else, or wait for each other for ever."""
@@ -199,10 +227,13 @@ class Run:
         """DistributedDataParallel(module, **options) whose gradients are the mean over the whole step. Rank 0's parameters and buffers
         become everybody's.
         """
+        if not isinstance(module, torch.nn.Module):
+            raise RemudaError(f"wrap({type(module).__name__}): a torch.nn.Module is wanted")
         return self.attach(self._reducer.ddp(module, **options))
 
     def attach(self, model: torch.nn.parallel.DistributedDataParallel) -> torch.nn.parallel.DistributedDataParallel:
         """The same for one that something else made, before its first backward pass. Return: it."""
+        self._weighed = True
         device = next((p.device for p in model.parameters()), torch.device("cpu"))
         if self._leader is None or not isinstance(self._leader, Weights):
             self._stopwatch = Stopwatch(device)
@@ -215,6 +246,9 @@ class Run:
 
     def _begin_forward(self, weights: Weights) -> float:
         self._begin(weights)
+        if self._sampler is None and not self._cuts:
+            self._warn(f"the shares are {self.shares!s:.80}, but no loader has the run's batches: use DataLoader(data, batch_sampler=run.batch_sampler(data)), or "
+                       "give each rank run.share samples a step")
         return self.weight
 
     def _begin(self, who: Any) -> None:
@@ -235,7 +269,7 @@ class Run:
         if self._step == before:
             return
         self._say(before)
-        self._samples += self.share if self._sampler is None else self._sampler.own(self._step)
+        self._samples += self.shares[self.rank] if self._sampler is None else self._sampler.own(self._step)
         if self._agreement is not None:
             self._agreement.step(self._step, max(self._undrawn, self._step + 1))
 
@@ -247,6 +281,7 @@ class Run:
             self._leader = "progress"
             self._begin(self._leader)
         self._progressed = self._step
+        self._look()
         self._loss = (self._step, _Loss(loss))
         self._say(self._step)
 
@@ -279,6 +314,7 @@ class Run:
 
     def load_state_dict(self, state: Dict[str, int]) -> None:
         """Go on from there, on every rank, before the loop begins. Before batch_sampler() it is kept for the sampler to come."""
+        state_values(state)
         if self._sampler is None:
             self._state = dict(state)
             return
@@ -286,6 +322,7 @@ class Run:
         self._take(self._sampler)
 
     def _end(self) -> None:
+        self._look()
         self._said_at = 0.0
         self._say(self._step)
         self._progress.close()

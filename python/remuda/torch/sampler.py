@@ -19,7 +19,7 @@ import torch
 
 from ..errors import RemudaError
 
-__all__ = ["BatchSampler", "permutation"]
+__all__ = ["BatchSampler", "permutation", "state_values"]
 
 _MASK = (1 << 64) - 1
 _STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of splitmix64 (G. Steele et al., 2014)
@@ -51,6 +51,14 @@ def permutation(samples: int, seed: int, epoch: int) -> torch.Tensor:
     keys = (keys ^ _shifted(keys, 30)) * _signed(_FIRST)
     keys = (keys ^ _shifted(keys, 27)) * _signed(_SECOND)
     return torch.sort(keys ^ _shifted(keys, 31), stable=True)[1]
+
+
+def state_values(state: Any) -> List[int]:
+    """Of a state_dict(): step, epoch, sample, samples, seed."""
+    values: List[Any] = [state.get(name) for name in ("step", "epoch", "sample", "samples", "seed")] if isinstance(state, dict) else []
+    if len(values) != 5 or not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        raise RemudaError(f"load_state_dict({state!r:.80}): step, epoch, sample, samples and seed are wanted, as state_dict() gives them")
+    return values
 
 
 class BatchSampler:
@@ -190,10 +198,7 @@ class BatchSampler:
         return {"step": step, "epoch": epoch, "sample": sample, "samples": self.samples, "seed": self.seed}
 
     def load_state_dict(self, state: Dict[str, int]) -> None:
-        values = [state.get(name) for name in ("step", "epoch", "sample", "samples", "seed")] if isinstance(state, dict) else []
-        if len(values) != 5 or not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
-            raise RemudaError(f"load_state_dict({state!r:.80}): step, epoch, sample, samples and seed are wanted, as state_dict() gives them")
-        step, epoch, sample, samples, seed = (int(state[name]) for name in ("step", "epoch", "sample", "samples", "seed"))
+        step, epoch, sample, samples, seed = state_values(state)
         if samples != self.samples or seed != self.seed:
             raise RemudaError(f"load_state_dict(): it is of {samples} samples with seed {seed}, this sampler of {self.samples} with seed {self.seed}; "
                               "go on with the data set and the seed with which the run began")
