@@ -86,6 +86,15 @@ void run_plan_place(struct run *run)
         }
 }
 
+/* Members of the plan that are the reference trainer's, while the program is another; NULL: none. */
+static json_t *assumed_json(const struct run *run)
+{
+        return run->trainer || (run->job.has_model && run->job.has_epochs)
+                       ? NULL
+                       : json_pack("[s*, s*]", run->job.has_model ? NULL : "model",
+                                   run->job.has_epochs ? NULL : "epochs");
+}
+
 static json_t *plan_json(const struct run *run)
 {
         CLEANUP(free_p) struct launch_rank *ranks = calloc(run->rank_count + 1, sizeof(*ranks));
@@ -93,11 +102,12 @@ static json_t *plan_json(const struct run *run)
 
         if (!run_world_fill(run, 0, ranks, &world))
                 return NULL;
-        return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "job", run->job.name, "model",
+        return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o*}", "job", run->job.name, "model",
                          run->job.model, "strategy", job_strategy_names[run->job.strategy], "shards",
                          job_shards_names[run->job.shards], "global_batch",
                          (json_int_t) run->job.global_batch, "epochs", (json_int_t) run->job.epochs,
-                         "samples", (json_int_t) run->data_samples, "ranks", launch_ranks_plan(&world));
+                         "samples", (json_int_t) run->data_samples, "ranks", launch_ranks_plan(&world),
+                         "assumed", assumed_json(run));
 }
 
 static void note_plan(struct run *run)

@@ -59,17 +59,21 @@ void run_watch_words(struct run *run, size_t failed)
 static void show(const struct run *run, struct run_watch *watch, bool terminal, uint64_t now)
 {
         const struct totals all = totals_of(&run->world);
-        uint64_t total = run->data_samples * run->job.epochs,
-                 epoch = all.epoch < run->job.epochs ? all.epoch + 1 : all.epoch; /* from 1 for people */
+        uint64_t epochs = run->trainer || run->job.has_epochs ? run->job.epochs : 0; /* 0: nobody said */
+        bool known = all.epoch <= epochs && epochs > 0;
+        uint64_t total = known ? run->data_samples * epochs : 0,
+                 epoch = known && all.epoch == epochs ? epochs : all.epoch + 1; /* from 1 for people */
         double seconds = (double) (now - run->world.progress.began_usec) / 1e6,
                speed = seconds > 0 ? (double) all.samples / seconds : 0;
         struct text line = { .max_bytes = 256 };
 
         if (all.samples == 0)
                 return;
-        text_printf(&line, "%s: epoch %llu of %llu, step %llu, %.0f samples/s, loss %.4f", run->job.name,
-                    (unsigned long long) epoch, (unsigned long long) run->job.epochs,
-                    (unsigned long long) all.step, speed, all.loss);
+        text_printf(&line, "%s: epoch %llu", run->job.name, (unsigned long long) epoch);
+        if (known)
+                text_printf(&line, " of %llu", (unsigned long long) epochs);
+        text_printf(&line, ", step %llu, %.0f samples/s, loss %.4f", (unsigned long long) all.step, speed,
+                    all.loss);
         if (total > all.samples && speed > 0)
                 text_printf(&line, ", %.0f s left", (double) (total - all.samples) / speed);
         (void) fprintf(stderr, terminal ? "\r%s\033[K" : "%s\n", line.data == NULL ? "" : line.data);

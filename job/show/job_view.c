@@ -287,8 +287,19 @@ bool job_view_ended(const struct job_view *view)
 void job_view_read_plan(const json_t *plan, struct job_view *view)
 {
         double workers = 0;
+        const json_t *assumed;
+        size_t at;
 
         (void) json_table_decode(&view_table, plan, view, NULL);
+        json_array_foreach(json_object_get(plan, "assumed"), at, assumed)
+        { /* nobody said it of this program */
+                const char *name = json_string_value(assumed);
+
+                if (name != NULL && strcmp(name, "model") == 0)
+                        job_view_set(&view->model, NULL);
+                if (name != NULL && strcmp(name, "epochs") == 0)
+                        view->epochs = NAN;
+        }
         view->samples_total = view->samples * view->epochs > 0 ? view->samples * view->epochs : NAN;
         view->samples = NAN;
         for (size_t i = 0; i < view->rank_count; i++) {

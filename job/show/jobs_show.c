@@ -35,13 +35,16 @@ static const char *number(char text[32], const char *format, double value)
         return text;
 }
 
-/* 3 of 10; the epoch under way counts from 0. */
+/* 3 of 10; the epoch under way counts from 0. Where there is no total, or it is passed: 3, while it runs. */
 static const char *epoch(char text[32], const struct job_view *view)
 {
         double now = view->epoch, all = view->epochs;
 
         text[0] = '\0';
-        if (isfinite(all))
+        if (isfinite(now) && !(now <= all)) {
+                if (!job_view_ended(view))
+                        (void) number(text, "%.0f", now + 1);
+        } else if (isfinite(all))
                 (void) text_format(text, 32, "%.0f of %.0f",
                                    isfinite(now) ? fmin(now + !job_view_ended(view), all) : 0, all);
         return text;
@@ -138,10 +141,11 @@ static void print_progress(const struct job_view *view)
 
         if (!isfinite(view->samples))
                 return;
-        (void) printf("epoch %s", epoch(a, view));
+        if (epoch(a, view)[0] != '\0')
+                (void) printf("epoch %s, ", a);
         if (isfinite(view->step))
-                (void) printf(", step %.0f", view->step);
-        (void) printf(", %.0f samples", view->samples);
+                (void) printf("step %.0f, ", view->step);
+        (void) printf("%.0f samples", view->samples);
         if (isfinite(view->samples_per_s))
                 (void) printf(", %.0f samples/s", view->samples_per_s);
         if (isfinite(view->loss))
@@ -216,8 +220,9 @@ static void print_view(const struct job_view *view)
                       job_view_word(view->message));
         print_progress(view);
         if (isfinite(view->global_batch))
-                (void) printf("%s of %s, %s shares of a batch of %.0f\n", job_view_word(view->strategy),
-                              job_view_word(view->model), job_view_word(view->shards), view->global_batch);
+                (void) printf("%s%s%s, %s shares of a batch of %.0f\n", job_view_word(view->strategy),
+                              job_view_word(view->model)[0] == '\0' ? "" : " of ", job_view_word(view->model),
+                              job_view_word(view->shards), view->global_batch);
         for (size_t i = 0; i < view->note_count; i++)
                 (void) printf("note: %s\n", job_view_word(view->notes[i]));
         print_ranks(view);
