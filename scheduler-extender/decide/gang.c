@@ -35,6 +35,8 @@ static int compare_requests(const void *a, const void *b)
                 return p->match == NODE_MATCH_ANY ? 1 : -1;
         static_assert(sizeof(struct request) ==
                                       offsetof(struct request, class_chips) + sizeof(p->class_chips) &&
+                              offsetof(struct request, fixed_bytes) ==
+                                      offsetof(struct request, deadline_sec) + sizeof(p->deadline_sec) &&
                               offsetof(struct request, gang_size) ==
                                       offsetof(struct request, nothing) + sizeof(p->nothing),
                       "padding has no order");

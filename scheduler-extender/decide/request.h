@@ -46,7 +46,7 @@ struct request {
         bool gated;            /* has scheduling gates: does not wait for us yet */
         bool absent;           /* a gang's member that is not there yet: planned, and not leased */
         bool deadline_kept;    /* the kubelet ends it at its deadline: not its owner's word alone */
-        uint8_t nothing[2];    /* no padding */
+        uint8_t nothing[6];    /* no padding */
         uint32_t gang_size;    /* 0 or 1 = no gang */
         uint32_t network_mbps; /* 0 = any */
         uint32_t batch;        /* remuda.dev/batch: weighted shards of this batch; 0 = none */
