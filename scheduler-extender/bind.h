@@ -12,8 +12,8 @@ struct extender;
 void bind_handler(void *userdata, const struct http_request *request, struct http_reply *reply);
 
 /* bind_seen() - a pod was told of. bind_close() - nobody is waited for any more. */
-void bind_seen(struct extender *extender);
-void bind_close(struct extender *extender);
+void bind_seen(struct extender *x);
+void bind_close(struct extender *x);
 
 /* bind_certainly_failed() - did a bind with this result certainly not happen? If not, its chips stay held
  * until it is settled.

@@ -39,7 +39,7 @@ static unsigned count_lanes(const struct tree *tree, const char *cpuinfo)
                 (void) hardware_cpuinfo_value(cpuinfo, "Features", flags, sizeof(flags));
         if (has_word(flags, "sve") &&
             tree_read_int64(tree, "proc/sys/abi/sve_default_vector_length", &bytes) == 0 &&
-            bytes >= LANES_PLAIN * 4 && bytes <= LANES_MAX * 4)
+            bytes / 4 >= LANES_PLAIN && bytes / 4 <= LANES_MAX)
                 return (unsigned) bytes / 4;
         for (size_t i = 0; i < ARRAY_SIZE(units); i++)
                 if (has_word(flags, units[i].flag))

@@ -147,9 +147,9 @@ const struct speed *speed_find_model(const char *model)
         const struct speed *best = NULL;
 
         for (size_t i = 0; i < ARRAY_SIZE(speeds); i++) {
-                char next = begins(speeds[i].model, model) ? model[strlen(speeds[i].model)] : 'x';
+                const char *rest = begins(speeds[i].model, model) ? model + strlen(speeds[i].model) : "x";
 
-                if ((next == '\0' || next == '-') &&
+                if ((rest[0] == '\0' || rest[0] == '-') &&
                     (best == NULL || strlen(speeds[i].model) > strlen(best->model)))
                         best = &speeds[i];
         }

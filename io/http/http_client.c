@@ -162,6 +162,7 @@ static size_t on_header(const char *bytes, size_t size, size_t count, void *user
         return size * count;
 }
 
+/* libcurl says which parameters it has. NOLINTNEXTLINE(readability-non-const-parameter) */
 static int on_sending(void *userdata, char *to, char *from, int to_port, int from_port)
 {
         struct http_call *call = userdata;

@@ -61,9 +61,11 @@ static int add_ranks(struct part *part, const Subtask__Group *group, bool staged
 {
         CLEANUP(free_p) struct shard *shards = calloc(group->chips, sizeof(*shards));
         uint64_t before = 0;
-        int r = shards == NULL ? err_set(err, -ENOMEM, "no memory for the subtask")
-                               : subtask_ranks_share(part->plan, group, shards, err);
+        int r;
 
+        if (shards == NULL)
+                return err_set(err, -ENOMEM, "no memory for the subtask");
+        r = subtask_ranks_share(part->plan, group, shards, err);
         for (uint32_t k = 0; r == 0 && k < group->chips; k++) {
                 size_t index = part->place.count++;
 

@@ -13,6 +13,7 @@
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 
+/* two floors name one length. NOLINTNEXTLINE(misc-redundant-expression) */
 static_assert((int) LEDGER_JOB_POD_BYTES == (int) JOB_POD_NAME_BYTES, "a place is called like its pod");
 
 static void make_place(struct ledger *ledger, const struct job_lease *lease, const struct job_group *group,

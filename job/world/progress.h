@@ -46,7 +46,8 @@ enum progress_doubt {
         PROGRESS_DOUBTS
 };
 
-#define PROGRESS_PACES 8 /* of a look; more lines are taken together */
+#define PROGRESS_PACES         8  /* of a look; more lines are taken together */
+#define PROGRESS_PACES_NUMBERS 24 /* as they travel: three each */
 
 /* One line of REMUDA_PROGRESS. A number that it lacks is -1. */
 struct progress_line {

@@ -244,16 +244,16 @@ static double step_ms(const struct assigner *a, const struct assignment_part *of
                                  without);
 }
 
-int assignment_cut(const struct open_groups_claim *claim, const struct assignment *made,
+int assignment_cut(const struct open_groups_claim *claim, const struct assignment *assignment,
                    struct batch_cut_share *ret_shares, struct chip_speed_verdict *ret_verdict,
                    struct err *err)
 {
-        CLEANUP(free_p) struct batch_cut_group *groups = calloc(made->count + 1, sizeof(*groups));
+        CLEANUP(free_p) struct batch_cut_group *groups = calloc(assignment->count + 1, sizeof(*groups));
 
         if (groups == NULL)
                 return err_set(err, -ENOMEM, "no memory for the shares");
-        groups_of(claim, made, groups);
-        return batch_cut(&claim->job, groups, made->count, ret_shares, ret_verdict, err);
+        groups_of(claim, assignment, groups);
+        return batch_cut(&claim->job, groups, assignment->count, ret_shares, ret_verdict, err);
 }
 
 static void give_back(struct assigner *a, const struct placing *placing, const struct open_group *candidate,

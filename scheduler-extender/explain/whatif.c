@@ -347,9 +347,11 @@ static int place_parts(struct cluster *c, const struct open_groups_claim *claim,
         CLEANUP(free_p) struct batch_cut_share *shares = calloc(assignment->count + 1, sizeof(*shares));
         const struct symbols *symbols = &cluster_ledger(c)->symbols;
         struct chip_speed_verdict verdict;
-        int r = shares == NULL ? err_set(err, -ENOMEM, "no memory for the shares")
-                               : assignment_cut(claim, assignment, shares, &verdict, err);
+        int r;
 
+        if (shares == NULL)
+                return err_set(err, -ENOMEM, "no memory for the shares");
+        r = assignment_cut(claim, assignment, shares, &verdict, err);
         if (r < 0)
                 return r;
         for (uint32_t i = 0; i < assignment->count; i++) {

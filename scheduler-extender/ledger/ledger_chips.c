@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void ledger_chips_note(struct ledger *ledger, uint32_t symbol, uint8_t what)
+void ledger_chips_note(struct ledger *ledger, uint32_t resource, uint8_t what)
 {
-        if (symbol >= ledger->resource_count) {
-                uint32_t count = symbol + 64;
+        if (resource >= ledger->resource_count) {
+                uint32_t count = resource + 64;
                 uint8_t *grown = realloc(ledger->resources, count);
 
                 if (grown == NULL)
@@ -16,7 +16,7 @@ void ledger_chips_note(struct ledger *ledger, uint32_t symbol, uint8_t what)
                 ledger->resources = grown;
                 ledger->resource_count = count;
         }
-        ledger->resources[symbol] |= what;
+        ledger->resources[resource] |= what;
 }
 
 void ledger_chips_mark(struct ledger *ledger, const char *resource)

@@ -250,7 +250,7 @@ static uint64_t stamp(const struct journal *j, const char *lines, size_t size_by
                 end = memchr(at, '\n', (size_t) (lines + size_bytes - at));
                 assert(end != NULL && end > at && end[-1] == '}');
                 text_append_bytes(ret, at, (size_t) (end - at) - 1);
-                text_printf(ret, ",\"sequence\":%llu", (unsigned long long) (j->sequence + ++count));
+                text_printf(ret, ",\"sequence\":%llu", (unsigned long long) j->sequence + ++count);
                 if (!ret->failed)
                         text_printf(ret, ",\"checksum\":\"%08lx\"}\n",
                                     checksum(ret->data + begin, ret->size_bytes - begin));

@@ -1,6 +1,7 @@
 /* A row of buckets a step, their memory kept from step to step. */
 #include "trainer/wrapper/buckets.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <mpi.h>
 #include <stdlib.h>
@@ -122,6 +123,7 @@ static struct bucket *open_bucket(struct buckets *b)
                 return last;
         if (!grow((void **) &b->of, &b->room, b->count + 1, sizeof(*b->of)))
                 return NULL;
+        assert(b->of != NULL);
         last = &b->of[b->count++];
         last->part_count = last->count = 0;
         last->sum = NULL;

@@ -7,6 +7,7 @@
 #include <mpi-ext.h>
 #endif
 #include <stdint.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -15,7 +16,9 @@
 static bool is_out_of_reach(const char *at)
 {
         char byte;
-        struct iovec here = { &byte, 1 }, there = { (void *) (uintptr_t) at, 1 };
+        struct iovec here = { &byte, 1 }, there = { .iov_len = 1 };
+
+        memcpy(&there.iov_base, &at, sizeof(at)); /* a device's address is no object of ours */
 
         return process_vm_readv(getpid(), &here, 1, &there, 1, 0) < 0 && errno == EFAULT;
 }
