@@ -88,6 +88,7 @@ static void planned(struct record *record)
         uint64_t now = controller_now(c);
 
         record->blocks_usec = 0;
+        record->unbound = true;
         state->conditions[JOB_CONDITION_PODS_CREATED].known = false; /* it spoke of another plan's pods */
         c->metrics.planned++;
         if (state->start_usec == 0)
@@ -170,13 +171,29 @@ static bool place_lost_group(struct record *record, size_t index)
         return true;
 }
 
-/* Of chips that fell ill, or that somebody else was bound to, before our pod was. A job that has not run yet
- * is planned anew as a whole; one whose pods are evicted is about to give up everything. */
+/* Was no group's pod of this plan seen on a node yet? */
+static bool is_unbound(struct record *record)
+{
+        for (size_t i = 0; record->unbound && i < record->state.group_count; i++) {
+                char name[JOB_POD_NAME_BYTES];
+                const struct job_pod *pod;
+
+                job_group_pod_name(record->name, &record->state.groups[i], name);
+                pod = record_find_pod(record, name);
+                record->unbound = pod == NULL || pod->node[0] == '\0';
+        }
+        return record->unbound;
+}
+
+/* Of chips that fell ill, or that somebody else was bound to, before our pod was. A job that is nowhere yet,
+ * or nowhere again after it was evicted, is planned anew as a whole; one whose pods are evicted is about to
+ * give up everything. */
 static void lose_places(struct record *record)
 {
         struct open_groups_claim claim =
                 claim_for(record, record->emergency && record->controller->options.takes_back);
         struct job_state *state = &record->state;
+        bool unbound = is_unbound(record);
 
         for (size_t i = 0; i < state->group_count && !record->yielding; i++) {
                 struct job_group *group = &state->groups[i];
@@ -188,7 +205,7 @@ static void lose_places(struct record *record)
                                    "the chips planned for %s on node %s are not free any more", group->name,
                                    group->node);
                 write_event(record, true, "PlaceLost", "%s", sentence);
-                if (state->phase == JOB_STARTING) {
+                if (state->phase == JOB_STARTING || unbound) {
                         record_give_up(record, "PlaceLost", sentence);
                         return;
                 }

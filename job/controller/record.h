@@ -48,6 +48,7 @@ struct record {
         char keys_uid[64];   /* of the job whose keys these are */
         char *keys;          /* JOB_ANNOTATION_KEYS of its pods, owned; NULL = not made yet */
         bool finalizing, secret_asked, secret_made, queued, pods_counted;
+        bool unbound;          /* of a plan made here no group's pod was seen on a node yet */
         uint64_t ended_usec;   /* CLOCK_MONOTONIC: when this process saw that it has ended; 0 = it has not */
         uint64_t blocks_usec;  /* CLOCK_MONOTONIC: since when others wait behind it; 0 = they do not */
         uint64_t said_usec;    /* CLOCK_MONOTONIC: when it was last said why it waits */
