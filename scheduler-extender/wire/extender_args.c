@@ -72,16 +72,23 @@ static int add_node(struct reading *r, const struct json_scan_slice *name, uint3
         return 0;
 }
 
-/* The node of this name. Return: its index; ROSTER_NONE (unknown, or no memory for a name with escapes). */
-static uint32_t look_up(const struct roster *roster, const struct json_scan_slice *name)
+/* Adds the node of this name, known or not. No JSON reader of ours takes a NUL, and a reply has the name. */
+static int add_named(struct reading *r, const struct json_scan_slice *name,
+                     const struct json_scan_slice *object)
 {
         CLEANUP(free_p) char *plain = NULL;
+        size_t bytes;
 
         if (!name->escaped)
-                return roster_find(roster, name->bytes, name->size_bytes);
+                return add_node(r, name, roster_find(r->roster, name->bytes, name->size_bytes), object);
         plain = malloc(name->size_bytes + 1);
-        return plain == NULL ? ROSTER_NONE
-                             : roster_find(roster, plain, json_scan_slice_unescape(name, plain));
+        if (plain == NULL)
+                return err_set(r->err, -ENOMEM, "no memory for a name");
+        bytes = json_scan_slice_unescape(name, plain);
+        if (memchr(plain, '\0', bytes) != NULL)
+                return err_set(r->err, -EBADMSG, "the name of node %zu has a NUL (\\u0000) in it",
+                               r->args->node_count);
+        return add_node(r, name, roster_find(r->roster, plain, bytes), object);
 }
 
 static int scan_unexpected(struct reading *r)
@@ -89,7 +96,7 @@ static int scan_unexpected(struct reading *r)
         struct json_scan_slice name;
         int result = json_scan_string(&r->scan, &name, r->err);
 
-        return result < 0 ? result : add_node(r, &name, look_up(r->roster, &name), NULL);
+        return result < 0 ? result : add_named(r, &name, NULL);
 }
 
 static int scan_name(struct reading *r)
@@ -169,7 +176,7 @@ static int scan_node_object(struct reading *r)
         if (name.bytes == NULL)
                 return err_set(r->err, -EBADMSG, "Nodes.items[%zu].metadata.name: is missing",
                                r->args->node_count);
-        return add_node(r, &name, look_up(r->roster, &name), &object);
+        return add_named(r, &name, &object);
 }
 
 static int scan_items(struct reading *r)

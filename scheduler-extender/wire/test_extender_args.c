@@ -89,6 +89,8 @@ static const struct {
         { "bytes that are not UTF-8", "{\"Pod\":{},\"NodeNames\":[\"\xff\xfe\"]}" },
         { "a surrogate in UTF-8",     "{\"Pod\":{},\"NodeNames\":[\"\xed\xa0\x80\"]}" },
         { "a bad escape",             "{\"Pod\":{},\"NodeNames\":[\"\\q\"]}" },
+        { "a name with a NUL",        "{\"Pod\":{},\"NodeNames\":[\"a\\u0000b\"]}" },
+        { "a node's name with a NUL", "{\"Pod\":{},\"Nodes\":{\"items\":[{\"metadata\":{\"name\":\"\\u0000\"}}]}}" },
         { "a number with a zero",     "{\"Pod\":{},\"Else\":01}" },
         { "a word",                   "{\"Pod\":{},\"Else\":nul}" },
         { "nodes twice",              "{\"Pod\":{},\"Nodes\":{},\"Nodes\":{}}" },
