@@ -453,9 +453,10 @@ void extender_free(struct extender *x)
         sd_event_source_disable_unref(x->after_change);
         x->after_change = NULL;
         bind_close(x);
-        leader_close(x->leader);
+        leader_resign(x->leader);
         cluster_close(x->cluster); /* answers what is being written */
         controller_free(x->jobs);
+        leader_close(x->leader);
         labels_free(x);
         settle_close(x);
         server_listen_close(&x->listen);

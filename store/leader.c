@@ -292,11 +292,16 @@ int leader_open(sd_event *loop, const struct leader_options *options, struct lea
         return r;
 }
 
+void leader_resign(struct leader *l)
+{
+        if (l != NULL)
+                lease_give_back(l->lease);
+}
+
 void leader_close(struct leader *l)
 {
         if (l == NULL)
                 return;
-        lease_give_back(l->lease);
         lease_close(l->lease);
         sd_event_source_disable_unref(l->again);
         unlock(l);

@@ -32,6 +32,11 @@ struct leader_options {
 int leader_open(sd_event *loop, const struct leader_options *options, struct leader **ret, struct err *err);
 int leader_campaign(struct leader *leader, const char *address, struct err *err);
 void leader_close(struct leader *leader);
+
+/* leader_resign() - before the store is closed: nothing is committed from now on, and who comes next need not
+ * wait, unless a commit is under way. leader_close() comes after it: answers to what was being written ask
+ * who leads. */
+void leader_resign(struct leader *leader);
 uint64_t leader_commit_usec(unsigned lease_sec);
 
 /* leader_refuses() - why this replica may not commit now, or NULL; borrowed until the next call.

@@ -258,9 +258,10 @@ void host_free(struct host *h)
         if (h == NULL)
                 return;
         sd_event_source_disable_unref(h->every_second);
-        leader_close(h->leader);
+        leader_resign(h->leader);
         cluster_close(h->cluster); /* answers what is being written */
         controller_free(h->jobs);
+        leader_close(h->leader);
         server_listen_close(&h->listen);
         settings_free(&h->settings);
         sd_event_unref(h->loop);
