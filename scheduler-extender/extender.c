@@ -290,7 +290,7 @@ static void every_second(void *userdata)
         }
         leader_look(x->leader);
         audit_when_due(x);
-        cluster_look_at_ages(x->cluster);
+        cluster_every_second(x->cluster);
         resumed =
                 gang_share_resume(cluster_ledger(x->cluster), x->settings.rules.lease_usec, extender_now(x));
         expired = gang_expire(cluster_ledger(x->cluster), &x->settings.rules, extender_now(x));

@@ -158,6 +158,9 @@ void metrics_handler(void *userdata, const struct http_request *request, struct 
                         x->metrics.wakes);
         metrics_gauge(&page, "remuda_extender_names", "Names of resources, models and groups that are kept",
                       cluster_ledger(x->cluster)->symbols.count);
+        metrics_counter(&page, "remuda_extender_names_released_total",
+                        "Names that nothing used any more and that were given back",
+                        cluster_ledger(x->cluster)->symbols.released);
         metrics_counter(&page, "remuda_extender_names_refused_total",
                         "Names that a node could not bring any more, or that no room was left for",
                         cluster_ledger(x->cluster)->symbols.refused);

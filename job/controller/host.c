@@ -126,7 +126,7 @@ static void every_second(void *userdata)
         struct host *h = userdata;
 
         leader_look(h->leader);
-        cluster_look_at_ages(h->cluster);
+        cluster_every_second(h->cluster);
 }
 
 static void readyz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)

@@ -20,11 +20,13 @@
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
+#include "scheduler-extender/ledger/ledger_names.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_node_match.h"
 
 #define RESOURCES_MAX 32 /* of one vendor */
+#define NAMES_USEC    (10 * UINT64_C(1000000))
 
 /* TrainingJobs: what was decided for them is leased. */
 static const unsigned needed_kinds =
@@ -320,6 +322,23 @@ void cluster_refresh(struct cluster *cluster)
         store_refresh(cluster->store);
 }
 
+/* Where none were added all that there are were in use a while ago, and their room is not wanted. */
+static void release_names(struct cluster *c)
+{
+        uint64_t now = loop_now_usec(c->loop);
+
+        if (c->ledger->symbols.added == 0 || now - c->names_usec < NAMES_USEC)
+                return;
+        c->names_usec = now;
+        ledger_names_release(c->ledger);
+}
+
+void cluster_every_second(struct cluster *cluster)
+{
+        cluster_ages_look(cluster);
+        release_names(cluster);
+}
+
 static void store_trouble(void *userdata, enum store_kind kind, const char *sentence)
 {
         struct cluster *c = userdata;
@@ -343,7 +362,7 @@ static void take_programs(struct cluster *c)
         for (size_t i = 0; table != NULL && i < table->count; i++) {
                 struct ledger_program *to = &c->programs[c->program_count++];
 
-                to->runtime = symbols_add(&c->ledger->symbols, table->programs[i].runtime);
+                to->runtime = symbols_keep(&c->ledger->symbols, table->programs[i].runtime);
                 (void) text_copy(to->sha256, sizeof(to->sha256), table->programs[i].sha256);
         }
 }

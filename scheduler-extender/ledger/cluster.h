@@ -88,6 +88,6 @@ size_t cluster_unreadable(const struct cluster *cluster, enum store_kind kind, c
  * does before it commits. */
 void cluster_refresh(struct cluster *cluster);
 
-/* cluster_look_at_ages() - once a second: which nodes are silent now (scheduler-extender/ledger/liveness.h)?
- */
-void cluster_look_at_ages(struct cluster *cluster);
+/* cluster_every_second() - between two answers: which nodes are silent now (scheduler-extender/ledger/
+ * liveness.h), and which names are used no more (ledger_names.h)? */
+void cluster_every_second(struct cluster *cluster);

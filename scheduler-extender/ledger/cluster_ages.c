@@ -95,7 +95,7 @@ void cluster_ages_free(struct cluster *c)
         liveness_free_signs(&c->agents);
 }
 
-void cluster_look_at_ages(struct cluster *c)
+void cluster_ages_look(struct cluster *c)
 {
         struct ledger *ledger = c->ledger;
         unsigned signs = c->is_directory ? 1u << STORE_INVENTORY : 1u << STORE_LEASE;

@@ -10,4 +10,5 @@ void cluster_ages_update(struct cluster *c, const char *name);
 /* cluster_ages_take_lease() - of a kubelet, or of an agent (STORE_AGENT_LEASE); NULL = it is gone. */
 int cluster_ages_take_lease(struct cluster *c, const char *key, const json_t *object, struct err *err);
 
+void cluster_ages_look(struct cluster *c); /* once a second: who is silent now? */
 void cluster_ages_free(struct cluster *c);

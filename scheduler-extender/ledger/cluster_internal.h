@@ -19,6 +19,7 @@ struct cluster {
         struct name_numbers speed_troubles; /* of each SpeedTable a hash of what was last said of it */
         struct name_numbers unreadable[STORE_KIND_COUNT]; /* of each object that cannot be read, likewise */
         bool waiting;                                     /* cluster_load() runs the loop */
+        uint64_t names_usec;                              /* when unused names were given back last */
         sd_event *loop;
         struct ledger_program programs[PROGRAM_TABLE_MAX]; /* the program table, with symbols */
         size_t program_count;

@@ -58,7 +58,7 @@ struct ledger_node {
         bool reserved;       /* pool "reserved" */
         bool out_of_service; /* its taint: somebody has seen to it that nothing runs there */
         uint8_t node_class;  /* enum node_class */
-        uint16_t brought;    /* names that no other had: its agent may fill the table no further */
+        uint16_t brought;    /* names that were new with it: it may fill the table no further */
         uint32_t group_count;
         struct ledger_group *groups;
         struct ledger_job_slot *slots;
@@ -103,10 +103,8 @@ struct ledger {
         uint32_t pending_count;
         uint32_t backfill_total; /* reservations in force */
         struct ledger_job *jobs[LEDGER_JOB_BUCKETS];
-        struct name_map planned; /* pods of plans, by "namespace/name": ledger_jobs.h */
-        uint8_t *resources;      /* by symbol: ledger_chips.h */
-        uint32_t resource_count;
-        struct speed_table speeds;                        /* the rows of all SpeedTables; owned */
+        struct name_map planned;   /* pods of plans, by "namespace/name": ledger_jobs.h */
+        struct speed_table speeds; /* the rows of all SpeedTables; owned */
         struct name_numbers gang_pauses, gang_pause_ends; /* by namespace: see decide/gang_share.h */
         uint64_t gang_resumed_usec;
         uint64_t departure_count; /* pods that gave chips back since the start */

@@ -1,32 +1,24 @@
-/* A byte a symbol; who knows its chips tells that what else it offers is none. */
+/* A note beside each symbol; who knows its chips tells that what else it offers is none. */
 #include "scheduler-extender/ledger/ledger_chips.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 void ledger_chips_note(struct ledger *ledger, uint32_t resource, uint8_t what)
 {
-        if (resource >= ledger->resource_count) {
-                uint32_t count = resource + 64;
-                uint8_t *grown = realloc(ledger->resources, count);
+        uint32_t index = symbols_index(&ledger->symbols, resource);
 
-                if (grown == NULL)
-                        return;
-                memset(grown + ledger->resource_count, 0, count - ledger->resource_count);
-                ledger->resources = grown;
-                ledger->resource_count = count;
-        }
-        ledger->resources[resource] |= what;
+        if (index != SYMBOLS_NONE)
+                ledger->symbols.entries[index].note |= what;
 }
 
 void ledger_chips_mark(struct ledger *ledger, const char *resource)
 {
-        ledger_chips_note(ledger, symbols_add(&ledger->symbols, resource), LEDGER_CHIPS);
+        ledger_chips_note(ledger, symbols_keep(&ledger->symbols, resource), LEDGER_CHIPS);
 }
 
 static uint8_t noted(const struct ledger *ledger, uint32_t resource)
 {
-        return resource != 0 && resource < ledger->resource_count ? ledger->resources[resource] : 0;
+        uint32_t index = symbols_index(&ledger->symbols, resource);
+
+        return index == SYMBOLS_NONE ? 0 : ledger->symbols.entries[index].note;
 }
 
 bool ledger_chips_has(const struct ledger *ledger, uint32_t resource)

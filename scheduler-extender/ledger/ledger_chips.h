@@ -4,7 +4,8 @@
 #include "scheduler-extender/ledger/ledger.h"
 
 /* ledger_chips_note() - what is known of a resource: it counts as chips; or a node with an inventory
- * offers it and has it not among its chips. ledger_chips_mark() - the former, by name. */
+ * offers it and has it not among its chips. It is known as long as its name is used. ledger_chips_mark() -
+ * the former, by name and for good. */
 enum { LEDGER_CHIPS = 1, LEDGER_CHIPS_BESIDE = 2 };
 void ledger_chips_note(struct ledger *ledger, uint32_t resource, uint8_t what);
 void ledger_chips_mark(struct ledger *ledger, const char *resource);

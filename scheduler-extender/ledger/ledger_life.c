@@ -10,21 +10,6 @@
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/ledger_sick.h"
 
-static int copy_symbols(const struct ledger *from, struct ledger *to)
-{
-        for (uint32_t i = 0; i < from->symbols.count; i++)
-                if (symbols_add(&to->symbols, from->symbols.names[i]) != i + 1)
-                        return -ENOMEM;
-        if (from->resource_count == 0)
-                return 0;
-        to->resources = malloc(from->resource_count);
-        if (to->resources == NULL)
-                return -ENOMEM;
-        memcpy(to->resources, from->resources, from->resource_count);
-        to->resource_count = from->resource_count;
-        return 0;
-}
-
 static void *copy_array(const void *array, size_t count, size_t size)
 {
         void *copy = calloc(count + 1, size);
@@ -138,7 +123,7 @@ static int copy_job(const struct ledger_job *from, struct ledger *to)
 
 static int copy_all(const struct ledger *from, struct ledger *to)
 {
-        int r = copy_symbols(from, to);
+        int r = symbols_copy(&from->symbols, &to->symbols);
 
         to->speeds = from->speeds;
         to->speeds.rows = copy_array(from->speeds.rows, from->speeds.count, sizeof(*from->speeds.rows));
@@ -194,7 +179,6 @@ void ledger_life_free(struct ledger *ledger)
         roster_free(&ledger->roster);
         node_kinds_free(&ledger->kinds);
         free(ledger->pod_slots);
-        free(ledger->resources);
         speed_table_free(&ledger->speeds);
         name_numbers_free(&ledger->gang_pauses);
         name_numbers_free(&ledger->gang_pause_ends);

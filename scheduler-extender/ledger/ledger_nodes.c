@@ -132,7 +132,7 @@ static void group_from_inventory(struct ledger *ledger, struct ledger_node *node
                 .memory_bytes = from->memory_bytes / shares,
         };
         if (to->resource != 0)
-                ledger_chips_mark(ledger, from->resource);
+                ledger_chips_note(ledger, to->resource, LEDGER_CHIPS);
 }
 
 static void hardware_from_inventory(struct ledger *ledger, const struct hardware *from,

@@ -1,4 +1,4 @@
-/* Symbols: names come back, and one bringer cannot fill the table of all. */
+/* Symbols: names come back, one bringer cannot fill the table of all, and places are given back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,11 +49,72 @@ static void a_bringer_of_ever_new_names_is_stopped_alone(void **state)
         symbols_free(&symbols);
 }
 
+/* Whoever still holds the number of a name that is gone holds nothing, for ever. */
+static void a_place_that_is_taken_again_has_another_number(void **state)
+{
+        struct symbols symbols = { 0 };
+        uint32_t kept = symbols_keep(&symbols, "nvidia.com/gpu"), used = symbols_add(&symbols, "H100"),
+                 gone = symbols_add(&symbols, "H200"), again;
+        bool uses[3] = { false };
+
+        (void) state;
+        assert_int_equal(symbols.added, 3);
+        uses[symbols_index(&symbols, used)] = true;
+        symbols_release(&symbols, uses);
+        assert_true(symbols.count == 2 && symbols.released == 1 && symbols.added == 0);
+        assert_string_equal(symbols_name(&symbols, kept), "nvidia.com/gpu");
+        assert_string_equal(symbols_name(&symbols, used), "H100");
+        assert_string_equal(symbols_name(&symbols, gone), "");
+        assert_int_equal(symbols_index(&symbols, gone), SYMBOLS_NONE);
+        assert_int_equal(symbols_find(&symbols, "H200", 4), 0);
+        again = symbols_add(&symbols, "B200");
+        assert_true(symbols.top == 3 && symbols.count == 3 && again != gone && again != 0);
+        assert_string_equal(symbols_name(&symbols, again), "B200");
+        assert_string_equal(symbols_name(&symbols, gone), "");
+        assert_int_equal(symbols_add(&symbols, "H100"), used);
+        symbols_free(&symbols);
+}
+
+/* Full, and every other name goes: there is room for as many as went, whatever they are called. */
+static void a_full_table_has_room_again(void **state)
+{
+        static bool uses[SYMBOLS_MAX];
+        struct symbols symbols = { 0 }, copy = { 0 };
+        char name[32];
+
+        (void) state;
+        for (unsigned i = 0; i < SYMBOLS_MAX; i++) {
+                (void) text_format(name, sizeof(name), "name-%u", i);
+                assert_int_not_equal(symbols_add(&symbols, name), 0);
+                uses[i] = i % 2 == 0;
+        }
+        assert_int_equal(symbols_add(&symbols, "one more"), 0);
+        symbols_release(&symbols, uses);
+        assert_int_equal(symbols.count, SYMBOLS_MAX / 2);
+        assert_int_equal(symbols_copy(&symbols, &copy), 0);
+        for (unsigned i = 0; i < SYMBOLS_MAX; i++) {
+                uint32_t symbol;
+
+                (void) text_format(name, sizeof(name), "name-%u", i);
+                symbol = symbols_find(&symbols, name, strlen(name));
+                if ((symbol != 0) != (i % 2 == 0) || symbols_find(&copy, name, strlen(name)) != symbol)
+                        fail_msg("%s", name);
+                (void) text_format(name, sizeof(name), "other-%u", i);
+                if ((symbols_add(&symbols, name) != 0) != (i < SYMBOLS_MAX / 2))
+                        fail_msg("%s", name);
+        }
+        assert_int_equal(symbols_add(&copy, "other-0"), symbols_find(&symbols, "other-0", 7));
+        symbols_free(&copy);
+        symbols_free(&symbols);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_name_has_one_number),
                 cmocka_unit_test(a_bringer_of_ever_new_names_is_stopped_alone),
+                cmocka_unit_test(a_place_that_is_taken_again_has_another_number),
+                cmocka_unit_test(a_full_table_has_room_again),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -475,7 +475,7 @@ static bool is_out_of_service(const struct json_field *root)
 
 /* Those of one rank that there is room for. A count that is none offers nothing. */
 static void take_allocatable(const struct json_field *allocatable, struct ledger *ledger, unsigned rank,
-                             struct ledger_node_facts *ret)
+                             uint16_t *brought, struct ledger_node_facts *ret)
 {
         struct symbols *symbols = &ledger->symbols;
         const char *name;
@@ -491,7 +491,8 @@ static void take_allocatable(const struct json_field *allocatable, struct ledger
                         continue;
                 (void) pod_chips_read(&at, &chips, NULL);
                 ret->allocatable[ret->allocatable_count++] =
-                        (struct request_item){ .resource = symbols_add(symbols, name), .chips = chips };
+                        (struct request_item){ .resource = symbols_add_of(symbols, name, brought),
+                                               .chips = chips };
         }
 }
 
@@ -500,6 +501,8 @@ int pod_json_node_decode(const json_t *node, struct ledger *ledger, struct ledge
 {
         struct json_field root = json_field_root(node), metadata, status, allocatable, labels, info;
         int r = json_field_is_object(&root, err);
+        struct ledger_node *known;
+        uint16_t brought = 0;
 
         *ret = (struct ledger_node_facts){ 0 };
         if (r < 0 || json_field_object(&root, "metadata", &metadata, err) < 0 ||
@@ -514,7 +517,8 @@ int pod_json_node_decode(const json_t *node, struct ledger *ledger, struct ledge
             json_field_string(&labels, NODE_LABEL_SWITCH_DOMAIN, &ret->switch_domain, err) < 0)
                 return -EBADMSG;
         ret->out_of_service = is_out_of_service(&root);
+        known = ledger_nodes_find(ledger, ret->name, strlen(ret->name));
         for (unsigned rank = LEDGER_CHIPS_SURE + 1; rank-- > LEDGER_CHIPS_NONE;)
-                take_allocatable(&allocatable, ledger, rank, ret);
+                take_allocatable(&allocatable, ledger, rank, known != NULL ? &known->brought : &brought, ret);
         return 0;
 }
