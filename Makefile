@@ -159,9 +159,9 @@ $(B)/bench/%: $(B)/obj/tests/bench/%.o $(archives)
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $< $(call whole,$(archives)) $(LIBS)
 
-soak: all ## churn for SOAK_SECONDS (3600): memory level, descriptors constant; then STEPS (10^6) of the ledger against its model
+soak: all ## churn for SOAK_SECONDS (3600): memory level, descriptors constant; then STEPS (10^6) of the ledger against its model, and 10^4 failovers
 	@B=$(B) tests/soak/run
-	@B=$(B) STEPS=$${STEPS:-1000000} tests/integration/test_extender_model
+	@B=$(B) STEPS=$${STEPS:-1000000} FAILOVERS=$${FAILOVERS:-10000} tests/integration/test_extender_model
 OF       ?= asan
 OF_FLAGS ?= $(ASAN)
 torture: ## every unit test, once for each place at which memory, a file or a connection is refused (TORTURE_EVERY=K: every K-th)

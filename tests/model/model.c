@@ -9,7 +9,10 @@
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 
-#define QUIET_EVERY 250
+#define QUIET_EVERY     250
+#define QUIET_FAILOVERS 20
+#define SERVICE_STEPS   100
+#define MODEL_NAMES_MAX 400 /* of vendors' resources, of what is there, and of what was a short while ago */
 
 static struct extender *extenders[STAND_INS_REPLICAS];
 static struct extender_options options;
@@ -80,8 +83,34 @@ static unsigned must_hold(int replica, int node)
         return chips;
 }
 
+/* Names come and go all the time: none that is used may have been given back, or be another's. */
+static void look_at_names(int replica, int node)
+{
+        const struct ledger *ledger = cluster_ledger(extenders[replica]->cluster);
+        const char *name = world_node_name(node), *is;
+        const struct ledger_node *n = ledger_nodes_find(ledger, name, strlen(name));
+        char group[WORLD_NAME_BYTES], model[WORLD_NAME_BYTES];
+
+        if (n == NULL || !n->has_inventory)
+                return;
+        world_group_names(world.told_names[replica][node], group, model);
+        is = symbols_name(&ledger->symbols, n->groups[1].name);
+        if (strncmp(is, group, strlen(group)) != 0)
+                world_break("a name was lost", "replica %d calls a group of %s '%s', not '%s1'", replica,
+                            name, is, group);
+        is = symbols_name(&ledger->symbols, n->groups[1].model);
+        if (strcmp(is, model) != 0)
+                world_break("a name was lost", "replica %d calls a model of %s '%s', not '%s'", replica, name,
+                            is, model);
+        if (ledger->symbols.count > MODEL_NAMES_MAX)
+                world_break("names are not given back", "replica %d has %u", replica, ledger->symbols.count);
+}
+
 static void look(void)
 {
+        for (int r = 0; r < STAND_INS_REPLICAS; r++)
+                for (int n = 0; n < WORLD_NODES && extenders[r] != NULL; n++)
+                        look_at_names(r, n);
         for (int r = 0; r < STAND_INS_REPLICAS; r++)
                 for (int n = 0; n < WORLD_NODES && extenders[r] != NULL; n++)
                         if (held_by(r, n) < must_hold(r, n))
@@ -107,7 +136,13 @@ static const char *const annotation_values[] = {
 
 static void scribble(struct world_pod *pod)
 {
-        if (chance_of(world.chance, 50))
+        char model[WORLD_NAME_BYTES];
+
+        if (chance_of(world.chance, 10)) { /* a model that a node has, or had, or nobody */
+                (void) snprintf(model, sizeof(model), "M%u",
+                                world.renames - (unsigned) chance_below(world.chance, 3));
+                (void) json_object_set_new(pod->annotations, "remuda.dev/models", json_string(model));
+        } else if (chance_of(world.chance, 50))
                 (void) json_object_set_new(pod->labels, PICK(label_names), json_string(PICK(label_values)));
         else
                 (void) json_object_set_new(pod->annotations, PICK(annotation_names),
@@ -342,6 +377,7 @@ static void make_trouble(void)
                 break;
         case 2:
                 world.usable[node] = WORLD_CHIPS - (unsigned) chance_below(world.chance, 3);
+                world.names[node] = chance_of(world.chance, 30) ? 0 : ++world.renames;
                 world_tell(node);
                 break;
         default:
@@ -462,7 +498,64 @@ static void step(void)
         look();
 }
 
-const char *model_run(struct chance *chance, uint64_t steps)
+/* Nothing was lost on the way: what passes now is bound. */
+static void bind_all(void)
+{
+        world.faults = false;
+        for (int i = 0; i < WORLD_PODS; i++) {
+                struct world_pod *pod = &world.pods[i];
+                int node = !pod->exists || pod->node >= 0 || pod->ended || pod->deleting
+                                   ? -1
+                                   : filter(stand_ins_leader, i);
+
+                if (node < 0)
+                        continue;
+                chosen[i].uid = pod->uid;
+                bind_pod(stand_ins_leader, i, node);
+                while (world_answer(stand_ins_leader)) {
+                }
+                if (pod->node != node)
+                        world_break("a pod that fits was not bound", "%s/%s on %s", pod->namespace_,
+                                    pod->name, world_node_name(node));
+                for (int r = 0; r < STAND_INS_REPLICAS; r++)
+                        while (world_deliver(r)) {
+                        }
+        }
+        world.faults = true;
+}
+
+static void step_of_service(void)
+{
+        static void (*const steps[])(void) = { step_make,     step_make,     step_schedule, step_schedule,
+                                               step_schedule, step_schedule, step_life,     step_scribble,
+                                               step_deliver,  step_deliver,  step_deliver,  step_answer,
+                                               step_answer,   step_time,     step_bind_late };
+
+        steps[chance_below(world.chance, sizeof(steps) / sizeof(steps[0]))]();
+        stand_ins_run();
+        look();
+}
+
+/* Return: was it killed at a write? */
+static bool fail_over(void)
+{
+        int leader = stand_ins_leader;
+
+        world.struck = false;
+        world.doomed = leader;
+        world.doomed_after = (unsigned) chance_below(world.chance, 4);
+        for (int i = 0; i < SERVICE_STEPS && !world.struck && world.wrong == NULL; i++)
+                step_of_service();
+        kill_one(leader);
+        world.doomed = -1;
+        for (size_t n = chance_below(world.chance, 5); n > 0; n--)
+                step_of_service(); /* nobody leads */
+        change_leader(STAND_INS_REPLICAS - 1 - leader);
+        start(leader);
+        return world.struck;
+}
+
+static void begin(struct chance *chance)
 {
         extender_options_default(&options);
         options.server.store = "kubernetes";
@@ -477,6 +570,18 @@ const char *model_run(struct chance *chance, uint64_t steps)
         stand_ins_leader = -1;
         for (int r = 0; r < STAND_INS_REPLICAS; r++)
                 start(r);
+}
+
+static const char *end(void)
+{
+        for (int r = 0; r < STAND_INS_REPLICAS; r++)
+                kill_one(r);
+        return world.wrong;
+}
+
+const char *model_run(struct chance *chance, uint64_t steps)
+{
+        begin(chance);
         for (uint64_t s = 1; s <= steps && world.wrong == NULL && !chance->ended; s++) {
                 step();
                 if (s % QUIET_EVERY != 0)
@@ -485,7 +590,20 @@ const char *model_run(struct chance *chance, uint64_t steps)
                 compare();
                 take_back();
         }
-        for (int r = 0; r < STAND_INS_REPLICAS; r++)
-                kill_one(r);
-        return world.wrong;
+        return end();
+}
+
+const char *model_run_failovers(struct chance *chance, unsigned failovers)
+{
+        begin(chance);
+        change_leader(0);
+        for (unsigned done = 0; done < failovers && world.wrong == NULL;) {
+                done += fail_over();
+                if (done % QUIET_FAILOVERS != 0)
+                        continue;
+                settle();
+                compare();
+                bind_all();
+        }
+        return end();
 }

@@ -14,3 +14,8 @@
 /* model_run() - `steps` steps, or until the chance has ended. Return: NULL, or the broken promise; details
  * are in `world`. */
 const char *model_run(struct chance *chance, uint64_t steps);
+
+/* model_run_failovers() - the leader is killed `failovers` times, each time when it has sent so many writes:
+ * before one, between two, or while the answer is on its way; the other one leads, a new one follows. Beside
+ * the promises above: what passes the filter once all is quiet is bound. Return: as model_run(). */
+const char *model_run_failovers(struct chance *chance, unsigned failovers);

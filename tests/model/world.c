@@ -18,6 +18,8 @@ struct event {
         char key[64];
         json_t *object; /* NULL = gone */
         int pod;        /* -1 = of no pod */
+        int node;       /* of an inventory */
+        unsigned names;
         struct world_word word;
         bool recheck, fresh; /* as store.h has them */
         bool synced;         /* the end of a list, no object */
@@ -99,6 +101,7 @@ void world_reset(struct chance *chance)
         }
         memset(&world, 0, sizeof(world));
         world.chance = chance;
+        world.doomed = -1;
         for (int n = 0; n < WORLD_NODES; n++)
                 world.usable[n] = WORLD_CHIPS;
         for (int i = 0; i < WORLD_PODS; i++) {
@@ -136,6 +139,12 @@ json_t *world_pod_json(const struct world_pod *pod)
         return object;
 }
 
+void world_group_names(unsigned names, char *name, char *model)
+{
+        (void) snprintf(name, WORLD_NAME_BYTES, names == 0 ? "g" : "g%u-", names);
+        (void) snprintf(model, WORLD_NAME_BYTES, names == 0 ? "H100" : "M%u", names);
+}
+
 static json_t *inventory_json(int node)
 {
         json_t *groups = json_array();
@@ -143,10 +152,12 @@ static json_t *inventory_json(int node)
         for (int g = 0; g < 2; g++) {
                 unsigned other =
                         world.usable[node] < WORLD_CHIPS / 2 ? 0 : world.usable[node] - WORLD_CHIPS / 2;
+                char name[WORLD_NAME_BYTES], model[WORLD_NAME_BYTES];
 
+                world_group_names(g == 1 ? world.names[node] : 0, name, model);
                 (void) json_array_append_new(
-                        groups, json_pack("{s:s,s:s,s:s,s:s,s:s,s:i,s:i}", "name", g == 0 ? "g0" : "g1",
-                                          "vendor", "nvidia", "runtime", "cuda", "model", "H100", "resource",
+                        groups, json_pack("{s:s+,s:s,s:s,s:s,s:s,s:i,s:i}", "name", name, g == 0 ? "0" : "1",
+                                          "vendor", "nvidia", "runtime", "cuda", "model", model, "resource",
                                           WORLD_GPU, "total", WORLD_CHIPS / 2, "healthy",
                                           (int) (g == 1 ? other : world.usable[node] - other)));
         }
@@ -178,6 +189,16 @@ static struct event *queue(struct store *view, enum store_kind kind, const char 
         return event;
 }
 
+static void queue_node(struct store *view, int node)
+{
+        struct event *event;
+
+        (void) queue(view, STORE_NODE, world_node_name(node), node_json(node));
+        event = queue(view, STORE_INVENTORY, world_node_name(node), inventory_json(node));
+        event->node = node;
+        event->names = world.names[node];
+}
+
 static struct event *queue_pod(struct store *view, int index)
 {
         const struct world_pod *pod = &world.pods[index];
@@ -203,12 +224,9 @@ void world_changed(int pod)
 
 void world_tell(int node)
 {
-        for (int r = 0; r < STAND_INS_REPLICAS; r++) {
-                if (views[r] == NULL)
-                        continue;
-                (void) queue(views[r], STORE_NODE, world_node_name(node), node_json(node));
-                (void) queue(views[r], STORE_INVENTORY, world_node_name(node), inventory_json(node));
-        }
+        for (int r = 0; r < STAND_INS_REPLICAS; r++)
+                if (views[r] != NULL)
+                        queue_node(views[r], node);
 }
 
 static void drop_events(struct store *view)
@@ -239,10 +257,8 @@ static void list_all(struct store *view, bool recheck)
         for (int i = 0; i < WORLD_PODS; i++)
                 late[i] = !recheck || is_queued(view, i);
         drop_events(view);
-        for (int n = 0; n < WORLD_NODES; n++) {
-                (void) queue(view, STORE_NODE, world_node_name(n), node_json(n));
-                (void) queue(view, STORE_INVENTORY, world_node_name(n), inventory_json(n));
-        }
+        for (int n = 0; n < WORLD_NODES; n++)
+                queue_node(view, n);
         for (int i = 0; i < WORLD_PODS; i++)
                 if (world.pods[i].exists || world.told[view->replica][i].uid != 0) {
                         struct event *event = queue_pod(view, i);
@@ -305,6 +321,8 @@ bool world_deliver(int replica)
                                                   : "");
         if (event->pod >= 0)
                 note(replica, event);
+        if (event->kind == STORE_INVENTORY && !event->synced)
+                world.told_names[replica][event->node] = event->names;
         view->refreshing = view->refreshing && view->first != NULL;
         if (event->synced)
                 view->options.synced(view->options.userdata, event->kind);
@@ -501,6 +519,18 @@ static int find_pod(const char *namespace_, const char *name)
         abort();
 }
 
+/* Is it dead already when it would send this? */
+static bool is_stopped(const struct store *view)
+{
+        bool stopped = world.doomed == view->replica && world.doomed_after == 0;
+
+        if (world.doomed != view->replica)
+                return false;
+        world.doomed_after -= !stopped;
+        world.struck = world.doomed_after == 0;
+        return stopped;
+}
+
 static struct write *write_of_pod(struct store *view, const char *namespace_, const char *name,
                                   const char *uid, store_answer answer, void *userdata)
 {
@@ -510,6 +540,8 @@ static struct write *write_of_pod(struct store *view, const char *namespace_, co
         if (world.faults && chance_of(world.chance, 25))
                 outcome = (enum outcome)(1 + chance_below(world.chance, 3));
         if (view->options.may_commit != NULL && !view->options.may_commit(view->options.userdata))
+                outcome = ANSWER_ONLY;
+        else if (is_stopped(view))
                 outcome = ANSWER_ONLY;
         write = add_write(view, outcome, answer, userdata);
         write->result = -EPERM;

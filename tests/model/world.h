@@ -19,7 +19,7 @@
 struct world_pod {
         bool exists, ended, deleting;
         bool right; /* an emergency, by its class or where the label counts, when it was bound */
-        char name[8];
+        char name[16];
         const char *namespace_;
         unsigned uid;
         int node; /* -1 = on none */
@@ -43,8 +43,14 @@ struct world {
         struct world_word answered[STAND_INS_REPLICAS][WORLD_PODS]; /* binds that were said to be done */
         unsigned uids;
         unsigned usable[WORLD_NODES];
+        unsigned names[WORLD_NODES]; /* its second group is called by another one each time; 0 = as the first
+                                      */
+        unsigned told_names[STAND_INS_REPLICAS][WORLD_NODES], renames;
         bool faults;
-        const char *wrong; /* a promise was broken: what */
+        int doomed;            /* a replica that is about to be killed; -1 = none */
+        unsigned doomed_after; /* so many of its writes still leave it */
+        bool struck;           /* none does any more */
+        const char *wrong;     /* a promise was broken: what */
         char detail[200];
         uint64_t binds, evictions, events;
 };
@@ -54,6 +60,10 @@ extern struct world world;
 const char *world_node_name(int node); /* the last one is reserved */
 unsigned world_held(int node);         /* by the truth */
 void world_reset(struct chance *chance);
+
+/* world_group_names() - of a group: what its name begins with, and its model. */
+#define WORLD_NAME_BYTES 24
+void world_group_names(unsigned names, char *name, char *model);
 
 /* world_changed() - the pod is told of to all views, as it is now; also that it is gone. */
 void world_changed(int pod);
