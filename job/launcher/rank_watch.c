@@ -61,6 +61,9 @@ static void doubt_line(struct progress_line *line)
         } else if (line->busy_seconds < 0) {
                 line->doubt = PROGRESS_BUSY;
                 line->doubted = line->busy_seconds;
+        } else if (line->samples_per_s < 0) {
+                line->doubt = PROGRESS_RATE;
+                line->doubted = line->samples_per_s;
         }
         line->step = line->step == NOT_SAID ? -1 : line->step;
         line->samples = line->samples == NOT_SAID ? -1 : line->samples;
@@ -179,6 +182,11 @@ static size_t read_paces(const Rendezvous__RankSeen *said, struct window_pace *p
         return count;
 }
 
+static double figure(double said)
+{
+        return isfinite(said) ? said : 0;
+}
+
 void rank_watch_tell(struct world *world, const Rendezvous__RankSeen *said, uint32_t *lines,
                      uint64_t now_usec)
 {
@@ -186,17 +194,17 @@ void rank_watch_tell(struct world *world, const Rendezvous__RankSeen *said, uint
         const struct progress_line line = { .epoch = said->epoch,
                                             .step = said->step,
                                             .samples = said->samples,
-                                            .loss = said->loss,
+                                            .loss = figure(said->loss),
                                             .has_loss = true,
-                                            .samples_per_s = said->samples_per_s,
-                                            .busy_seconds = said->busy_seconds,
+                                            .samples_per_s = figure(said->samples_per_s),
+                                            .busy_seconds = figure(said->busy_seconds),
                                             .epoch_samples = said->epoch_samples,
                                             .paces = paces,
                                             .pace_count = read_paces(said, paces),
                                             .live = said->live,
                                             .shares_step = said->shares_step,
                                             .doubt = (enum progress_doubt) said->doubt,
-                                            .doubted = said->doubted };
+                                            .doubted = figure(said->doubted) };
         const struct world_fact facts[] = {
                 { .kind = WORLD_LINE, .index = said->rank, .line = &line },
                 { .kind = WORLD_STOPPED,

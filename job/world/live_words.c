@@ -67,10 +67,13 @@ static void say_doubt(const struct progress_rank *rank, struct text *to)
                 [PROGRESS_SHARE] = { "samples",
                                      " a step, which is more than its share; give its own samples, not "
                                      "those of all ranks" },
-                [PROGRESS_UNTRUE] = { "busy_seconds",
-                                      " ms less a step than it computes: with its larger share "
+                [PROGRESS_RATE] = { "samples_per_s",
+                                    ", by which it cannot have computed as long as the world lasts; give "
+                                    "samples and busy_seconds, the seconds that it computed them" },
+                [PROGRESS_UNTRUE] = { "that it computes",
+                                      " ms less a step than it does: with its larger share "
                                       "steps take longer, and in so much of a step no rank says "
-                                      "that it computes; measure until the device is done, "
+                                      "that it computes; measure busy_seconds until the device is done, "
                                       "without the waiting for others" },
         };
 

@@ -52,17 +52,17 @@ static void judge_line(struct progress_rank *rank, const struct progress_line *l
                 progress_doubt(rank, PROGRESS_BUSY, line->busy_seconds);
 }
 
-/* Of a rank that does not say how many samples it computes a second of computing, its totals do. */
+/* Totals are exact; a rate counts where there are none. */
 static void take_speed(struct progress_rank *rank, const struct progress_line *line)
 {
         if (line->busy_seconds > 0)
                 rank->busy_seconds = line->busy_seconds;
-        if (line->samples_per_s > 0) {
-                rank->samples_per_s = line->samples_per_s;
-                rank->busy_ms = (double) rank->samples * 1000 / rank->samples_per_s;
-        } else if (line->busy_seconds > 0 && rank->samples > 0) {
+        if (line->busy_seconds > 0 && rank->samples > 0) {
                 rank->busy_ms = line->busy_seconds * 1000;
                 rank->samples_per_s = (double) rank->samples / line->busy_seconds;
+        } else if (line->samples_per_s > 0 && rank->busy_seconds <= 0) {
+                rank->samples_per_s = line->samples_per_s;
+                rank->busy_ms = (double) rank->samples * 1000 / rank->samples_per_s;
         }
 }
 

@@ -41,6 +41,7 @@ enum progress_doubt {
         PROGRESS_SAMPLES,   /* negative, or fewer than before */
         PROGRESS_BUSY,      /* the same */
         PROGRESS_BUSY_LONG, /* longer than the world */
+        PROGRESS_RATE,      /* samples_per_s: negative, or by which it computed longer than the world */
         PROGRESS_SHARE,     /* more samples a step than its share */
         PROGRESS_UNTRUE,    /* with its larger share the steps take longer, and nobody says why */
         PROGRESS_DOUBTS

@@ -184,7 +184,7 @@ static void speak(struct play *play, size_t rank)
                 return;
         if (!play->mute[rank]) {
                 play->step[rank]++;
-                play->busy[rank] += 0.1 * play->slow[rank];
+                play->busy[rank] += 0.08 * play->slow[rank]; /* three times that is not longer than a step */
         }
         line.step = play->step[rank];
         line.samples = 16 * (line.step + 1);

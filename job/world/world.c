@@ -2,6 +2,7 @@
 #include "job/world/world.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,8 +85,9 @@ static void doubt_totals(const struct world *world, const struct world_rank *ran
         uint64_t most = rank->batch > rank->batch_next ? rank->batch : rank->batch_next;
         struct window_sum sum;
 
-        if (seen->busy_seconds > BUSY_RATIO * seconds + BUSY_SECONDS)
-                progress_doubt(seen, PROGRESS_BUSY_LONG, seen->busy_seconds);
+        if (fmax(seen->busy_seconds, seen->busy_ms / 1000) > BUSY_RATIO * seconds + BUSY_SECONDS)
+                progress_doubt(seen, seen->busy_seconds > 0 ? PROGRESS_BUSY_LONG : PROGRESS_RATE,
+                               seen->busy_seconds > 0 ? seen->busy_seconds : seen->samples_per_s);
         (void) window_of(&seen->window, 0, &sum);
         if (seen->live && sum.samples > (double) most * sum.steps)
                 progress_doubt(seen, PROGRESS_SHARE, sum.samples / sum.steps);
