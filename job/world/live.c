@@ -16,6 +16,7 @@
 #define WALL_MIN_MS  300.0 /* of a window: short steps come and go together */
 #define ERRORS       2.0   /* standard errors that a difference has to be beyond */
 #define REFIT_MIN    0.05  /* off by more, beyond the errors: the line was another one */
+#define REFIT_SPREAD 1.25  /* of two shares: those of 5 and 6 samples say where it is, not how steep */
 #define JUDGED_SCALE 1     /* of window.h: what new shares have brought */
 #define VAIN_PART    0.5   /* of what the next shares save, those before would: the last ones were in vain */
 
@@ -56,14 +57,14 @@ static bool see(const struct world *world, size_t scale, struct view *view)
 
                 if (!is_worker(world, i))
                         continue;
-                if (!window_of(&world->seen[i].window, scale, &sum) || sum.wall_ms < WALL_MIN_MS ||
-                    !progress_believed(&world->seen[i]))
+                if (!window_of(&world->seen[i].window, scale, &sum) || sum.walled <= 0 ||
+                    sum.wall_ms / sum.walled * sum.steps < WALL_MIN_MS || !progress_believed(&world->seen[i]))
                         return false;
                 view->lines[i] = recut_stretch(rank->alpha_ms, rank->beta_ms, sum.samples / sum.steps,
                                                sum.busy_ms / sum.steps);
                 view->errors[i] = ERRORS * window_error_ms(&sum) * sum.steps / sum.busy_ms;
                 view->steps = fmin(view->steps, sum.steps);
-                wall_ms += sum.wall_ms / sum.steps;
+                wall_ms += sum.wall_ms / sum.walled;
                 looks++;
         }
         view->wall_ms = looks > 0 ? wall_ms / looks : 0;
@@ -300,7 +301,7 @@ static void refit_rank(struct world_rank *rank, const struct recut_line *seen, d
                before_ms = rank->alpha_ms + rank->beta_ms * before,
                expected_ms = rank->alpha_ms + rank->beta_ms * now, slope, alpha;
 
-        if (rank->batch == rank->batch_before ||
+        if (fmax(now, before) < REFIT_SPREAD * fmin(now, before) ||
             fabs(now_ms - expected_ms) <= REFIT_MIN * expected_ms + error * now_ms)
                 return;
         slope = (now_ms - before_ms) / (now - before);

@@ -126,7 +126,9 @@ static void begin_share(struct progress_rank *rank)
         rank->usual_busy_ms = rank->step_busy_ms = 0;
 }
 
-static void look_at_paces(struct progress_rank *rank, const struct progress_line *line, double wall_ms)
+/* How long those of a rank's first look lasted is not known: it had to be started, and to find the others. */
+static void look_at_paces(struct progress_rank *rank, const struct progress_line *line, bool first,
+                          double wall_ms)
 {
         const struct window_pace *paces = line->pace_count > 0 ? line->paces : rank->paces;
         size_t count = line->pace_count > 0 ? line->pace_count : rank->pace_count;
@@ -135,7 +137,7 @@ static void look_at_paces(struct progress_rank *rank, const struct progress_line
         for (size_t i = 0; i < count; i++)
                 steps += paces[i].steps;
         for (size_t i = 0; i < count; i++)
-                window_add(&rank->window, &paces[i], wall_ms * paces[i].steps / steps);
+                window_add(&rank->window, &paces[i], first ? -1 : wall_ms * paces[i].steps / steps);
         rank->pace_count = 0;
 }
 
@@ -143,12 +145,11 @@ void progress_look(struct progress *progress, struct progress_rank *rank, const 
                    const struct progress_line *line, uint64_t now_usec)
 {
         uint64_t steps = rank->step - before->step;
-        uint64_t since_usec = before->reported ? before->reported_usec : progress->began_usec;
         bool other = rank->live && (!before->reported || rank->shares_step != before->shares_step);
 
         if (other)
                 begin_share(rank);
-        look_at_paces(rank, line, (double) (now_usec - since_usec) / 1000);
+        look_at_paces(rank, line, !before->reported, (double) (now_usec - before->reported_usec) / 1000);
         if (rank->step <= before->step || !before->reported || other)
                 return;
         rank->step_busy_ms = (rank->busy_ms - before->busy_ms) / (double) steps;

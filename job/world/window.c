@@ -11,6 +11,7 @@ static struct window_sum sum_of(const struct window_sum *a, const struct window_
                                     .steps = a->steps + b->steps,
                                     .samples = a->samples + b->samples,
                                     .busy_ms = a->busy_ms + b->busy_ms,
+                                    .walled = a->walled + b->walled,
                                     .wall_ms = a->wall_ms + b->wall_ms,
                                     .square = a->square + b->square };
 }
@@ -21,7 +22,8 @@ void window_add(struct window *window, const struct window_pace *pace, double wa
                                         .steps = pace->steps,
                                         .samples = pace->samples,
                                         .busy_ms = pace->busy_ms,
-                                        .wall_ms = wall_ms,
+                                        .walled = wall_ms < 0 ? 0 : pace->steps,
+                                        .wall_ms = wall_ms < 0 ? 0 : wall_ms,
                                         .square = pace->busy_ms * pace->busy_ms / pace->steps };
 
         for (size_t i = 0; i < WINDOW_SCALES; i++) {

@@ -18,15 +18,16 @@ struct window_pace { /* some steps that follow each other */
 struct window_sum {
         unsigned paces;
         double steps, samples;
-        double busy_ms, wall_ms; /* computing; in all */
-        double square;           /* of busy_ms over steps, summed: for the error */
+        double busy_ms;
+        double walled, wall_ms; /* of how many it is known how long they took in all; and how long */
+        double square;          /* of busy_ms over steps, summed: for the error */
 };
 
 struct window {
         struct window_sum last[WINDOW_SCALES], next[WINDOW_SCALES];
 };
 
-/* window_add() - steps > 0. @wall_ms: that they took in all */
+/* window_add() - steps > 0. @wall_ms: that they took in all; negative = it is not known */
 void window_add(struct window *window, const struct window_pace *pace, double wall_ms);
 
 /* window_of() - Return: false while there is no whole block. */
