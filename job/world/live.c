@@ -263,22 +263,12 @@ static struct live judge_last(struct world *world)
         return (struct live){ .kind = LIVE_NOTHING };
 }
 
-/* They were told: who has taken them, and when? */
-static struct live judge_under_way(struct world *world)
+/* All have. */
+static struct live take(struct world *world)
 {
         struct live_state *state = &world->progress.live;
-        uint64_t step = furthest(world);
 
-        for (size_t i = 0; i < world->rank_count; i++) {
-                if (!is_worker(world, i) || world->seen[i].shares_step >= state->step)
-                        continue;
-                if (step <= state->step + LIVE_UNTAKEN)
-                        return (struct live){ .kind = LIVE_NOTHING };
-                state->under_way = false;
-                state->off = true;
-                return (struct live){ LIVE_UNTAKEN_BY, .rank = i, .step = state->step };
-        }
-        state->under_way = false;
+        state->under_way = state->off = false;
         state->count++;
         for (size_t i = 0; i < world->rank_count; i++) {
                 world->ranks[i].batch_before = world->ranks[i].batch;
@@ -288,6 +278,45 @@ static struct live judge_under_way(struct world *world)
         }
         return (struct live){ LIVE_TAKEN, .step = state->step, .before_ms = state->step_ms,
                               .after_ms = state->promised_ms };
+}
+
+/* A rank that has taken the shares, or as many as there are. */
+static size_t first_to_take(const struct world *world)
+{
+        size_t i = 0;
+
+        while (i < world->rank_count &&
+               (!is_worker(world, i) || world->seen[i].shares_step < world->progress.live.step))
+                i++;
+        return i;
+}
+
+/* They were told: who has taken them, and when? One that has made a step beyond the one since which another
+ * uses them, and says that it had those of before, trains on samples of the other's. One that says nothing is
+ * waited for: it may have taken them. */
+static struct live judge_under_way(struct world *world)
+{
+        struct live_state *state = &world->progress.live;
+        size_t first = first_to_take(world), late = world->rank_count;
+        bool all = true;
+
+        for (size_t i = 0; i < world->rank_count; i++) {
+                const struct progress_rank *seen = &world->seen[i];
+
+                if (!is_worker(world, i) || seen->shares_step >= state->step)
+                        continue;
+                all = false;
+                if (first < world->rank_count && seen->step > world->seen[first].shares_step)
+                        return (struct live){ LIVE_UNLIKE, .rank = i, .other = first };
+                if (seen->step > state->step + LIVE_UNTAKEN && late == world->rank_count)
+                        late = i;
+        }
+        if (all)
+                return take(world);
+        if (state->off || late == world->rank_count)
+                return (struct live){ .kind = LIVE_NOTHING };
+        state->off = true;
+        return (struct live){ LIVE_UNTAKEN_BY, .rank = late, .step = state->step };
 }
 
 /* The line of a rank, after its share has changed: if the one by which it was cut does not say what is seen
@@ -411,7 +440,7 @@ struct live live_judge(struct world *world, uint64_t now_usec)
 
         if (found.kind == LIVE_NOTHING && world->rules.recut && !state->mute_said)
                 found = find_mute(world);
-        if (found.kind != LIVE_NOTHING || !live_is_on(world))
+        if (found.kind != LIVE_NOTHING || (!state->under_way && !live_is_on(world)))
                 return found;
         if (state->under_way)
                 found = judge_under_way(world);

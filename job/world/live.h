@@ -5,6 +5,10 @@
  * Ranks that can take them say since which step the shares of now are in force (`shares_step` of a progress
  * line). They are told new ones for a step that none has reached, agree on it among themselves, and say so.
  *
+ * What is told is in force when every rank has said so, however late, and until then the shares of before
+ * are: ranks that cannot all take them take none, and who is known to use others than the rest ends the
+ * world.
+ *
  * New shares cost about LIVE_COST_STEPS steps: batches that were drawn are drawn anew, the ranks agree. They
  * are worth it where what they save on the steps that were looked at, less two standard errors on both sides,
  * is more than that: so much will be saved again if all stays as it was for as long. Example: 8 steps of 30
@@ -30,7 +34,7 @@ enum live_kind {
         LIVE_NOTHING,
         LIVE_TELL,       /* ranks[].batch_next from .step on */
         LIVE_TAKEN,      /* ranks[].batch is new; .step: since when */
-        LIVE_UNTAKEN_BY, /* .rank has passed by: no more of it in this world */
+        LIVE_UNTAKEN_BY, /* .rank has passed by: no more of it unless all take them later */
         LIVE_UNLIKE,     /* .rank and .other have taken them at unlike steps: they train on unlike samples */
         LIVE_DOUBTED,    /* the word of .rank is not believed any more */
         LIVE_MUTE,       /* .rank says nothing of its speed, or cannot take new shares, while .other does */

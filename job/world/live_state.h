@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 struct live_state {
-        bool under_way;                 /* told, and not all say that they have taken them */
+        bool under_way;                 /* told, and not all say that they have taken them; until they do */
         uint64_t step;                  /* that the ranks were told last; 0 = never */
         bool judged, calm;              /* what they brought is known; they have stood for long */
         bool fitted;                    /* the ranks' lines say what is seen with them */
-        bool off;                       /* no more of it in this world */
+        bool off;                       /* none are told any more */
         bool mute_said;                 /* that a rank's speed is not known, or its shares cannot change */
         size_t patience;                /* the scale of window.h that is needed at least */
         double wall_ms, unexplained_ms; /* of a step before them: in all; in which no rank computes */

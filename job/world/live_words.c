@@ -117,12 +117,12 @@ void live_words(const struct world *world, const struct live *found, char *text)
                 say_taken(world, found, &line);
                 break;
         case LIVE_UNTAKEN_BY:
-                text_printf(
-                        &line,
-                        " has not taken the shares that were told for step %llu; they stay as they were, and "
-                        "new ones need a new world from now on; read the file that REMUDA_SHARES names once "
-                        "a step",
-                        step);
+                text_printf(&line,
+                            " has not taken the shares that were told for step %llu; until all ranks say "
+                            "that they "
+                            "have, those of before count, and new ones need a new world; read the file that "
+                            "REMUDA_SHARES names once a step",
+                            step);
                 break;
         case LIVE_UNLIKE:
                 text_printf(

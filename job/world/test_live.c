@@ -32,6 +32,9 @@ enum habit {
         FIXED,     /* takes no new shares, and does not say that it does */
         DEAF,      /* says that it does, and does not */
         LATE,      /* rank 1 takes them a step after the others */
+        TARDY,     /* all take them 60 steps after they were told: the file came late */
+        PART,      /* rank 1 alone takes them */
+        HALF,      /* rank 1 says nothing from the step on that was told */
         HASTY,     /* says at the last step with the shares of before that it has the next ones */
         BOASTS,    /* rank 1 says that it computes a million samples a second */
         WAITS_TOO, /* rank 1 counts waiting as computing */
@@ -40,15 +43,20 @@ enum habit {
         FALLS,     /* rank 1's busy_seconds fall */
         NEGATIVE,  /* rank 1's busy_seconds are negative */
         STOPS,     /* rank 1 says nothing from step 30 on */
-        LONG       /* rank 1's busy_seconds are ten times too many */
+        LONG,      /* rank 1's busy_seconds are ten times too many */
+        RATES,     /* all say samples_per_s in their place */
+        RATE_HIGH, /* rank 1 says a million of them */
+        RATE_LOW,  /* rank 1 says one in a million seconds */
+        RATE_NEGATIVE,
+        BOTH /* rank 1 says a million a second, and true busy_seconds */
 };
 
 struct story {
         const char *sentence;
         size_t ranks;
-        double ms[RANKS_MAX]; /* a sample, at first */
-        double alpha, exchange, noise;
-        double plan_alpha, plan_beta; /* by which the shares were cut; 0, 0 = by none */
+        double ms[RANKS_MAX];                    /* a sample, at first */
+        double alpha, exchange, noise, start_ms; /* until the first step begins */
+        double plan_alpha, plan_beta;            /* by which the shares were cut; 0, 0 = by none */
         struct change changes[3];
         uint64_t every; /* the first change and its undoing follow each other every so many steps; 0 = once */
         uint64_t steps, prefetch;
@@ -88,14 +96,23 @@ static const struct story table[] = {
         { "ranks that cannot take them keep theirs", 2, { 1, 4 }, .habit = FIXED, .steps = 300, .events = "Straggler" },
         { "one that does not take them is named", 2, { 1, 4 }, .habit = DEAF, .steps = 300, .events = "SharesUntaken Straggler" },
         { "ranks that take them at unlike steps train on unlike samples: the world ends", 2, { 1, 4 }, .habit = LATE, .steps = 300, .events = "SharesUnlike", .recuts_min = 1, .recuts_max = 1 },
+        { "shares that come late are the ranks' and the account's together", 2, { 1, 4 }, .habit = TARDY, .steps = 300, .events = "SharesUntaken", .recuts_min = 1, .recuts_max = 3, .within = 100, .reach = 0.95 },
+        { "those that a part of the ranks takes end the world, as samples are used twice", 2, { 1, 4 }, .habit = PART, .steps = 300, .events = "SharesUnlike" },
+        { "whether a silent rank has taken them is not known", 2, { 1, 4 }, .habit = HALF, .steps = 300, .events = "RankSilent" },
         { "a rank may say so a step before", 2, { 1, 4 }, .habit = HASTY, .steps = 300, .recuts_min = 1, .recuts_max = 2, .within = 20, .reach = 0.95 },
         { "a million samples a second are found out by the clock", 2, { 2, 2 }, .habit = BOASTS, .steps = 500, .events = "ProgressDoubted Straggler", .recuts_min = 2, .recuts_max = 2, .reach = 0.95 },
+        { "also after a start that took as long as forty steps", 2, { 1, 1 }, .start_ms = 1300, .habit = BOASTS, .steps = 500, .events = "ProgressDoubted Straggler", .recuts_min = 2, .recuts_max = 2, .reach = 0.95 },
         { "waiting that is counted as computing hides a fast chip, and breaks nothing", 2, { 3, 1 }, .habit = WAITS_TOO, .steps = 500 },
         { "samples of all ranks are more than a share", 2, { 1, 4 }, .habit = TOTALS, .steps = 300, .events = "ProgressDoubted Straggler" },
         { "one that does not say how long it computed is named", 2, { 1, 4 }, .habit = NO_BUSY, .steps = 300, .events = "SpeedUnknown" },
         { "totals do not fall", 2, { 1, 4 }, .habit = FALLS, .steps = 300, .events = "ProgressDoubted", .recuts_max = 1 },
         { "nor are they negative", 2, { 1, 4 }, .habit = NEGATIVE, .steps = 300, .events = "ProgressDoubted SpeedUnknown" },
         { "nobody computes longer than the world lasts", 2, { 1, 4 }, .habit = LONG, .steps = 300, .events = "ProgressDoubted Straggler" },
+        { "a rate of samples does as well", 2, { 1, 4 }, .habit = RATES, .steps = 300, .recuts_min = 1, .recuts_max = 3, .within = 20, .reach = 0.95 },
+        { "a rate that is a lie is found out by the clock, too", 2, { 2, 2 }, .habit = RATE_HIGH, .steps = 500, .events = "ProgressDoubted Straggler", .recuts_min = 2, .recuts_max = 2, .reach = 0.95 },
+        { "one so low that the world is too short for it", 2, { 2, 2 }, .habit = RATE_LOW, .steps = 300, .events = "ProgressDoubted Straggler" },
+        { "a negative one", 2, { 2, 2 }, .habit = RATE_NEGATIVE, .steps = 300, .events = "ProgressDoubted SpeedUnknown" },
+        { "beside busy_seconds no rate counts", 2, { 1, 4 }, .habit = BOTH, .steps = 300, .recuts_min = 1, .recuts_max = 3, .within = 20, .reach = 0.95 },
         { "one that says nothing any more is named while the others go on", 2, { 2, 2 }, .habit = STOPS, .steps = 100, .events = "RankSilent" },
 };
 /* clang-format on */
@@ -130,7 +147,10 @@ static void open_play(struct play *play, const struct story *story)
                 .kind = WORLD_CHIPS, .hang_usec = 3600000000ULL, .global_batch = BATCH, .recut = !story->equal
         };
 
-        *play = (struct play){ .story = story, .random = 7 };
+        *play = (struct play){ .story = story,
+                               .random = 7,
+                               .now_usec = story->start_ms * 1000,
+                               .looked_usec = story->start_ms * 1000 };
         assert_int_equal(world_init(&play->world, &rules, story->ranks, 0, NULL), 0);
         assert_int_equal(world_lay_out(&play->world, story->ranks, NULL), 0);
         play->world.phase = WORLD_RUNNING;
@@ -194,7 +214,10 @@ static void take_shares(struct play *play)
         for (size_t i = 0; i < story->ranks && story->habit != DEAF; i++) {
                 uint64_t step = play->told + (story->habit == LATE && i == 1);
 
-                if (play->told == 0 || play->taken[i] >= step || play->step < step)
+                if (story->habit == TARDY)
+                        step += play->recuts == 0 ? 60 : 0;
+                if (play->told == 0 || play->taken[i] >= step || play->step < step ||
+                    (story->habit == PART && i == 0))
                         continue;
                 play->batch[i] = play->next[i];
                 play->taken[i] = step;
@@ -231,7 +254,8 @@ static void make_step(struct play *play)
 /* A line of a rank, read with the next look. */
 static void speak(struct play *play, size_t rank)
 {
-        enum habit habit = rank == 1 || play->story->habit == FIXED ? play->story->habit : HONEST;
+        enum habit of_all = play->story->habit,
+                   habit = rank == 1 || of_all == FIXED || of_all == RATES ? of_all : HONEST;
         struct progress_line line = { .epoch = -1,
                                       .step = (int64_t) play->step - 1,
                                       .samples = (int64_t) play->samples[rank],
@@ -241,12 +265,25 @@ static void speak(struct play *play, size_t rank)
 
         if (play->story->habit == HASTY && play->told > play->taken[rank] && play->step == play->told)
                 line.shares_step = (int64_t) play->told;
-        if (habit == STOPS && play->step > 30)
+        if ((habit == STOPS && play->step > 30) ||
+            (habit == HALF && play->told > 0 && play->step >= play->told))
                 return;
         if (habit == NO_BUSY)
                 line.busy_seconds = 0;
         if (habit == FALLS && play->step > 10)
                 line.busy_seconds /= 2;
+        if (habit >= RATES && habit < BOTH) {
+                line.samples_per_s = line.busy_seconds > 0 ? (double) line.samples / line.busy_seconds : 0;
+                line.busy_seconds = 0;
+        }
+        if (habit == RATE_HIGH || habit == BOTH)
+                line.samples_per_s = 1e6;
+        if (habit == RATE_LOW)
+                line.samples_per_s = 1e-6;
+        if (habit == RATE_NEGATIVE) {
+                line.doubt = PROGRESS_RATE;
+                line.doubted = line.samples_per_s = -5;
+        }
         if (habit == NEGATIVE) {
                 line.doubt = PROGRESS_BUSY;
                 line.doubted = -3;
@@ -261,6 +298,7 @@ static void tell(struct play *play, size_t rank)
         const struct progress_line line = { .epoch = -1,
                                             .step = (int64_t) read->step,
                                             .samples = (int64_t) read->samples,
+                                            .samples_per_s = read->samples_per_s,
                                             .busy_seconds = read->busy_seconds,
                                             .live = read->live,
                                             .shares_step = (int64_t) read->shares_step,
@@ -287,6 +325,9 @@ static void obey(struct play *play, const struct verdict *v)
                 for (size_t i = 0; i < play->story->ranks; i++)
                         play->next[i] = play->world.ranks[i].batch_next;
         } else if (v->kind == VERDICT_SHARED) {
+                for (size_t i = 0;
+                     i < play->story->ranks && play->story->habit != LATE && play->story->habit != HASTY; i++)
+                        assert_int_equal(play->world.ranks[i].batch, play->batch[i]);
                 play->recuts++;
                 if (play->useful <= play->story->changes[0].step)
                         play->useful = play->told;
