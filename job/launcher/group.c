@@ -121,6 +121,8 @@ static void send_seen(struct group *group)
         what.n_ranks = group->ranks.count;
         group->unsaid =
                 message_call(group->client, MESSAGE_SEEN, &what, 10000000, &handlers, &group->seen) < 0;
+        if (!group->unsaid)
+                group_ranks_told(&group->ranks);
 }
 
 static int on_look(sd_event_source *source, uint64_t usec, void *userdata)

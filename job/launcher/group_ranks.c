@@ -143,7 +143,6 @@ static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
         bool ended = said->ended;
 
         path_of(ranks, index, "progress", path);
-        rank->seen.pace_count = 0;
         rank->lines += (uint32_t) rank_watch_progress(path, &rank->progress_offset, &rank->seen, now_usec);
         path_of(ranks, index, "report", path);
         if (!ended && is_new(path, &rank->report) && rank_watch_report(path, &report)) {
@@ -197,6 +196,14 @@ bool group_ranks_look(struct group_ranks *ranks, uint64_t now_usec)
         if (ranks->log_lines)
                 (void) fflush(stdout);
         return changed;
+}
+
+void group_ranks_told(struct group_ranks *ranks)
+{
+        for (size_t i = 0; i < ranks->count; i++) {
+                ranks->items[i].seen.pace_count = 0;
+                ranks->said[i].n_paces = 0;
+        }
 }
 
 int group_ranks_share(const struct group_ranks *ranks, uint64_t step, const uint32_t *shares, size_t count,

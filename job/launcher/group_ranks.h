@@ -25,8 +25,10 @@ int group_ranks_begin(struct group_ranks *ranks, uint64_t world, uint64_t first_
 void group_ranks_clean(const struct group_ranks *ranks); /* the files that an earlier world left */
 void group_ranks_free(struct group_ranks *ranks);
 
-/* group_ranks_look() - read the files. Return: has anything changed that the manager should know? */
+/* group_ranks_look() - read the files. Return: has anything changed that the manager should know?
+ * group_ranks_told() - he has been: what their steps took since then begins anew. */
 bool group_ranks_look(struct group_ranks *ranks, uint64_t now_usec);
+void group_ranks_told(struct group_ranks *ranks);
 
 /* group_ranks_share() - the file that REMUDA_SHARES of its ranks names is replaced. 0, or a negative errno.
  */

@@ -263,6 +263,7 @@ static void look_at_ranks(struct train *train)
                 run->ranks[i].pid = train->ranks.said[i].pid;
                 engine_take(&train->engine, &train->ranks.said[i]);
         }
+        group_ranks_told(&train->ranks);
         if (train->engine.mpirun != 0)
                 run_watch_show(run, &train->watch, now);
 }
