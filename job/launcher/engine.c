@@ -78,9 +78,8 @@ static void execute(struct engine *engine, const struct verdict *v)
                 hands->shared(engine->userdata);
                 break;
         case VERDICT_RESHARD:
-                hands->adopt(engine->userdata);
-                __attribute__((fallthrough));
         case VERDICT_RESTART:
+                hands->adopt(engine->userdata, v->kind == VERDICT_RESHARD);
                 engine_kill(engine);
                 hands->stop(engine->userdata);
                 break;

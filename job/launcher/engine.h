@@ -26,11 +26,13 @@ struct engine_hands {
                                            is one world alone, which nobody judges */
         void (*start)(void *userdata);  /* mpirun: sets engine.mpirun */
         void (*terminate)(void *userdata); /* SIGTERM for every rank */
-        void (*adopt)(void *userdata);     /* the speeds that are seen become the plan's */
-        void (*share)(void *userdata);     /* tell the ranks new shares (verdict.h); engine_observe() a
-                                              WORLD_UNTOLD where that fails */
-        void (*shared)(void *userdata);    /* they have them: the shares become the plan's */
-        void (*stop)(void *userdata);      /* all that runs beside mpirun, which is killed */
+        /* The speeds that were seen become the plan's. @anew: the shares of the next world are cut by them
+         * also where its ranks are the same; else those of now stand as long as they are. */
+        void (*adopt)(void *userdata, bool anew);
+        void (*share)(void *userdata);  /* tell the ranks new shares (verdict.h); engine_observe() a
+                                           WORLD_UNTOLD where that fails */
+        void (*shared)(void *userdata); /* they have them: the shares become the plan's */
+        void (*stop)(void *userdata);   /* all that runs beside mpirun, which is killed */
         void (*change)(void *userdata,
                        const struct verdict *v);      /* a move, or a place less; NULL = the world knows */
         void (*ended)(void *userdata, int exit_code); /* mpirun has; it will be a fact; NULL = so what */

@@ -20,14 +20,17 @@ static void send_next(struct manager_member *member)
         memmove(&member->orders[0], &member->orders[1], member->order_count * sizeof(member->orders[0]));
 }
 
+bool manager_members_takes_order(const struct manager_member *member)
+{
+        return member->join != NULL && member->order_count < MANAGER_ORDERS_MAX;
+}
+
 uint64_t manager_members_order(struct manager_member *member, Rendezvous__Order order)
 {
         struct manager_order next;
 
         order.id = ++member->manager->last_order;
-        next.bytes = member->join == NULL || member->order_count == MANAGER_ORDERS_MAX
-                             ? NULL
-                             : pb_pack(&order, &next.size);
+        next.bytes = manager_members_takes_order(member) ? pb_pack(&order, &next.size) : NULL;
         if (next.bytes == NULL)
                 return 0;
         member->orders[member->order_count++] = next;

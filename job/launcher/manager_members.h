@@ -6,6 +6,9 @@
 
 extern const struct grpc_method manager_members_methods[];
 
+/* manager_members_takes_order() - is the group there, with room for one more? */
+bool manager_members_takes_order(const struct manager_member *member);
+
 /* manager_members_order() - Return: its id, 0 = not given. */
 uint64_t manager_members_order(struct manager_member *member, Rendezvous__Order order);
 void manager_members_order_all(struct manager *manager, Rendezvous__Order__Kind kind, int exit_code);

@@ -13,46 +13,52 @@
 #include "job/launcher/guard.h"
 #include "job/launcher/manager_members.h"
 #include "job/launcher/manager_state.h"
-#include "job/launcher/subtask_ranks.h"
 #include "job/launcher/supervise.h"
 #include "job/plan/mpirun_line.h"
 #include "job/world/recut.h"
-
-/* As the group will cut its part itself. */
-static int lay_out_group(struct manager *manager, size_t index, size_t *next, struct err *err)
-{
-        const Subtask__Group *group = manager->plan->groups[index];
-        CLEANUP(free_p) struct shard *shards = calloc(group->chips, sizeof(*shards));
-        int r;
-
-        if (shards == NULL)
-                return err_set(err, -ENOMEM, "no memory for the ranks");
-        r = subtask_ranks_share(manager->plan, group, shards, err);
-        for (uint64_t k = 0; r == 0 && k < group->chips; k++) {
-                manager->world.seen[*next].idle = subtask_is_server(group);
-                manager->world.ranks[(*next)++] =
-                        (struct world_rank){ .place = index, .batch = shards[k].batch };
-        }
-        return r;
-}
 
 static int lay_out_ranks(struct manager *manager, struct err *err)
 {
         size_t next = 0;
         int r = engine_lay_out(&manager->engine, manager->plan->world_size, err);
 
-        for (size_t i = 0; r == 0 && i < manager->plan->n_groups; i++)
-                if (manager->plan->groups[i]->used)
-                        r = lay_out_group(manager, i, &next, err);
+        for (size_t i = 0; r == 0 && i < manager->plan->n_groups; i++) {
+                const Subtask__Group *group = manager->plan->groups[i];
+
+                for (size_t k = 0; group->used && k < group->chips; k++) {
+                        manager->world.seen[next].idle = subtask_is_server(group);
+                        manager->world.ranks[next++] =
+                                (struct world_rank){ .place = i, .batch = group->chip_batches[k] };
+                }
+        }
         return r;
+}
+
+static void send_subtasks(struct manager *manager)
+{
+        size_t count = manager->plan->n_groups;
+        CLEANUP(free_p) Subtask__Group *groups = calloc(count, sizeof(*groups));
+        CLEANUP(free_p) Subtask__Group **list = calloc(count, sizeof(*list));
+        Rendezvous__Order order = RENDEZVOUS__ORDER__INIT;
+        Subtask__Plan sent;
+
+        if (groups == NULL || list == NULL) {
+                engine_fail(&manager->engine, EXIT_FAILED, "PlanRefused", "no memory for the plan");
+                return;
+        }
+        sent = subtask_sent(manager->plan, groups, list);
+        order.kind = RENDEZVOUS__ORDER__KIND__subtask;
+        order.plan = &sent;
+        for (size_t i = 0; i < count && !manager->engine.ending; i++)
+                if (groups[i].used)
+                        manager->members[i].subtask_order =
+                                manager_members_order(&manager->members[i], order);
 }
 
 void manager_world_assign(void *userdata)
 {
         struct manager *manager = userdata;
-        Rendezvous__Order order = RENDEZVOUS__ORDER__INIT;
         struct err err = { 0 };
-        Subtask__Plan sent;
         int r;
 
         for (size_t i = 0; i < manager->plan->n_groups; i++)
@@ -62,61 +68,91 @@ void manager_world_assign(void *userdata)
         r = subtask_cut(manager->plan, &err);
         if (r == 0)
                 r = lay_out_ranks(manager, &err);
-        if (r < 0) {
+        if (r == 0)
+                send_subtasks(manager);
+        else
                 engine_fail(&manager->engine, EXIT_USAGE, "PlanRefused", "%s", err.msg);
-                return;
-        }
-        sent = subtask_sent(manager->plan);
-        order.kind = RENDEZVOUS__ORDER__KIND__subtask;
-        order.plan = &sent;
-        for (size_t i = 0; i < manager->plan->n_groups && !manager->engine.ending; i++)
-                if (manager->plan->groups[i]->used)
-                        manager->members[i].subtask_order =
-                                manager_members_order(&manager->members[i], order);
 }
 
-void manager_world_adopt(void *userdata)
+/* Samples a second of a group of such chips. Return: 0 = no memory. */
+static double learn_group(struct manager *manager, Subtask__Group *group, const struct recut_line *lines)
+{
+        const struct world_rank *ranks = &manager->world.ranks[group->first_rank];
+        size_t size = group->chips * sizeof(double);
+        double speed = 0;
+
+        if (group->chip_speeds == NULL)
+                group->chip_speeds = pb_arena_take(&manager->plan_arena, size);
+        if (group->chip_alpha_ms == NULL)
+                group->chip_alpha_ms = pb_arena_take(&manager->plan_arena, size);
+        if (group->chip_speeds == NULL || group->chip_alpha_ms == NULL)
+                return 0;
+        group->n_chip_speeds = group->n_chip_alpha_ms = group->chips;
+        for (size_t k = 0; k < group->chips; k++) {
+                double samples = ranks[k].batch > 0 ? (double) ranks[k].batch : 1;
+
+                group->chip_speeds[k] = 1000 / lines[k].beta_ms;
+                group->chip_alpha_ms[k] = lines[k].alpha_ms;
+                speed += 1000 * samples / (lines[k].alpha_ms + lines[k].beta_ms * samples);
+        }
+        return speed;
+}
+
+/* One that never ran: its own figures are relative. */
+static void scale_group(Subtask__Group *group, double ratio)
+{
+        double sum = 0;
+
+        group->speed *= ratio;
+        for (size_t k = 0; k < group->n_chip_speeds; k++)
+                sum += group->chip_speeds[k];
+        for (size_t k = 0; k < group->n_chip_speeds; k++)
+                group->chip_speeds[k] *= group->speed / sum;
+}
+
+void manager_world_adopt(void *userdata, bool anew)
 {
         struct manager *manager = userdata;
         Subtask__Plan *plan = manager->plan;
+        CLEANUP(free_p)
+        struct recut_line *lines = calloc(manager->world.rank_count + 1, sizeof(*lines));
+        bool learned = lines != NULL && recut_learned(&manager->world, lines);
         double before = 0, after = 0;
 
-        for (size_t i = 0; i < plan->n_groups; i++) {
+        plan->batches_given = plan->batches_given && !anew;
+        for (size_t i = 0; learned && i < plan->n_groups; i++) {
                 Subtask__Group *group = plan->groups[i];
+                double speed = group->used && !subtask_is_server(group)
+                                       ? learn_group(manager, group, &lines[group->first_rank])
+                                       : 0;
 
-                if (!group->used || subtask_is_server(group))
+                if (speed <= 0)
                         continue;
-                if (group->chip_speeds == NULL)
-                        group->chip_speeds = pb_arena_take(&manager->plan_arena,
-                                                           group->chips * sizeof(*group->chip_speeds));
-                if (group->chip_speeds == NULL)
-                        return; /* the shares stay as they are */
-                group->n_chip_speeds = group->chips;
                 before += group->speed;
+                after += speed;
                 group->has_speed = true;
-                group->speed = 0;
-                for (uint64_t k = 0; k < group->chips; k++) {
-                        struct recut_line line;
-
-                        (void) recut_line(&manager->world, group->first_rank + k, &line);
-                        group->chip_speeds[k] = 1 / line.beta_ms;
-                        group->speed += group->chip_speeds[k];
-                }
-                after += group->speed;
+                group->speed = speed;
         }
-        plan->batches_given = false;
         for (size_t i = 0; i < plan->n_groups && before > 0; i++)
-                if (!plan->groups[i]->used)
-                        plan->groups[i]->speed *= after / before;
+                if (!plan->groups[i]->used && plan->groups[i]->n_chip_alpha_ms == 0)
+                        scale_group(plan->groups[i], after / before);
+}
+
+/* Can all be told? One that is told alone would take them alone. */
+static bool all_take_orders(const struct manager *manager)
+{
+        for (size_t i = 0; i < manager->plan->n_groups; i++)
+                if (manager->plan->groups[i]->used && !manager_members_takes_order(&manager->members[i]))
+                        return false;
+        return true;
 }
 
 void manager_world_share(void *userdata)
 {
         struct manager *manager = userdata;
-        size_t count = manager->world.rank_count;
+        size_t count = manager->world.rank_count, told = 0;
         CLEANUP(free_p) uint32_t *shares = calloc(count + 1, sizeof(*shares));
         Rendezvous__Order order = RENDEZVOUS__ORDER__INIT;
-        bool told = shares != NULL;
 
         for (size_t i = 0; shares != NULL && i < count; i++)
                 shares[i] = (uint32_t) manager->world.ranks[i].batch_next;
@@ -124,10 +160,10 @@ void manager_world_share(void *userdata)
         order.step = manager->world.progress.live.step;
         order.shares = shares;
         order.n_shares = count;
-        for (size_t i = 0; i < manager->plan->n_groups && told; i++)
+        for (size_t i = 0; shares != NULL && all_take_orders(manager) && i < manager->plan->n_groups; i++)
                 if (manager->plan->groups[i]->used)
-                        told = manager_members_order(&manager->members[i], order) != 0;
-        if (told)
+                        told += manager_members_order(&manager->members[i], order) != 0;
+        if (told > 0) /* what becomes of it, the ranks say */
                 return;
         manager_state_event(manager, "SharesUntold",
                             "a group takes no more orders; the shares stay as they are until the next world");
@@ -141,15 +177,16 @@ void manager_world_shared(void *userdata)
         Subtask__Plan *plan = manager->plan;
         uint64_t before = 0;
 
-        manager_world_adopt(manager);
         for (size_t i = 0; i < plan->n_groups; i++) {
                 Subtask__Group *group = plan->groups[i];
 
                 if (!group->used)
                         continue;
                 group->batch = 0;
-                for (uint64_t k = 0; k < group->chips; k++)
-                        group->batch += manager->world.ranks[group->first_rank + k].batch;
+                for (uint64_t k = 0; k < group->chips; k++) {
+                        group->chip_batches[k] = (uint32_t) manager->world.ranks[group->first_rank + k].batch;
+                        group->batch += group->chip_batches[k];
+                }
                 group->begin = shards_begin(plan->samples, before, plan->global_batch);
                 before += group->batch;
                 group->end = shards_begin(plan->samples, before, plan->global_batch);

@@ -8,9 +8,9 @@
  * them. */
 void manager_world_assign(void *userdata);
 
-/* manager_world_adopt() - the plan's speeds become those that were seen; of groups that do not run, in
- * proportion. */
-void manager_world_adopt(void *userdata);
+/* manager_world_adopt() - the plan's speeds become those that were seen of each chip; of groups that never
+ * ran, in proportion. @anew: the batches that the ranks have do not stand. */
+void manager_world_adopt(void *userdata, bool anew);
 
 /* manager_world_share() - every group is told the new shares of a world that runs. manager_world_shared() -
  * the ranks have taken them: they are the plan's. */

@@ -66,16 +66,65 @@ bool subtask_may_share_anew(const Subtask__Plan *plan)
         return plan->shards == SUBTASK__SHARDS__weighted;
 }
 
-int subtask_share(const Subtask__Plan *plan, const double *speeds, size_t count, uint64_t batch,
-                  struct shard *shards, struct err *err)
+/* Of chips of one model, which are alike unless their plan or a world has shown more. */
+static struct shard_worker chip_of(const Subtask__Group *group, size_t k)
 {
-        CLEANUP(free_p) struct shard_worker *workers = calloc(count, sizeof(*workers));
+        double speed = group->n_chip_speeds > 0 ? group->chip_speeds[k] : group->speed / group->chips,
+               alpha_ms = group->n_chip_alpha_ms > 0 ? group->chip_alpha_ms[k] : 0;
 
-        if (workers == NULL)
+        return alpha_ms > 0 ? (struct shard_worker){ .model = SHARD_AFFINE,
+                                                     .alpha_ms = alpha_ms,
+                                                     .beta_ms = 1000 / speed }
+                            : (struct shard_worker){ .model = SHARD_SPEED, .speed = speed };
+}
+
+/* The part of one group, over its chips. */
+static int share_in_group(const Subtask__Plan *plan, Subtask__Group *group, struct err *err)
+{
+        CLEANUP(free_p) struct shard_worker *workers = calloc(group->chips, sizeof(*workers));
+        CLEANUP(free_p) struct shard *shards = calloc(group->chips, sizeof(*shards));
+        int r;
+
+        if (workers == NULL || shards == NULL)
                 return err_set(err, -ENOMEM, "no memory for the plan");
-        for (size_t i = 0; i < count; i++)
-                workers[i] = (struct shard_worker){ .model = SHARD_SPEED, .speed = speeds[i] };
-        return shards_cut(workers, count, batch, subtask_may_share_anew(plan), shards, NULL, err);
+        for (size_t k = 0; k < group->chips; k++)
+                workers[k] = chip_of(group, k);
+        r = group->batch == 0 ? 0
+                              : shards_cut(workers, group->chips, group->batch, subtask_may_share_anew(plan),
+                                           shards, NULL, err);
+        for (size_t k = 0; r == 0 && k < group->chips; k++)
+                group->chip_batches[k] = (uint32_t) shards[k].batch;
+        return r;
+}
+
+/* Once a world has shown how fast its chips are, all of them at once: what is fixed in a chip's step has no
+ * sum over a group. */
+static int share_by_chip(Subtask__Plan *plan, struct err *err)
+{
+        CLEANUP(free_p) struct shard_worker *workers = calloc(workers_of(plan), sizeof(*workers));
+        CLEANUP(free_p) struct shard *shards = calloc(workers_of(plan), sizeof(*shards));
+        size_t count = 0;
+        int r;
+
+        if (workers == NULL || shards == NULL)
+                return err_set(err, -ENOMEM, "no memory for the plan");
+        for (size_t i = 0; i < plan->n_groups; i++)
+                for (size_t k = 0; takes_part(plan->groups[i]) && k < plan->groups[i]->chips; k++)
+                        workers[count++] = chip_of(plan->groups[i], k);
+        r = shards_cut(workers, count, plan->global_batch, true, shards, NULL, err);
+        count = 0;
+        for (size_t i = 0; r == 0 && i < plan->n_groups; i++) {
+                Subtask__Group *group = plan->groups[i];
+
+                if (!takes_part(group))
+                        continue;
+                group->batch = 0;
+                for (size_t k = 0; k < group->chips; k++) {
+                        group->chip_batches[k] = (uint32_t) shards[count++].batch;
+                        group->batch += group->chip_batches[k];
+                }
+        }
+        return r;
 }
 
 /* Equal shares are the same for every chip, not for every group. */
@@ -98,24 +147,42 @@ static void share_equally(Subtask__Plan *plan)
 static int share_by_speed(Subtask__Plan *plan, struct err *err)
 {
         CLEANUP(free_p) struct shard *shards = calloc(plan->n_groups, sizeof(*shards));
-        CLEANUP(free_p) double *speeds = calloc(plan->n_groups, sizeof(*speeds));
-        size_t workers = 0;
+        CLEANUP(free_p) struct shard_worker *workers = calloc(plan->n_groups, sizeof(*workers));
+        size_t count = 0;
         int r;
 
-        if (shards == NULL || speeds == NULL)
+        if (shards == NULL || workers == NULL)
                 return err_set(err, -ENOMEM, "no memory for the plan");
         for (size_t i = 0; i < plan->n_groups; i++)
                 if (takes_part(plan->groups[i]))
-                        speeds[workers++] = plan->groups[i]->speed;
-        r = subtask_share(plan, speeds, workers, plan->global_batch, shards, err);
-        workers = 0;
+                        workers[count++] = (struct shard_worker){ .model = SHARD_SPEED,
+                                                                  .speed = plan->groups[i]->speed };
+        r = shards_cut(workers, count, plan->global_batch, true, shards, NULL, err);
+        count = 0;
         for (size_t i = 0; r == 0 && i < plan->n_groups; i++)
                 if (takes_part(plan->groups[i]))
-                        plan->groups[i]->batch = shards[workers++].batch;
+                        plan->groups[i]->batch = shards[count++].batch;
         return r;
 }
 
-/* Whoever takes part has all of the batch: the plan's own figures stand. */
+static bool is_learned(const Subtask__Plan *plan)
+{
+        for (size_t i = 0; i < plan->n_groups; i++)
+                if (takes_part(plan->groups[i]) && plan->groups[i]->n_chip_alpha_ms > 0)
+                        return true;
+        return false;
+}
+
+uint64_t subtask_chips(const Subtask__Group *group)
+{
+        uint64_t sum = 0;
+
+        for (size_t k = 0; k < group->n_chip_batches; k++)
+                sum += group->chip_batches[k];
+        return sum;
+}
+
+/* Whoever takes part has all of the batch: the figures of the plan, or of the world before, stand. */
 static bool batches_stand(const Subtask__Plan *plan)
 {
         uint64_t sum = 0;
@@ -133,10 +200,10 @@ int subtask_cut(Subtask__Plan *plan, struct err *err)
         if (workers_of(plan) == 0)
                 return err_set(err, -EINVAL, "groups: no worker is left");
         plan->batches_given = batches_stand(plan);
-        if (!plan->batches_given && subtask_may_share_anew(plan))
-                r = share_by_speed(plan, err);
-        else if (!plan->batches_given)
+        if (!plan->batches_given && !subtask_may_share_anew(plan))
                 share_equally(plan);
+        else if (!plan->batches_given)
+                r = is_learned(plan) ? share_by_chip(plan, err) : share_by_speed(plan, err);
         plan->world_size = 0;
         for (size_t i = 0; r == 0 && i < plan->n_groups; i++) {
                 Subtask__Group *group = plan->groups[i];
@@ -144,21 +211,31 @@ int subtask_cut(Subtask__Plan *plan, struct err *err)
                 if (!group->used)
                         continue;
                 group->has_batch = true;
+                group->n_chip_batches = group->chips;
+                if (subtask_chips(group) != group->batch)
+                        r = share_in_group(plan, group, err);
                 group->begin = shards_begin(plan->samples, before, plan->global_batch);
                 before += group->batch;
                 group->end = shards_begin(plan->samples, before, plan->global_batch);
                 group->first_rank = plan->world_size;
                 plan->world_size += group->chips;
         }
+        plan->has_batches_given = plan->batches_given = true; /* as long as the same ones take part */
         return r;
 }
 
-Subtask__Plan subtask_sent(const Subtask__Plan *plan)
+Subtask__Plan subtask_sent(const Subtask__Plan *plan, Subtask__Group *groups, Subtask__Group **list)
 {
         Subtask__Plan sent = *plan;
 
         sent.n_args = sent.n_resume_args = 0;
         sent.status_token = NULL;
+        for (size_t i = 0; i < plan->n_groups; i++) {
+                groups[i] = *plan->groups[i];
+                groups[i].n_chip_speeds = groups[i].n_chip_alpha_ms = 0;
+                list[i] = &groups[i];
+        }
+        sent.groups = list;
         return sent;
 }
 
@@ -289,7 +366,10 @@ static int begin(Subtask__Plan *plan, struct pb_arena *arena, struct err *err)
                 plan->groups[i]->used = !plan->groups[i]->spare;
                 plan->groups[i]->batch = subtask_is_server(plan->groups[i]) ? 0 : plan->groups[i]->batch;
                 plan->groups[i]->address = pb_arena_take(arena, SUBTASK_ADDRESS_BYTES);
-                if (plan->groups[i]->address == NULL)
+                plan->groups[i]->chip_batches =
+                        pb_arena_take(arena, plan->groups[i]->chips * sizeof(*plan->groups[i]->chip_batches));
+                plan->groups[i]->n_chip_batches = plan->groups[i]->n_chip_alpha_ms = 0;
+                if (plan->groups[i]->address == NULL || plan->groups[i]->chip_batches == NULL)
                         return err_set(err, -ENOMEM, "no memory for the plan");
         }
         if (plan->restart == NULL) {

@@ -2,9 +2,9 @@
  * global batch and the epoch over the groups that take part.
  *
  * A plan is one message (job/plan/subtask.proto): read from JSON, kept by the manager, sent to the
- * groups, which cut their parts over their chips (job/launcher/subtask_ranks.h). By their speeds, with the
- * exact planner (planner/shards/shards.h), or equally, as the plan says, in every world. Pure but for the
- * heap. docs/reference/rendezvous.md describes it. */
+ * groups, which tell their ranks (job/launcher/subtask_ranks.h). It is cut over groups and their chips by
+ * speed, with the exact planner (planner/shards/shards.h), or equally, as the plan says; and anew when others
+ * take part. Pure but for the heap. docs/reference/rendezvous.md describes it. */
 #pragma once
 
 #include <jansson.h>
@@ -30,22 +30,21 @@ int subtask_read(const json_t *value, struct pb_arena *arena, Subtask__Plan **re
 /* subtask_check() - is every figure and name of a plan within its bounds? 0 or -EINVAL. */
 int subtask_check(const Subtask__Plan *plan, struct err *err);
 
-/* subtask_cut() - first_rank, batch and shard of every group that is used. Batches that the plan gives are
- * kept as long as those who are used have all of the global batch. 0, -EINVAL (no worker, or the batch is
- * smaller than the world), -ENOMEM. */
+/* subtask_cut() - first_rank, batch, its chips' batches and shard of every group that is used. Batches that
+ * the plan gives, or that were cut before, stand as long as those who are used have all of the global batch
+ * and batches_given is not cleared. 0, -EINVAL (no worker, or the batch is smaller than the world), -ENOMEM.
+ */
 int subtask_cut(Subtask__Plan *plan, struct err *err);
 
 /* subtask_sent() - the plan as groups are sent it: how others are started is none of their business, nor is
- * the token for the state. It borrows everything. */
-Subtask__Plan subtask_sent(const Subtask__Plan *plan);
-
-/* subtask_share() - one cut of a batch, the way that the plan cuts: by speeds, each one that takes part with
- * a sample at least if there are enough, or equally. */
-int subtask_share(const Subtask__Plan *plan, const double *speeds, size_t count, uint64_t batch,
-                  struct shard *shards, struct err *err);
+ * the token for the state, nor are speeds once they are batches. It borrows everything. @groups, @list: room
+ * for all groups */
+Subtask__Plan subtask_sent(const Subtask__Plan *plan, Subtask__Group *groups, Subtask__Group **list);
 
 /* subtask_may_share_anew() - do shares follow speeds? Not equal ones, nor the stages of a split. */
 bool subtask_may_share_anew(const Subtask__Plan *plan);
+
+uint64_t subtask_chips(const Subtask__Group *group); /* samples of its chip_batches together */
 
 bool subtask_is_server(const Subtask__Group *group);
 

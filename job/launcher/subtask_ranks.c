@@ -28,28 +28,12 @@ struct part {
         double left;     /* of their weights */
 };
 
-/* The chips of a group are of one model, and alike unless one was seen slow. */
-int subtask_ranks_share(const Subtask__Plan *plan, const Subtask__Group *group, struct shard *shards,
-                        struct err *err)
-{
-        CLEANUP(free_p) double *speeds = calloc(group->chips, sizeof(*speeds));
-
-        if (speeds == NULL)
-                return err_set(err, -ENOMEM, "no memory for the subtask");
-        memset(shards, 0, group->chips * sizeof(*shards));
-        for (uint32_t i = 0; i < group->chips; i++)
-                speeds[i] = group->n_chip_speeds == 0 ? 1 : group->chip_speeds[i];
-        return group->batch == 0 ? 0 : subtask_share(plan, speeds, group->chips, group->batch, shards, err);
-}
-
 /* A rank's part of a batch, and of the group's samples in the same places. */
 static void cut_rank(struct part *part, const Subtask__Group *group, uint64_t before, uint64_t batch,
                      struct launch_rank *rank)
 {
         uint64_t size = group->end - group->begin;
 
-        if (group->batch == 0)
-                return;
         rank->batch = batch;
         rank->weight = launch_weight(part->before, batch, part->plan->global_batch, &part->left);
         rank->begin = group->begin + shards_begin(size, before, group->batch);
@@ -57,16 +41,11 @@ static void cut_rank(struct part *part, const Subtask__Group *group, uint64_t be
         part->before += batch;
 }
 
-static int add_ranks(struct part *part, const Subtask__Group *group, bool staged, struct err *err)
+static void add_ranks(struct part *part, const Subtask__Group *group, bool staged)
 {
-        CLEANUP(free_p) struct shard *shards = calloc(group->chips, sizeof(*shards));
         uint64_t before = 0;
-        int r;
 
-        if (shards == NULL)
-                return err_set(err, -ENOMEM, "no memory for the subtask");
-        r = subtask_ranks_share(part->plan, group, shards, err);
-        for (uint32_t k = 0; r == 0 && k < group->chips; k++) {
+        for (uint32_t k = 0; k < group->chips; k++) {
                 size_t index = part->place.count++;
 
                 part->ranks[index] = (struct launch_rank){ .node = group->name,
@@ -81,10 +60,11 @@ static int add_ranks(struct part *part, const Subtask__Group *group, bool staged
                         part->layers[index][1] = group->stages[k]->last;
                         part->ranks[index].layers = part->layers[index];
                 }
-                cut_rank(part, group, before, shards[k].batch, &part->ranks[index]);
-                before += shards[k].batch;
+                if (group->batch == 0)
+                        continue;
+                cut_rank(part, group, before, group->chip_batches[k], &part->ranks[index]);
+                before += group->chip_batches[k];
         }
-        return r;
 }
 
 static int add_group(struct part *part, const Subtask__Group *group, bool staged, struct err *err)
@@ -95,9 +75,14 @@ static int add_group(struct part *part, const Subtask__Group *group, bool staged
                 return err_set(err, -EINVAL, "groups: address and port of %s are needed", group->name);
         if (group->batch > part->plan->global_batch || group->begin > group->end)
                 return err_set(err, -EINVAL, "groups: the part of %s is larger than the whole", group->name);
+        if (group->batch > 0 &&
+            (group->n_chip_batches != group->chips || subtask_chips(group) != group->batch))
+                return err_set(err, -EINVAL, "groups: chip_batches of %s: %u that add up to %llu are needed",
+                               group->name, group->chips, (unsigned long long) group->batch);
         if (part->place.count == 0)
                 part->place.port = group->port;
-        return add_ranks(part, group, staged, err);
+        add_ranks(part, group, staged);
+        return 0;
 }
 
 static int lay_out(struct part *part, const char *name, struct err *err)

@@ -23,7 +23,3 @@ struct subtask_ranks_host {   /* where the group is */
 int subtask_ranks(const Subtask__Plan *plan, const char *group, const struct subtask_ranks_host *host,
                   struct subtask_ranks *ret, struct err *err);
 void subtask_ranks_free(struct subtask_ranks *ranks);
-
-/* subtask_ranks_share() - how the batch of a group is cut over its chips. @shards: one a chip. */
-int subtask_ranks_share(const Subtask__Plan *plan, const Subtask__Group *group, struct shard *shards,
-                        struct err *err);

@@ -76,9 +76,9 @@ static void terminate(void *userdata)
         (void) kill(play->engine.mpirun, SIGTERM);
 }
 
-static void adopt(void *userdata)
+static void adopt(void *userdata, bool anew)
 {
-        say(userdata, "adopt");
+        say(userdata, anew ? "adopt-anew" : "adopt");
 }
 
 static void stop(void *userdata)
@@ -154,7 +154,7 @@ static void each_end_has_its_consequences(void **state)
                 { { 7, 0 },
                   1,
                   false,
-                  "start ended-7 WorldFailed stop Restarting start ended-0 Completed end",
+                  "start ended-7 WorldFailed adopt stop Restarting start ended-0 Completed end",
                   0 },
                 { { 127 }, 3, false, "start ended-127 WorldFailed end", 127 },
                 { { 0 }, 0, true, "PlanRefused end", 2 },

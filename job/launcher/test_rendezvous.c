@@ -163,7 +163,8 @@ static const struct subtask_ranks_host host = { .folder = "/logs", .threads = 3 
 /* What the group is sent arrives whole. */
 static int tell(const struct world *w, const char *group, struct subtask_ranks *ret, struct err *err)
 {
-        Subtask__Plan plan = subtask_sent(w->plan);
+        Subtask__Group groups[8], *list[8];
+        Subtask__Plan plan = subtask_sent(w->plan, groups, list);
         Rendezvous__Order order = RENDEZVOUS__ORDER__INIT;
         const Rendezvous__Order *sent_order;
         CLEANUP(free_p) uint8_t *bytes = NULL;
@@ -294,6 +295,64 @@ static void batches_that_are_given_stand(void **state)
         w.plan->groups[1]->used = true; /* who takes part has changed: speeds decide */
         assert_int_equal(subtask_cut(w.plan, &err), 0);
         assert_true(w.plan->groups[0]->batch == 90 && w.plan->groups[1]->batch == 10);
+        close_plan(&w);
+}
+
+static void assert_batches(const struct world *w, size_t group, uint32_t first, uint32_t second)
+{
+        const Subtask__Group *of = w->plan->groups[group];
+
+        assert_int_equal(of->n_chip_batches, of->chips);
+        assert_int_equal(of->chip_batches[0], first);
+        assert_int_equal(of->chip_batches[1], second);
+        assert_int_equal(of->batch, first + second);
+}
+
+/* What is in force when a world ends is the next one's; others have what was learned, with what is fixed in a
+ * step: 40 + b and 60 + b ms with 60 and 40 samples take 100; alone they have 60 and 40, not half each. */
+static void learned_shares_stand_and_learned_lines_cut(void **state)
+{
+        struct subtask_ranks ranks;
+        struct world w;
+        struct err err = { 0 };
+        Subtask__Group *a;
+
+        (void) state;
+        open_plan(&w, "{\"job\":\"j\",\"global_batch\":100,\"groups\":["
+                      "{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":2},"
+                      "{\"name\":\"b\",\"runtime\":\"cpu\",\"chips\":2}]}");
+        a = w.plan->groups[0];
+        assert_batches(&w, 0, 25, 25);
+        /* the ranks have taken others while they ran */
+        a->batch = 30;
+        a->chip_batches[0] = 20;
+        a->chip_batches[1] = 10;
+        w.plan->groups[1]->batch = 70;
+        w.plan->groups[1]->chip_batches[0] = 30;
+        w.plan->groups[1]->chip_batches[1] = 40;
+        a->n_chip_speeds = a->n_chip_alpha_ms = 2;
+        a->chip_speeds = (double[]){ 1000, 1000 };
+        a->chip_alpha_ms = (double[]){ 40, 60 };
+        a->speed = 600 + 400;
+        assert_int_equal(subtask_cut(w.plan, &err), 0);
+        assert_batches(&w, 0, 20, 10);
+        assert_batches(&w, 1, 30, 40);
+        assert_int_equal(tell(&w, "a", &ranks, &err), 0);
+        assert_string_equal(rank_value(&ranks, 0, "REMUDA_BATCH"), "20");
+        subtask_ranks_free(&ranks);
+        assert_int_equal(tell(&w, "b", &ranks, &err), 0);
+        assert_string_equal(rank_value(&ranks, 3, "REMUDA_BATCH"), "40");
+        subtask_ranks_free(&ranks);
+        w.plan->groups[1]->used = false; /* b is lost */
+        assert_int_equal(subtask_cut(w.plan, &err), 0);
+        assert_batches(&w, 0, 60, 40);
+        w.plan->batches_given = false; /* after a straggler, by the same lines */
+        a->chip_alpha_ms = (double[]){ 60, 40 };
+        assert_int_equal(subtask_cut(w.plan, &err), 0);
+        assert_batches(&w, 0, 40, 60);
+        a->n_chip_batches = 1; /* who sends such a thing is refused */
+        assert_int_equal(tell(&w, "a", &ranks, &err), -EINVAL);
+        assert_non_null(strstr(err.msg, "chip_batches"));
         close_plan(&w);
 }
 
@@ -452,6 +511,7 @@ int main(void)
                 cmocka_unit_test(the_work_is_cut_at_two_levels),
                 cmocka_unit_test(equal_shares_stay_equal),
                 cmocka_unit_test(batches_that_are_given_stand),
+                cmocka_unit_test(learned_shares_stand_and_learned_lines_cut),
                 cmocka_unit_test(a_split_keeps_its_stages),
                 cmocka_unit_test(a_bad_subtask_is_refused),
                 cmocka_unit_test(a_bad_plan_is_refused),

@@ -177,20 +177,18 @@ static void terminate(void *userdata)
                 (void) kill(train->engine.mpirun, SIGTERM);
 }
 
-/* What is seen becomes the plan. */
-static void adopt(void *userdata)
+/* What was seen becomes the plan. */
+static void adopt(void *userdata, bool anew)
 {
         struct train *train = userdata;
         struct run *run = train->run;
+        CLEANUP(free_p) struct recut_line *lines = calloc(run->world.rank_count + 1, sizeof(*lines));
+        bool learned = lines != NULL && run->world.rank_count == run->rank_count &&
+                       recut_learned(&run->world, lines);
 
-        train->replan = true;
-        for (size_t i = run->server_count; i < run->rank_count; i++) {
-                struct recut_line line;
-
-                if (!recut_line(&run->world, i, &line))
-                        continue;
-                run_speeds_saw(&run->ranks[i], line.alpha_ms, line.beta_ms);
-        }
+        train->replan = train->replan || anew;
+        for (size_t i = run->server_count; learned && i < run->rank_count; i++)
+                run_speeds_saw(&run->ranks[i], lines[i].alpha_ms, lines[i].beta_ms);
 }
 
 static void share(void *userdata)
@@ -219,8 +217,7 @@ static void shared(void *userdata)
         struct run *run = train->run;
         struct err err = { 0 };
 
-        adopt(userdata);
-        train->replan = false;
+        adopt(userdata, false);
         for (size_t i = run->server_count; i < run->rank_count; i++)
                 run->ranks[i].batch = run->world.ranks[i].batch;
         run_plan_place(run);

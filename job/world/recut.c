@@ -1,10 +1,14 @@
 /* Plans the shares anew, by lines stretched to what is seen, and compares the slowest steps. */
 #include "job/world/recut.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "planner/shards/shards.h"
+
+#define RATE_MIN 1e-9 /* samples a millisecond that a line may stand for */
+#define RATE_MAX 1e12
 
 struct recut_line recut_stretch(double alpha_ms, double beta_ms, double samples, double seen_ms)
 {
@@ -25,6 +29,36 @@ bool recut_line(const struct world *world, size_t rank, struct recut_line *ret)
                 return planned->beta_ms > 0;
         *ret = recut_stretch(planned->alpha_ms, planned->beta_ms, batch, seen);
         return true;
+}
+
+static bool is_learned(const struct world *world, size_t rank, struct recut_line *ret)
+{
+        struct window_sum sum;
+
+        return (window_of(&world->seen[rank].window, 0, &sum) || world->progress.live.step > 0) &&
+               recut_line(world, rank, ret) && ret->beta_ms * RATE_MIN < 1 && ret->beta_ms * RATE_MAX > 1;
+}
+
+bool recut_learned(const struct world *world, struct recut_line *ret)
+{
+        double slowest = 0;
+
+        for (size_t i = 0; i < world->rank_count; i++) {
+                ret[i] = (struct recut_line){ 0 };
+                if (world->places[world->ranks[i].place].server || !progress_believed(&world->seen[i]))
+                        continue;
+                if (!is_learned(world, i, &ret[i]))
+                        return false;
+                slowest = fmax(slowest, ret[i].alpha_ms + ret[i].beta_ms * (double) world->ranks[i].batch);
+        }
+        for (size_t i = 0; i < world->rank_count; i++) {
+                if (world->places[world->ranks[i].place].server || progress_believed(&world->seen[i]))
+                        continue;
+                if (world->ranks[i].batch == 0)
+                        return false;
+                ret[i].beta_ms = slowest / (double) world->ranks[i].batch;
+        }
+        return slowest > 0;
 }
 
 double recut_gain(const struct world *world)

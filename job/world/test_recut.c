@@ -33,10 +33,49 @@ static void the_gain_is_what_the_exact_plan_promises(void **state)
         world_free(&world);
 }
 
+static const struct window_pace pace = { 1, 16, 30 };
+
+/* Three ranks: 20 + 1 b, 1.25 b, and one whose word is not believed. */
+static void what_a_world_has_shown_is_whole_or_nothing(void **state)
+{
+        const struct world_rules rules = { .global_batch = 64 };
+        struct world world;
+        struct recut_line lines[3];
+
+        (void) state;
+        assert_int_equal(world_init(&world, &rules, 1, 0, NULL), 0);
+        assert_int_equal(world_lay_out(&world, 3, NULL), 0);
+        assert_false(recut_learned(&world, lines)); /* nothing was seen */
+        world.ranks[0] = (struct world_rank){ .batch = 16, .alpha_ms = 10, .beta_ms = 0.5 };
+        world.ranks[1] = (struct world_rank){ .batch = 24 };
+        world.ranks[2] = (struct world_rank){ .batch = 24 };
+        for (size_t i = 0; i < 3; i++) {
+                for (size_t k = 0; k < 4; k++)
+                        window_add(&world.seen[i].window, &pace, 30);
+                world.seen[i].usual_busy_ms = i == 0 ? 36 : 30;
+        }
+        assert_true(recut_learned(&world, lines));
+        assert_true(lines[0].alpha_ms == 20 && lines[0].beta_ms == 1 && lines[1].beta_ms == 1.25 &&
+                    lines[2].beta_ms == 1.25);
+        world.seen[2].usual_busy_ms = 0.001; /* it says; but */
+        progress_doubt(&world.seen[2], PROGRESS_UNTRUE, 1);
+        assert_true(recut_learned(&world, lines));
+        assert_true(lines[2].alpha_ms == 0 && lines[2].beta_ms == 1.5); /* 36 ms for 24 */
+        world.seen[1].usual_busy_ms = 1e-30;                            /* no chip is that fast */
+        assert_false(recut_learned(&world, lines));
+        world.seen[1].usual_busy_ms = 30;
+        world.seen[1].window = (struct window){ 0 }; /* three steps are none */
+        assert_false(recut_learned(&world, lines));
+        world.progress.live.step = 7; /* new shares were told by what was seen */
+        assert_true(recut_learned(&world, lines));
+        world_free(&world);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_gain_is_what_the_exact_plan_promises),
+                cmocka_unit_test(what_a_world_has_shown_is_whole_or_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
