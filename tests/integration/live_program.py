@@ -1,8 +1,10 @@
 """A training program of one's own that takes new shares while it runs: what docs/man/remuda-run.1 asks of one, in a page of
-Python, with sockets for its collective. Started with STEPS, a file {"ms": [of each rank, a sample]} that may change while it
-runs (0: the processor is kept busy instead, by loops of "loops"), a folder for the sample logs, and a habit:
+Python, with sockets for its collective. Started with STEPS, a file {"ms": [of each rank, a sample], "fixed": [of each, a step]} that
+may change while it runs (0: the processor is kept busy instead, by loops of "loops"), a folder for the sample logs, and a habit:
 
-honest | fixed (takes no new shares) | boasts, negative, nan, total (rank 1 lies) | silent (rank 1 says nothing after step 20)
+honest | fixed (takes no new shares) | boasts, negative, nan, total (rank 1 lies) | silent (rank 1 says nothing after step 20) |
+rate, slowest, below (rank 1 says samples_per_s in place of busy_seconds: a million, next to nothing, less) |
+tardy (no file is looked at before step 80) | part (rank 1 takes new shares alone)
 """
 import json
 import os
@@ -14,6 +16,7 @@ STEPS, SPEEDS, LOGS, HABIT = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.arg
 RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 BATCH, SAMPLES, AHEAD = int(os.environ["REMUDA_GLOBAL_BATCH"]), 1000, 2
 LIES = HABIT if RANK == 1 else "honest"
+RATES = {"rate": 1e6, "slowest": 1e-6, "below": -5}
 
 
 assert not os.path.exists(os.environ.get("REMUDA_SHARES", "")), "shares of another world"
@@ -70,6 +73,8 @@ class Shares:
 
     def agree(self, words):
         told = {word["told"] for word in words}
+        if HABIT == "part":
+            told = {words[1]["told"]} if RANK == 1 else {0}
         if self.switch is None and len(told) == 1 and told != {0}:
             self.switch = max([self.read["step"]] + [word["undrawn"] for word in words])
 
@@ -83,7 +88,7 @@ def compute(samples, step):
     speeds = json.load(open(SPEEDS))
     print(step, speeds["ms"][RANK], file=paces)
     if speeds["ms"][RANK] > 0:
-        time.sleep(samples * speeds["ms"][RANK] / 1000)
+        time.sleep((samples * speeds["ms"][RANK] + (speeds.get("fixed") or [0] * SIZE)[RANK]) / 1000)
         return
     total = 0
     for i in range(samples * speeds["loops"]):
@@ -101,7 +106,8 @@ for step in range(STEPS):
     compute(part[RANK], step)
     busy += time.monotonic() - started
     samples += part[RANK]
-    shares.look()
+    if HABIT != "tardy" or step >= 80:
+        shares.look()
     shares.agree(peers.gather({"told": 0 if shares.read is None else shares.read["step"], "undrawn": step + AHEAD}))
     line = {"step": step, "samples": samples, "busy_seconds": busy, "loss": 1.0, "shares_step": shares.step}
     if LIES == "boasts":
@@ -112,6 +118,9 @@ for step in range(STEPS):
         line["busy_seconds"] = float("nan")
     elif LIES == "total":
         line["samples"] = (step + 1) * BATCH
+    elif LIES in RATES:
+        del line["busy_seconds"]
+        line["samples_per_s"] = RATES[LIES]
     if HABIT == "fixed":
         del line["shares_step"]
     if LIES != "silent" or step <= 20:
