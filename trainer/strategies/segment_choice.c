@@ -17,6 +17,7 @@
 #define ROUNDS_MIN 3
 #define ROUNDS_MAX 41
 #define TRIAL_USEC 600000
+#define RIVALS     6 /* at most: lay_out_rivals() */
 
 /* A trial: steps with the gradients cut in one way. */
 struct trial {
@@ -35,6 +36,7 @@ struct trials {
         uint64_t begin_usec;
         double *ready_ms; /* by backward tensor */
         size_t next;
+        size_t rounds; /* that the last trials took */
 };
 
 /* Takes down when each tensor was ready. */
@@ -175,6 +177,29 @@ static int run_trials(struct trials *s, size_t samples, struct err *err)
         MPI_Allreduce(MPI_IN_PLACE, ms, (int) (s->count * ROUNDS_MAX), MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
         for (size_t i = 0; i < s->count; i++)
                 s->of[i].ms = vector_median(rounds, ms + i * ROUNDS_MAX);
+        s->rounds = rounds;
+        return 0;
+}
+
+/* What trials may save is at most what everything at once keeps everybody waiting, in every step to come;
+ * what they take is so many steps. Example: 20 ms a step of which 1 ms is waited for, 45 trial steps: they
+ * pay from 900 steps on. The same answer on every rank.
+ * @ret_pay: is it worth it? Return: 0 or a negative errno. */
+static int may_pay(struct trials *s, size_t samples, bool *ret_pay, struct err *err)
+{
+        size_t steps = (WARM_UP + ROUNDS_MIN) * (s->count + RIVALS), all = s->count;
+        uint64_t begin = record_now();
+        double step_ms;
+        int r;
+
+        s->count = 1; /* everything at once comes first */
+        r = run_trials(s, samples, err);
+        s->count = all;
+        if (r < 0)
+                return r;
+        step_ms = (double) (record_now() - begin) / 1e3 / (double) (WARM_UP + s->rounds);
+        MPI_Bcast(&step_ms, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+        *ret_pay = s->of[0].ms * (double) (s->t->last_step - s->t->step) > step_ms * (double) steps;
         return 0;
 }
 
@@ -281,6 +306,24 @@ static int keep_best(const struct trials *s, size_t *ret_last)
         return (int) best->segmented.count;
 }
 
+/* The planned cut and its rivals, all tried. */
+static int try_cuts(struct trials *s, size_t samples, size_t *ret_last, struct err *err)
+{
+        int r;
+
+        measure_backward(s, samples);
+        /* the slowest rank decides when a gradient may travel */
+        MPI_Allreduce(MPI_IN_PLACE, s->ready_ms, (int) s->t->model.tensor_count, MPI_DOUBLE, MPI_MAX,
+                      MPI_COMM_WORLD);
+        r = run_trials(s, samples, err);
+        if (r == 0)
+                r = plan_for_all(s, ret_last, err);
+        if (r < 0)
+                return r;
+        lay_out_rivals(s, ret_last, (size_t) r);
+        return run_trials(s, samples, err);
+}
+
 int segment_choice(struct training *t, size_t *ret_last, struct err *err)
 {
         size_t tensors = t->model.tensor_count, share = t->shares.own > 0 ? t->shares.own : 1;
@@ -289,6 +332,7 @@ int segment_choice(struct training *t, size_t *ret_last, struct err *err)
         float *x = backend_allocate(&t->backend, share * shape_size(&t->model.input) * sizeof(*x));
         int32_t *labels = backend_allocate(&t->backend, share * sizeof(*labels));
         uint64_t begin = record_now();
+        bool pay = false;
         int r = ready_ms != NULL && trials != NULL && x != NULL && labels != NULL
                         ? 0
                         : err_set(err, -ENOMEM, "no memory");
@@ -299,17 +343,12 @@ int segment_choice(struct training *t, size_t *ret_last, struct err *err)
         trials->t = t;
         trials->ready_ms = ready_ms;
         runner_use(t->runner, x, labels);
-        measure_backward(trials, share);
-        /* the slowest rank decides when a gradient may travel */
-        MPI_Allreduce(MPI_IN_PLACE, ready_ms, (int) tensors, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         lay_out(trials);
-        r = run_trials(trials, share, err);
-        if (r == 0)
-                r = plan_for_all(trials, ret_last, err);
-        if (r > 0) {
-                lay_out_rivals(trials, ret_last, (size_t) r);
-                r = run_trials(trials, share, err);
-        }
+        r = may_pay(trials, share, &pay, err);
+        if (r == 0 && pay)
+                r = try_cuts(trials, share, ret_last, err);
+        else
+                trials->count = 1;
         if (r == 0)
                 r = keep_best(trials, ret_last);
         backend_release(&t->backend, x);

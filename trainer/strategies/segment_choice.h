@@ -3,7 +3,8 @@
  * where it will be paid, with the caches, the backward pass and the earlier segment's leftovers as they will
  * be. The exact planner (planner/segments/segments.h) cuts the gradients by that table and by when they are
  * ready. Its cut and the rules of thumb then make such steps in turn, and the one that keeps everybody
- * waiting least is kept. Collective. */
+ * waiting least is kept. If all that waiting in the steps to come is less than what the trials would take,
+ * nothing is tried and everything is sent at once. Collective. */
 #pragma once
 
 #include "trainer/training.h"
