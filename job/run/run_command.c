@@ -22,7 +22,7 @@ static const struct option_spec specs[] = {
         { "dry-run", 0, OPTION_BOOL, AT(dry_run), NULL, NULL, 0, 0, "print each rank, its chip and its share; measure and start nothing" },
         { "resume", 0, OPTION_BOOL, AT(resume), NULL, NULL, 0, 0, "go on from the last checkpoint of this job" },
         { "measure-again", 0, OPTION_BOOL, AT(measure_again), NULL, NULL, 0, 0, "measure speeds even if the speed table has them" },
-        { "measure-seconds", 0, OPTION_DOUBLE, AT(measure_seconds), "S", "1", 0, 600, "how long the speed of the workers is measured" },
+        { "measure-seconds", 0, OPTION_DOUBLE, AT(measure_seconds), "S", "0", 0, 600, "measure the workers in a world of their own first, for so long" },
         { "measured", 0, OPTION_STRING, AT(measured), "FILE", MEASURED_PATH, 0, 0, "what `remuda devices --measure --save` kept of this machine" },
         { "report", 0, OPTION_STRING, AT(report), "FILE", NULL, 0, 0, "at the end, write a page of the ranks' timeline, overlap and loss" },
         { "grace-seconds", 0, OPTION_UNSIGNED, AT(grace_seconds), "N", "3", 0, 3600, "after SIGINT or SIGTERM, for the ranks to write a checkpoint and end" },

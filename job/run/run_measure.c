@@ -1,5 +1,6 @@
-/* Measures every worker's real speed, all at once as in the job, so that cores and memory are shared as they
- * will be.
+/* Measures every worker's real speed before the job starts, all at once as in the job, so that cores and
+ * memory are shared as they will be. Where shares can change while the job runs its first steps are the
+ * measurement (job/world/live.h): a world of its own costs more than it saves.
  *
  * The trainer's --measure times whole steps at a batch and its half, quarter and eighth; a line through them
  * gives the fixed and the growing part of a step. Known speeds come from the SpeedTable (run_speeds.c). */
@@ -17,6 +18,7 @@
 #include "job/run/run_world.h"
 
 #define MEASURE_TIMEOUT_USEC 120000000ULL
+#define MEASURE_SECONDS      1.0
 #define POINTS_MAX           16
 #define POINT_WEIGHT         4.0 /* of a batch size's median step, against steps that are merely seen */
 
@@ -88,7 +90,8 @@ static void measure_arguments(const struct run *run, struct arguments *args)
         if (run->job.strategy == JOB_STRATEGY_SPLIT)
                 arguments_add(args, "--measure-layers");
         arguments_add(args, "--measure-seconds");
-        arguments_add(args, "%g", run->options->measure_seconds);
+        arguments_add(args, "%g",
+                      run->options->measure_seconds > 0 ? run->options->measure_seconds : MEASURE_SECONDS);
 }
 
 /* One world that nobody judges. */
@@ -148,19 +151,32 @@ static int measure_once(struct run *run, struct err *err)
         return r < 0 ? r : measuring.exit_code == 0 ? 0 : 1;
 }
 
+/* Does it take a world of its own, or do the first steps tell? They come too late for shares that stand while
+ * a world runs, and to leave out a chip of a range that would slow the job. */
+static bool wants_world(const struct run *run)
+{
+        bool range = false;
+
+        for (size_t i = 0; i < run->job.worker_count; i++)
+                range = range || run->job.workers[i].min_chips < run->job.workers[i].chips;
+        return run->options->measure_again || run->options->measure_seconds > 0 || range ||
+               !job_shares_change_live(&run->job);
+}
+
 int run_measure(struct run *run, struct err *err)
 {
         CLEANUP(free_p)
         struct speed_table_observation *seen = calloc(run->rank_count * POINTS_MAX, sizeof(*seen));
         /* the speed table knows whole models, a split needs the layers */
         bool known = run_speeds_find(run) && !run->options->measure_again &&
-                     run->job.strategy != JOB_STRATEGY_SPLIT;
+                     run->job.strategy != JOB_STRATEGY_SPLIT,
+             before = run->trainer && wants_world(run);
         size_t count = 0;
         int r = 1;
 
         if (run->job.shards != JOB_SHARDS_WEIGHTED || run->rank_count - run->server_count < 2 || known)
                 return 0;
-        if (run->trainer)
+        if (before)
                 r = measure_once(run, err);
         if (r < 0 || run->interrupted)
                 return r;
@@ -170,7 +186,7 @@ int run_measure(struct run *run, struct err *err)
                 run_speeds_keep(run, seen, count);
                 return 0;
         }
-        if (run->trainer)
+        if (before)
                 run_event(run, "NotMeasured",
                           "a program could not be measured; what is known of its chip counts");
         (void) run_speeds_find(run);

@@ -97,6 +97,13 @@ bool job_shares_follow_speeds(const struct job *job)
         return job->shards == JOB_SHARDS_WEIGHTED && job->strategy != JOB_STRATEGY_SPLIT;
 }
 
+bool job_shares_change_live(const struct job *job)
+{
+        return job_shares_follow_speeds(job) && job->data.distribute == JOB_DISTRIBUTE_SHARED &&
+               job->neighbour_exchange <= 0 &&
+               (job->strategy == JOB_STRATEGY_ALLREDUCE || job->strategy == JOB_STRATEGY_PS_SYNC);
+}
+
 uint64_t job_worker_chips(const struct job *job)
 {
         uint64_t chips = 0;

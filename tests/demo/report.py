@@ -63,6 +63,12 @@ def speeds_of(timeline, samples, ranks):
     return [samples[r["rank"]] * 1e6 / max(1, computing_usec(timeline, r["rank"])) for r in ranks]
 
 
+def learning_seconds(summary, steps, usual_ms):
+    """What the steps up to the last change of shares took beyond the usual ones: the first steps of a job are its measurement."""
+    changed = [int(e["message"].split()[2]) for e in summary["events"] if e["reason"] == "SharesChanged"]
+    return sum(max(0, (end - begin) / 1e3 - usual_ms) for step, (begin, end) in steps.items() if changed and step < changed[-1]) / 1e3
+
+
 def training_summary(trained, epochs):
     """Every figure of gain is of the medians of all steps; theory is of what the ranks did while they computed, with equal shares."""
     per_epoch = -(-60000 // BATCH)
@@ -75,7 +81,7 @@ def training_summary(trained, epochs):
         result[shards + "_step_ms"] = round(shown.get("ms", 0), 3)
         result[shards + "_speeds"] = [round(v, 1) for v in speeds_of(timeline, {r["rank"]: r["samples"] for r in ranks}, ranks)]
         result.setdefault("wall_seconds", {})[shards] = summary["seconds"]
-        outside[shards] = summary["seconds"] - summary["training_seconds"]
+        outside[shards] = summary["seconds"] - summary["training_seconds"] + learning_seconds(summary, steps, shown.get("ms", 0))
         result.setdefault("timelines", {})[shards] = shown["events"]
         result.setdefault("captions", {})[shards] = caption(shards, ranks, shown, [r["batch"] for r in ranks])
         curve = sorted({p["step"]: p["accuracy"] for p in lines_of(os.path.join(folder, "work", "*", "*progress*")) if "accuracy" in p}.items())
