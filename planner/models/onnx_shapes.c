@@ -35,11 +35,15 @@ static int same_shape(struct rule *rule)
         return 0;
 }
 
-static int64_t axis_of(const struct rule *rule, const char *name, int64_t otherwise, size_t rank)
+/* An axis or a bound: from the end where it is below 0. It may be any number. */
+static int64_t from_end(int64_t index, int64_t size)
 {
-        int64_t axis = onnx_graph_integer(rule->node, name, otherwise);
+        return index < 0 ? index + size : index;
+}
 
-        return axis < 0 ? axis + (int64_t) rank : axis;
+static int64_t axis_of(const struct rule *rule, int64_t otherwise)
+{
+        return from_end(onnx_graph_integer(rule->node, "axis", otherwise), (int64_t) rule->in[0]->rank);
 }
 
 /* Dimensions from the end, 1 stretches. */
@@ -88,11 +92,11 @@ static int slide(struct rule *rule, const int64_t *kernel, size_t spatial, int64
         rule->dims[1] = channels;
         for (size_t i = 0; i < spatial; i++) {
                 int64_t stride = list_at(strides, i, 1), dilation = list_at(dilations, i, 1);
-                int64_t padding = list_at(pads, i, 0) + list_at(pads, i + spatial, 0);
-                int64_t in = rule->in[0]->dims[i + 2], room;
+                int64_t in = rule->in[0]->dims[i + 2], padding, room;
 
-                if (stride < 1 || stride > 1 << 20 || dilation < 1 || dilation > 1 << 20 || padding < 0 ||
-                    padding > 1 << 20 || kernel[i] < 1 || kernel[i] > 1 << 20)
+                if (stride < 1 || stride > 1 << 20 || dilation < 1 || dilation > 1 << 20 ||
+                    __builtin_add_overflow(list_at(pads, i, 0), list_at(pads, i + spatial, 0), &padding) ||
+                    padding < 0 || padding > 1 << 20 || kernel[i] < 1 || kernel[i] > 1 << 20)
                         return wrong(rule, "a window that cannot be");
                 room = in + padding - dilation * (kernel[i] - 1) - 1;
                 if (!same && room < 0)
@@ -106,13 +110,14 @@ static int slide(struct rule *rule, const int64_t *kernel, size_t spatial, int64
 static int conv(struct rule *rule)
 {
         const struct onnx_graph_value *weight = rule->in[1];
-        int64_t group = onnx_graph_integer(rule->node, "group", 1);
+        int64_t group = onnx_graph_integer(rule->node, "group", 1), channels;
 
         if (weight == NULL || weight->rank < 3 || weight->rank != rule->in[0]->rank || weight->rank > 5 ||
-            group < 1 || weight->dims[1] * group != rule->in[0]->dims[1])
+            group < 1 || __builtin_mul_overflow(weight->dims[1], group, &channels) ||
+            channels != rule->in[0]->dims[1])
                 return wrong(rule, "weights that do not fit the input");
         rule->operation->type = OPERATOR_CONV;
-        rule->operation->inner = (uint64_t) (weight->dims[1] * group);
+        rule->operation->inner = (uint64_t) channels;
         rule->operation->groups = (uint64_t) group;
         rule->operation->kernel[0] = (uint64_t) weight->dims[2];
         rule->operation->kernel[1] = 1;
@@ -192,7 +197,7 @@ static int layer_norm(struct rule *rule)
 static int gather(struct rule *rule)
 {
         const struct onnx_graph_value *data = rule->in[0], *indices = rule->in[1];
-        int64_t axis = axis_of(rule, "axis", 0, data->rank);
+        int64_t axis = axis_of(rule, 0);
         size_t at = 0;
 
         if (indices == NULL || axis < 0 || axis >= (int64_t) data->rank ||
@@ -215,7 +220,7 @@ static int gather(struct rule *rule)
 
 static int concat(struct rule *rule)
 {
-        int64_t axis = axis_of(rule, "axis", 0, rule->in[0]->rank);
+        int64_t axis = axis_of(rule, 0);
 
         rule->operation->type = OPERATOR_JOIN;
         copy_shape(rule, rule->in[0]);
@@ -224,16 +229,16 @@ static int concat(struct rule *rule)
         for (size_t i = 1; i < rule->node->n_input; i++) {
                 const struct onnx_graph_value *part = onnx_graph_find(rule->graph, rule->node->input[i]);
 
-                if (part == NULL || !part->known || part->rank != rule->rank)
+                if (part == NULL || !part->known || part->rank != rule->rank ||
+                    __builtin_add_overflow(rule->dims[axis], part->dims[axis], &rule->dims[axis]))
                         return wrong(rule, "parts that do not fit each other");
-                rule->dims[axis] += part->dims[axis];
         }
         return 0;
 }
 
 static int flatten(struct rule *rule)
 {
-        int64_t axis = axis_of(rule, "axis", 1, rule->in[0]->rank);
+        int64_t axis = axis_of(rule, 1);
 
         rule->operation->type = OPERATOR_JOIN;
         rule->rank = 2;
@@ -308,9 +313,8 @@ static bool has_axis(const struct rule *rule, size_t axis, size_t rank, bool oth
         size_t count = list != NULL ? list->n_ints : input != NULL && input->folded ? input->vector_size : 0;
 
         for (size_t i = 0; i < count; i++) {
-                int64_t own = list != NULL ? list->ints[i] : input->vector[i];
-
-                if (own == (int64_t) axis || own + (int64_t) rank == (int64_t) axis)
+                if (from_end(list != NULL ? list->ints[i] : input->vector[i], (int64_t) rank) ==
+                    (int64_t) axis)
                         return true;
         }
         return count == 0 && otherwise;
@@ -361,10 +365,9 @@ static int unsqueeze(struct rule *rule)
         return 0;
 }
 
-/* A bound of an axis: from its end where it is below 0. */
 static int64_t bound_of(int64_t bound, int64_t size)
 {
-        bound = bound < 0 ? bound + size : bound;
+        bound = from_end(bound, size);
         return bound > size ? size : bound;
 }
 
@@ -372,7 +375,7 @@ static int slice_axis(struct rule *rule, int64_t axis, int64_t from, int64_t to)
 {
         int64_t begin, end;
 
-        axis = axis < 0 ? axis + (int64_t) rule->rank : axis;
+        axis = from_end(axis, (int64_t) rule->rank);
         if (axis < 0 || axis >= (int64_t) rule->rank)
                 return wrong(rule, "an axis that is not there");
         begin = bound_of(from, rule->dims[axis]);
@@ -437,7 +440,8 @@ static int store_shape(const struct rule *rule)
         struct onnx_graph_value *own = onnx_graph_add(rule->graph, rule->node->output[0]);
         int64_t total;
 
-        if (rule->rank > ONNX_RANK_MAX || !count_elements(rule->dims, rule->rank, &total) || total < 1)
+        if (rule->rank > ONNX_RANK_MAX || !count_elements(rule->dims, rule->rank, &total) || total < 1 ||
+            total > (int64_t) NETWORK_ELEMENTS_MAX)
                 return wrong(rule, "an output that cannot be");
         memcpy(own->dims, rule->dims, sizeof(own->dims));
         own->rank = rule->rank;
