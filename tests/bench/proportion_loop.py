@@ -1,6 +1,8 @@
-"""A PyTorch loop for bench_proportion: MODEL BATCH STEPS DOOR LOG; whole epochs, so many steps or some more. DOOR: remuda (remuda.torch) or plain (DistributedDataParallel, equal parts).
-Writes into LOG.RANK when each step ended."""
-import os
+"""A PyTorch loop for bench_proportion: MODEL BATCH STEPS DOOR LOG; whole epochs, so many steps or some more. DOOR: remuda (remuda.torch), or
+both: that loop and one with DistributedDataParallel and equal parts take turns of TURN steps, as processors are not the same from minute to minute.
+Writes into LOG.RANK when each step ended; both: lines "remuda|plain MS" of every step but a turn's first."""
+import copy
+import itertools
 import sys
 import time
 
@@ -48,36 +50,56 @@ def gpt():
     return Gpt(), x[:, :-1].contiguous(), x[:, 1:].contiguous(), lambda out, y: nn.functional.cross_entropy(out.flatten(0, 1), y.flatten())
 
 
+TURN = 10
+
+
+def step(model, optimiser, loss_of, x, y, ids):
+    loss = loss_of(model(x[ids]), y[ids])
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+    return loss
+
+
 def main():
     name, batch, steps, door, log = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5]
+    import remuda.torch as remuda
     torch.set_num_threads(1)
     torch.manual_seed(1)
     net, x, y, loss_of = {"resnet": resnet, "gpt": gpt}[name]()
+    twin = copy.deepcopy(net)
     epochs = -(-steps // -(-len(x) // batch))
-    if door == "remuda":
-        import remuda.torch as remuda
-        run = remuda.init(batch)
-        model, batches, rank = run.wrap(net), run.batch_sampler(len(x), epochs=epochs), run.rank
-    else:
-        torch.distributed.init_process_group("gloo")
-        model, rank = nn.parallel.DistributedDataParallel(net), torch.distributed.get_rank()
-        part = batch // torch.distributed.get_world_size()
-        order = torch.randperm(len(x), generator=torch.Generator().manual_seed(1)).tolist()
-        batches = (order[at + rank * part:at + (rank + 1) * part] for _ in range(epochs) for at in range(0, len(x), batch))
+    run = remuda.init(batch)
+    model, batches = run.wrap(net), run.batch_sampler(len(x), epochs=epochs)
     optimiser = torch.optim.SGD(model.parameters(), lr=0.01)
-    ends = []
-    for ids in batches:
-        loss = loss_of(model(x[ids]), y[ids])
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        if door == "remuda":
-            run.progress(loss)
-        ends.append(time.monotonic())
-    with open(f"{log}.{rank}", "w") as f:
-        f.writelines(f"{end:.6f}\n" for end in ends)
-    if door == "remuda":
-        run.close()
+    lines = []
+
+    def ours(ids):
+        run.progress(step(model, optimiser, loss_of, x, y, ids))
+
+    def take_turns():
+        plain, size, order = nn.parallel.DistributedDataParallel(twin), batch // run.world, torch.randperm(len(x)).tolist()
+        others = torch.optim.SGD(plain.parameters(), lr=0.01)
+        parts = itertools.cycle([order[at + run.rank * size:at + (run.rank + 1) * size] for at in range(0, len(x), batch)])
+        for number, ids in enumerate(batches):
+            if number % TURN == 0 and number > 0:
+                for i in range(TURN):
+                    begin = time.monotonic()
+                    step(plain, others, loss_of, x, y, next(parts))
+                    lines.append(f"plain {(time.monotonic() - begin) * 1e3:.3f}\n" if i > 0 else "")
+            begin = time.monotonic()
+            ours(ids)
+            lines.append(f"remuda {(time.monotonic() - begin) * 1e3:.3f}\n" if number % TURN > 0 else "")
+
+    if door == "both":
+        take_turns()
+    else:
+        for ids in batches:
+            ours(ids)
+            lines.append(f"{time.monotonic():.6f}\n")
+    with open(f"{log}.{run.rank}", "w") as f:
+        f.writelines(lines)
+    run.close()
 
 
 main()
