@@ -9,14 +9,21 @@
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 
+/* Is there a lease of its job on the node? A plan is made as if there were none. */
+static bool leases_there(const struct rules_context *ctx, const struct ledger_node *node)
+{
+        const struct ledger_job_slot *slot = ctx->job != NULL && !ctx->planning ? node->slots : NULL;
+
+        while (slot != NULL && slot->job != ctx->job)
+                slot = slot->next_on_node;
+        return slot != NULL;
+}
+
 struct ledger_group *rules_groups(const struct rules_context *ctx, const struct ledger_node *node,
                                   struct ledger_group *scratch)
 {
-        bool own = ctx->self != NULL && ctx->self->node == node;
+        bool own = (ctx->self != NULL && ctx->self->node == node) || leases_there(ctx, node);
 
-        for (const struct ledger_job_slot *slot = node->slots;
-             slot != NULL && !own && ctx->job != NULL && !ctx->planning; slot = slot->next_on_node)
-                own = slot->job == ctx->job;
         if (!own)
                 return node->groups;
         ledger_account(
@@ -103,11 +110,15 @@ static bool may_rely_on_end(const struct rules_context *ctx, const struct ledger
                ledger_pods_is_of(pod, ctx->namespace_);
 }
 
+/* Chips that are leased were not free when others were held: who has the lease takes nothing from an older
+ * pod. An emergency's hold is for chips that somebody was evicted from, and comes before a lease. */
 static bool held_back(const struct rules_context *ctx, const struct ledger_node *node)
 {
+        bool leased = node->backfills != NULL && leases_there(ctx, node);
+
         for (const struct ledger_backfill *backfill = node->backfills; backfill != NULL;
              backfill = backfill->next) {
-                if (!comes_first(backfill->pod, ctx) ||
+                if (!comes_first(backfill->pod, ctx) || (leased && !backfill->pod->request.emergency) ||
                     (may_rely_on_end(ctx, backfill->pod) && ends_before(ctx, backfill->start_usec)))
                         continue;
                 for (size_t i = 0; i < ctx->request->item_count; i++)

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/cluster_fixture.h"
@@ -281,6 +282,33 @@ static void a_label_is_the_word_of_its_owner_alone(void **state)
         ledger_life_free(l);
 }
 
+/* A job's plan leased its chips before they were held, or beside what is held. */
+static void a_lease_is_not_held_back(void **state)
+{
+        struct ledger *l = two_full_nodes();
+        struct ledger_job_place place = { .node = "a" };
+        struct ledger_pod_facts member;
+        struct rules_context ctx;
+
+        (void) state;
+        member = pod_of(l, "j-w0-0", 1);
+        place.request = member.request;
+        (void) text_copy(place.pod, sizeof(place.pod), "j-w0-0");
+        wait_for_eight(l, "default", "waits", 1);
+        assert_int_equal(backfill_update(l, &fixture_rules, 1000000), 1);
+        assert_non_null(node_of(l, "a")->backfills);
+        ctx = context_of(l, &member.request);
+        ctx.created_usec = 1000;
+        assert_int_equal(rules_judge(&ctx, node_of(l, "a")), REASON_HELD_FOR_OLDER);
+        assert_int_equal(ledger_jobs_set_plan(l, "default", "j", &place, 1), 0);
+        assert_int_equal(rules_judge(&ctx, node_of(l, "a")), REASON_HELD_FOR_OLDER);
+        ctx.job = ledger_jobs_find(l, "default", "j");
+        assert_int_equal(rules_judge(&ctx, node_of(l, "a")), REASON_NONE);
+        ((struct ledger_pod *) node_of(l, "a")->backfills->pod)->request.emergency = true;
+        assert_int_equal(rules_judge(&ctx, node_of(l, "a")), REASON_HELD_FOR_OLDER);
+        ledger_life_free(l);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -290,6 +318,7 @@ int main(void)
                 cmocka_unit_test(a_hold_ends_and_rests_as_long),
                 cmocka_unit_test(holds_of_one_namespace_have_a_share),
                 cmocka_unit_test(a_label_is_the_word_of_its_owner_alone),
+                cmocka_unit_test(a_lease_is_not_held_back),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
