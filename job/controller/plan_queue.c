@@ -89,7 +89,8 @@ static void planned(struct record *record)
 
         record->blocks_usec = 0;
         record->unbound = true;
-        state->conditions[JOB_CONDITION_PODS_CREATED].known = false; /* it spoke of another plan's pods */
+        job_state_doubt_condition(state, JOB_CONDITION_PODS_CREATED, now, "Planned",
+                                  "another plan's pods were asked for; those of this one are not made yet");
         c->metrics.planned++;
         if (state->start_usec == 0)
                 state->start_usec = now;

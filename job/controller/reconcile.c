@@ -149,8 +149,7 @@ static void make_pods(struct record *record)
         }
         all = placed && make_manager(record) && all;
         tell_groups(record);
-        if (all && record->state.conditions[JOB_CONDITION_PODS_CREATED].known &&
-            !record->state.conditions[JOB_CONDITION_PODS_CREATED].holds) {
+        if (all && job_state_awaits_condition(&record->state, JOB_CONDITION_PODS_CREATED)) {
                 record->refused_usec = record->refusals = 0;
                 job_state_set_condition(&record->state, JOB_CONDITION_PODS_CREATED, true, controller_now(c),
                                         "Created", "every pod of the plan is made");

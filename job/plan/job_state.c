@@ -72,6 +72,30 @@ void job_state_set_condition(struct job_state *state, enum job_state_condition_t
         (void) text_copy(condition->message, sizeof(condition->message), message);
 }
 
+void job_state_doubt_condition(struct job_state *state, enum job_state_condition_type type, uint64_t now_usec,
+                               const char *reason, const char *message)
+{
+        if (!state->conditions[type].known)
+                return;
+        job_state_set_condition(state, type, false, now_usec, reason, message);
+        state->conditions[type].since_usec = now_usec;
+        state->conditions[type].known = false;
+}
+
+bool job_state_awaits_condition(const struct job_state *state, enum job_state_condition_type type)
+{
+        const struct job_state_condition *condition = &state->conditions[type];
+
+        return condition->reason[0] != '\0' && !(condition->known && condition->holds);
+}
+
+bool job_state_is_refused(const struct job_state *state)
+{
+        const struct job_state_condition *made = &state->conditions[JOB_CONDITION_PODS_CREATED];
+
+        return made->known && !made->holds;
+}
+
 void job_state_set(struct job_state *state, enum job_phase phase, uint64_t now_usec, const char *reason,
                    const char *fmt, ...)
 {

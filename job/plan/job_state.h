@@ -32,9 +32,9 @@ enum job_state_condition_type {
 };
 
 struct job_state_condition {
-        bool known, holds;
+        bool known, holds; /* one that is not known but has a reason was: the status says Unknown */
         char reason[JOB_REASON_BYTES], message[JOB_NOTE_BYTES];
-        uint64_t since_usec; /* CLOCK_REALTIME of the last change of `holds` */
+        uint64_t since_usec; /* CLOCK_REALTIME of the last change */
 };
 
 struct job_state {
@@ -76,6 +76,17 @@ void job_state_set(struct job_state *state, enum job_phase phase, uint64_t now_u
 /* job_state_set_condition() - set one; `since_usec` changes only when it did. */
 void job_state_set_condition(struct job_state *state, enum job_state_condition_type type, bool holds,
                              uint64_t now_usec, const char *reason, const char *message);
+
+/* job_state_doubt_condition() - what is known of one was of another plan: Unknown, until it is set again.
+ * One that was never set stays unsaid. */
+void job_state_doubt_condition(struct job_state *state, enum job_state_condition_type type, uint64_t now_usec,
+                               const char *reason, const char *message);
+
+/* job_state_awaits_condition() - is one False or Unknown by now? */
+bool job_state_awaits_condition(const struct job_state *state, enum job_state_condition_type type);
+
+/* job_state_is_refused() - were pods of its plan refused, or of the last one? It holds no chips as long. */
+bool job_state_is_refused(const struct job_state *state);
 
 /* job_state_group() - the group of this name, or NULL. */
 struct job_group *job_state_group(const struct job_state *state, const char *name);

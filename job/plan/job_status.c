@@ -211,10 +211,12 @@ static int add_conditions(json_t *status, const struct job_state *state)
         for (size_t i = 0; i < JOB_CONDITION_COUNT; i++) {
                 const struct job_state_condition *condition = &state->conditions[i];
 
-                if (condition->known)
+                if (condition->known || condition->reason[0] != '\0')
                         listed[list.count++] =
                                 (struct listed_condition){ .type = job_state_condition_names[i],
-                                                           .status = condition->holds ? "True" : "False",
+                                                           .status = !condition->known  ? "Unknown"
+                                                                     : condition->holds ? "True"
+                                                                                        : "False",
                                                            .reason = condition->reason,
                                                            .message = condition->message,
                                                            .generation = state->observed_generation,
@@ -399,7 +401,7 @@ static void take_condition(struct job_state *state, const struct listed_conditio
 
                 if (strcmp(job_state_condition_names[k], listed->type) != 0)
                         continue;
-                condition->known = true;
+                condition->known = listed->status == NULL || strcmp(listed->status, "Unknown") != 0;
                 condition->holds = listed->status != NULL && strcmp(listed->status, "True") == 0;
                 (void) text_copy(condition->reason, sizeof(condition->reason),
                                  listed->reason == NULL ? "" : listed->reason);

@@ -121,6 +121,50 @@ static void a_status_that_does_not_fit_its_job_is_refused(void **state)
         ledger_life_free(l);
 }
 
+static const char *status_of_condition(const struct job_state *state, const char *type, json_t **ret)
+{
+        json_t *list;
+
+        *ret = job_status_encode(NULL, "j", state);
+        list = json_object_get(*ret, "conditions");
+        for (size_t i = 0; i < json_array_size(list); i++) {
+                const json_t *entry = json_array_get(list, i);
+
+                if (strcmp(json_string_value(json_object_get(entry, "type")), type) == 0)
+                        return json_string_value(json_object_get(entry, "status"));
+        }
+        return "";
+}
+
+/* Another plan's pods say nothing of this one's; what was said once is said again when it is known. */
+static void a_doubted_condition_is_unknown_until_it_is_set(void **state)
+{
+        static const char *const said[] = { "", "False", "Unknown", "True" };
+        struct job_state s = job_state_new();
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(said); i++) {
+                struct job_state again;
+                json_t *status;
+
+                if (i == 2)
+                        job_state_doubt_condition(&s, JOB_CONDITION_PODS_CREATED, 7000000, "Planned", "anew");
+                else if (i > 0)
+                        job_state_set_condition(&s, JOB_CONDITION_PODS_CREATED, i == 3, i * 1000000, "R",
+                                                "m");
+                assert_string_equal(status_of_condition(&s, "PodsCreated", &status), said[i]);
+                assert_int_equal(job_status_decode(status, &again), 0);
+                json_decref(status);
+                assert_string_equal(status_of_condition(&again, "PodsCreated", &status), said[i]);
+                json_decref(status);
+                assert_int_equal(job_state_awaits_condition(&again, JOB_CONDITION_PODS_CREATED),
+                                 i == 1 || i == 2);
+                assert_int_equal(again.conditions[JOB_CONDITION_PODS_CREATED].known, i % 2);
+                job_state_free(&again);
+        }
+        job_state_free(&s);
+}
+
 /* What is no status of ours is that of a new job. */
 static void a_foreign_status_is_a_new_job(void **state)
 {
@@ -150,6 +194,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_state_survives_its_status),
                 cmocka_unit_test(a_foreign_status_is_a_new_job),
+                cmocka_unit_test(a_doubted_condition_is_unknown_until_it_is_set),
                 cmocka_unit_test(a_status_that_does_not_fit_its_job_is_refused),
         };
 
