@@ -207,9 +207,7 @@ void controller_metrics(const struct controller *c, struct text *page)
                 if (record->uid[0] == '\0' || record->gone)
                         continue;
                 phases[record->state.phase]++;
-                refused += !job_phase_ended(record->state.phase) &&
-                           record->state.conditions[JOB_CONDITION_PODS_CREATED].known &&
-                           !record->state.conditions[JOB_CONDITION_PODS_CREATED].holds;
+                refused += !job_phase_ended(record->state.phase) && job_state_is_refused(&record->state);
         }
         metrics_family(page, "remuda_jobs", METRIC_GAUGE, "TrainingJobs, by phase");
         for (size_t i = 0; i < JOB_PHASE_COUNT; i++)

@@ -98,7 +98,7 @@ static void take_refusal(struct record *record)
         uint64_t now = controller_monotonic(record->controller), real = controller_now(record->controller);
         uint64_t for_usec = real > made->since_usec ? real - made->since_usec : 0;
 
-        if (record->state.group_count > 0 && made->known && !made->holds)
+        if (record->state.group_count > 0 && job_state_is_refused(&record->state))
                 record->refused_usec = for_usec < now ? now - for_usec : 1;
 }
 

@@ -196,6 +196,8 @@ static void lose_places(struct record *record)
         struct job_state *state = &record->state;
         bool unbound = is_unbound(record);
 
+        if (job_state_is_refused(state))
+                return; /* it leases nothing; planned anew it would, each time until the next refusal */
         for (size_t i = 0; i < state->group_count && !record->yielding; i++) {
                 struct job_group *group = &state->groups[i];
                 char sentence[JOB_MESSAGE_BYTES];

@@ -40,10 +40,8 @@ static void make_place(struct ledger *ledger, const struct job_lease *lease, con
 int job_lease_set(struct ledger *ledger, const struct job_lease *lease)
 {
         const struct job_state *state = lease->state;
-        const struct job_state_condition *made = &state->conditions[JOB_CONDITION_PODS_CREATED];
-        bool refused = made->known && !made->holds; /* what it cannot use others may have meanwhile */
-        bool holds =
-                lease->job != NULL && !job_phase_ended(state->phase) && state->group_count > 0 && !refused;
+        bool holds = lease->job != NULL && !job_phase_ended(state->phase) && state->group_count > 0 &&
+                     !job_state_is_refused(state); /* what it cannot use others may have meanwhile */
         CLEANUP(free_p)
         struct ledger_job_place *places = holds ? calloc(state->group_count, sizeof(*places)) : NULL;
         size_t count = 0;
@@ -95,13 +93,9 @@ bool job_lease_fits(const struct open_groups_claim *claim, const char *namespace
         char name[JOB_POD_NAME_BYTES];
         const struct ledger_pod *pod;
         uint64_t leased = 0, room = 0;
-        char key[256 + JOB_POD_NAME_BYTES];
 
         job_group_pod_name(claim->job.job->name, group, name);
         pod = ledger_pods_find(ledger, namespace_, name);
-        if (text_format(key, sizeof(key), "%s/%s", namespace_, name) &&
-            ledger_jobs_planning(ledger, key) == NULL)
-                leased = group->chips; /* its pods are refused: what it would take is not leased */
         if (node == NULL || (pod != NULL && (pod->node != NULL || pod->ended)))
                 return true;
         for (uint32_t g = 0; g < node->group_count; g++)

@@ -112,7 +112,8 @@ static void a_pod_without_its_label_takes_its_place(void **state)
         end(&p);
 }
 
-/* What a quota or a policy refuses holds nobody's chips, and is planned anew where they were taken. */
+/* What a quota or a policy refuses holds nobody's chips, and does not fit any more where they were taken once
+ * it is made. */
 static void refused_pods_lease_nothing(void **state)
 {
         struct open_groups_claim claim;
@@ -125,12 +126,11 @@ static void refused_pods_lease_nothing(void **state)
         assert_int_equal(job_lease_set(p.ledger, &p.lease), 0);
         assert_int_equal(leased(p.ledger, "a") + leased(p.ledger, "c"), 0);
         claim = job_fixture_claim(p.ledger, &p.job);
-        assert_true(job_lease_fits(&claim, "default", &p.state.groups[0]));
         bind_pod(p.ledger, "other", "a", 1);
-        assert_false(job_lease_fits(&claim, "default", &p.state.groups[0]));
         job_state_set_condition(&p.state, JOB_CONDITION_PODS_CREATED, true, 2, "Created", "");
         assert_int_equal(job_lease_set(p.ledger, &p.lease), 0);
         assert_int_equal(leased(p.ledger, "a"), 8);
+        assert_false(job_lease_fits(&claim, "default", &p.state.groups[0]));
         end(&p);
 }
 
