@@ -58,6 +58,8 @@ void dir_store_run_for(struct dir_store *f, uint64_t usec)
 
         for (; now < end; now = clock_monotonic_usec())
                 (void) sd_event_run(f->loop, end - now);
+        for (int left = 1000; left > 0 && sd_event_run(f->loop, 0) > 0; left--)
+                ; /* what came while the machine was busy with others */
 }
 
 void dir_store_settle(struct dir_store *f)
@@ -193,7 +195,8 @@ int dir_store_bind(struct dir_store *f, const char *name, const char *uid, const
 
         store_bind(f->store, &binding, dir_store_answer, f);
         assert_int_equal(f->answers, before);
-        dir_store_settle(f);
+        for (int tries = 0; tries < 300 && f->answers == before; tries++) /* the machine may be busy */
+                dir_store_settle(f);
         assert_int_equal(f->answers, before + 1);
         return f->result;
 }
