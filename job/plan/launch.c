@@ -51,6 +51,24 @@ void launch_environment(const struct launch_world *world, size_t index, bool tor
         launch_variables_job(world->spec, &to);
 }
 
+void launch_choice(const struct launch_world *world, const struct launch_choice *of, struct text *out)
+{
+        text_printf(out, "case $%s in%c", of->variable, of->gap);
+        for (size_t i = of->first; i < of->end; i++) {
+                struct text environment = { 0 };
+
+                launch_environment(world, i, of->torch, &environment);
+                text_printf(out, "%zu) exec env %s", i, environment.data != NULL ? environment.data : "");
+                text_free(&environment);
+                for (const char *const *word = world->ranks[i].command; *word != NULL; word++) {
+                        text_append_char(out, ' ');
+                        launch_quote(out, *word);
+                }
+                text_printf(out, " ;;%c", of->gap);
+        }
+        text_append(out, "esac");
+}
+
 double launch_weight(uint64_t before, uint64_t share, uint64_t batch, double *left)
 {
         double weight = ldexp(nearbyint(ldexp((double) share / (double) batch, 44)), -44);

@@ -55,6 +55,17 @@ void launch_quote(struct text *out, const char *word);
  * @torch: RANK, WORLD_SIZE and the others that a framework reads, too */
 void launch_environment(const struct launch_world *world, size_t index, bool torch, struct text *out);
 
+struct launch_choice {
+        size_t first, end;    /* ranks; all of them have a command */
+        const char *variable; /* that tells a process which rank it is */
+        bool torch;           /* as of launch_environment() */
+        char gap;             /* between two ranks */
+};
+
+/* launch_choice() - words for a shell that is started as one of these ranks: its command, in its environment.
+ */
+void launch_choice(const struct launch_world *world, const struct launch_choice *of, struct text *out);
+
 /* launch_weight() - a share of a batch, in steps of 2^-44; whoever has the last of it gets what is left, so
  * that the weights are 1 exactly, in whatever order they are added. Thirds of 3: 0.33333333333331439 twice,
  * then 0.33333333333337123.

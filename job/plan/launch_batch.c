@@ -30,25 +30,6 @@ static void append_component(const struct launch_world *world, size_t first, siz
         text_append_char(out, '\n');
 }
 
-/* Every process of the step picks its line by its rank. */
-static void append_choice(const struct launch_world *world, struct text *out)
-{
-        text_append(out, "case $SLURM_PROCID in\n");
-        for (size_t i = 0; i < world->count; i++) {
-                struct text environment = { 0 };
-
-                launch_environment(world, i, true, &environment);
-                text_printf(out, "%zu) exec env %s", i, environment.data != NULL ? environment.data : "");
-                text_free(&environment);
-                for (const char *const *word = world->ranks[i].command; *word != NULL; word++) {
-                        text_append_char(out, ' ');
-                        launch_quote(out, *word);
-                }
-                text_append(out, " ;;\n");
-        }
-        text_append(out, "esac");
-}
-
 /* A heterogeneous job: a component for each run of like ranks, and one step over all of them. */
 int launch_batch_slurm(const struct launch_world *world, struct text *out, struct err *err)
 {
@@ -69,7 +50,10 @@ int launch_batch_slurm(const struct launch_world *world, struct text *out, struc
         if (components > 1)
                 text_printf(out, "--het-group=0-%zu ", components - 1);
         text_append(out, "bash -c ");
-        append_choice(world, &choice);
+        launch_choice(world,
+                      &(struct launch_choice){
+                              .end = world->count, .variable = "SLURM_PROCID", .torch = true, .gap = '\n' },
+                      &choice);
         launch_quote(out, choice.data != NULL ? choice.data : "");
         text_append_char(out, '\n');
         text_free(&choice);

@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* One context a rank: each has its own device, share and program; `env` sets them on whatever node. The slots
+/* One context a rank: each has its own device, share and program; `env` sets them on whatever node, and what
+ * torch reads of a launcher: contexts are numbered as ranks are. The slots
  * of a -host are those of the whole job there: Open MPI 4 counts contexts against each other. */
 static void append_context(const struct launch_world *world, size_t rank, struct text *out)
 {
@@ -14,7 +15,7 @@ static void append_context(const struct launch_world *world, size_t rank, struct
         text_append(out, "-np 1 -host ");
         launch_quote(out, world->ranks[rank].address);
         text_printf(out, ":%zu env ", launch_place_of(world, rank).local_size);
-        launch_environment(world, rank, false, &environment);
+        launch_environment(world, rank, true, &environment);
         text_append_bytes(out, environment.data != NULL ? environment.data : "", environment.size_bytes);
         text_free(&environment);
         for (; *word != NULL; word++) {

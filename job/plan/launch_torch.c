@@ -22,41 +22,47 @@ int launch_torch_env(const struct launch_world *world, struct text *out, struct 
         return each_environment(world, out);
 }
 
-/* Do all ranks of the node that begins here run the same words? */
-static bool node_has_one_program(const struct launch_world *world, size_t first)
+/* The end of the ranks of a node that begin here; 0 = one of them has no program. */
+static size_t node_end(const struct launch_world *world, size_t first)
 {
-        for (size_t i = first; i < world->count; i++) {
-                if (strcmp(world->ranks[i].node, world->ranks[first].node) != 0)
-                        continue;
-                if (world->ranks[i].command == NULL ||
-                    !launch_same_command(&world->ranks[i], &world->ranks[first]))
-                        return false;
-        }
-        return true;
+        size_t end = first;
+
+        while (end < world->count && strcmp(world->ranks[end].node, world->ranks[first].node) == 0)
+                if (world->ranks[end++].command == NULL)
+                        return 0;
+        return end;
 }
 
-/* The environment that torchrun would give each process, and its own line for every node: torchrun starts one
- * program a node, so the lines are there only where a node has one. */
+/* torchrun gives the ranks of all nodes their numbers, node by node, and each process the same words: so they
+ * are a shell's, which takes the rank's own program and share. What a rank prints is teed, for without it the
+ * torchrun of Debian 12 (torch 1.13, Python 3.11) dies. */
+static void append_torchrun(const struct launch_world *world, size_t first, size_t end, struct text *out)
+{
+        struct launch_place place = launch_place_of(world, first);
+        struct text choice = { 0 };
+
+        text_printf(out,
+                    "# on %s: torchrun --nnodes=%zu --node_rank=%zu --nproc_per_node=%zu --rdzv_id=%s "
+                    "--master_addr=%s --master_port=%u --redirects=1 --tee=1 --no_python sh -c ",
+                    world->ranks[first].node, place.node_count, place.node_index, place.local_size,
+                    world->job, world->ranks[0].address, world->port);
+        launch_choice(world,
+                      &(struct launch_choice){ .first = first, .end = end, .variable = "RANK", .gap = ' ' },
+                      &choice);
+        launch_quote(out, choice.data != NULL ? choice.data : "");
+        text_append_char(out, '\n');
+        text_free(&choice);
+}
+
+/* torchrun's own line for every node whose programs are known, and the environment that it would give each
+ * process with what Remuda adds. */
 int launch_torch_run(const struct launch_world *world, struct text *out, struct err *err)
 {
         (void) err;
-        for (size_t i = 0; i < world->count; i++) {
-                struct launch_place place = launch_place_of(world, i);
-
-                if (place.local_rank > 0 || !node_has_one_program(world, i))
-                        continue;
-                text_printf(
-                        out,
-                        "# on %s: torchrun --nnodes=%zu --node_rank=%zu --nproc_per_node=%zu --rdzv_id=%s",
-                        world->ranks[i].node, place.node_count, place.node_index, place.local_size,
-                        world->job);
-                text_printf(out, " --master_addr=%s --master_port=%u --no_python", world->ranks[0].address,
-                            world->port);
-                for (const char *const *word = world->ranks[i].command; *word != NULL; word++) {
-                        text_append_char(out, ' ');
-                        launch_quote(out, *word);
-                }
-                text_append_char(out, '\n');
+        for (size_t first = 0, end; first < world->count; first++) {
+                end = launch_place_of(world, first).local_rank == 0 ? node_end(world, first) : 0;
+                if (end > 0)
+                        append_torchrun(world, first, end, out);
         }
         return each_environment(world, out);
 }
