@@ -106,24 +106,6 @@ static int read_programs(struct launch *launch, struct err *err)
         return program_file_load(path != NULL ? path : PROGRAM_TABLE_PATH, &launch->run.table, err);
 }
 
-/* Servers first, then workers in the job's order of roles, the ranks of a node together. */
-static int by_place(const void *a, const void *b)
-{
-        const struct run_rank *left = a, *right = b;
-        int order = strcmp(left->node, right->node);
-
-        if (left->server != right->server)
-                return left->server ? -1 : 1;
-        if (order != 0)
-                return order;
-        if (left->role != right->role)
-                return left->role < right->role ? -1 : 1;
-        order = strcmp(left->group, right->group);
-        return order != 0 ? order
-                          : (left->device_index > right->device_index) -
-                                    (left->device_index < right->device_index);
-}
-
 static const struct job_program *job_program(const struct job *job, const char *runtime)
 {
         for (size_t i = 0; i < job->program_count; i++)
@@ -132,14 +114,12 @@ static const struct job_program *job_program(const struct job *job, const char *
         return NULL;
 }
 
-/* The cut is the one that `remuda run` and the manager make, whatever the order that launchers take. */
 static int share(struct launch *launch, struct err *err)
 {
         struct run *run = &launch->run;
         int r;
 
         r = run_plan_cut(run, err);
-        qsort(run->ranks, run->rank_count, sizeof(*run->ranks), by_place);
         run->data_samples = launch->options->epoch;
         run_plan_place(run);
         return r;

@@ -404,6 +404,25 @@ int run_place(struct run *run, struct err *err)
         if (r < 0)
                 return r;
         if (run->options->store == NULL)
+/* The order of ranks, whoever starts them: servers first, then node by node, for launchers number so; on a
+ * node by the entry of the job, the group and the chip. */
+static int by_place(const void *a, const void *b)
+{
+        const struct run_rank *left = a, *right = b;
+        int order = strcmp(left->node, right->node);
+
+        if (left->server != right->server)
+                return left->server ? -1 : 1;
+        if (order != 0)
+                return order;
+        if (left->role != right->role)
+                return left->role < right->role ? -1 : 1;
+        order = strcmp(left->group, right->group);
+        return order != 0 ? order
+                          : (left->device_index > right->device_index) -
+                                    (left->device_index < right->device_index);
+}
+
                 take_measured(run);
         if (run->inventories.unreadable[0] != '\0')
                 run_event(run, "UnreadableObject", "%s", run->inventories.unreadable);
@@ -424,6 +443,8 @@ static struct assignment_part part_of(const struct run *run, const struct ledger
         const struct run_rank *rank = &run->ranks[index];
         bool offered = rank->spare_device.id[0] != '\0';
         const char *node = offered ? rank->spare_node : rank->node,
+        if (r == 0)
+                qsort(run->ranks, run->rank_count, sizeof(*run->ranks), by_place);
                    *group = offered ? rank->spare_device.group : rank->group;
         struct assignment_part part = { .server = rank->server,
                                         .entry =
