@@ -1,7 +1,6 @@
 /* Speeds: the table, its search by the longest prefix, and by what a person wrote. */
 #include "agent/vendor/speeds.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 #include <strings.h>
@@ -158,43 +157,12 @@ const struct speed *speed_find_model(const char *model)
         return best;
 }
 
-#define NAME_MAX_BYTES 32 /* of the table's models, and of what is compared with them */
-#define NEAR_EDITS_MAX 2
-
-/* Letters to be changed, added or taken away until one name is the other, whatever the case (Levenshtein, row
- * by row): "A101" and "A100" are 1 apart. */
-static unsigned count_edits(const char *a, const char *b)
-{
-        unsigned row[NAME_MAX_BYTES + 1];
-        size_t length = strlen(b);
-
-        for (size_t j = 0; j <= length; j++)
-                row[j] = (unsigned) j;
-        for (size_t i = 0; a[i] != '\0'; i++) {
-                unsigned corner = row[0]++;
-
-                for (size_t j = 0; j < length; j++) {
-                        unsigned same =
-                                corner + (tolower((unsigned char) a[i]) != tolower((unsigned char) b[j]));
-
-                        corner = row[j + 1];
-                        row[j + 1] = same < row[j] + 1 ? same : row[j] + 1;
-                        if (corner + 1 < row[j + 1])
-                                row[j + 1] = corner + 1;
-                }
-        }
-        return row[length];
-}
-
 size_t speed_near_models(const char *model, const char *ret[SPEED_NEAR_MAX])
 {
-        size_t count = 0;
+        struct near near = { .word = model, .whole = true };
 
-        if (strlen(model) > NAME_MAX_BYTES)
-                return 0;
-        for (unsigned edits = 1; count == 0 && edits <= NEAR_EDITS_MAX && edits < strlen(model); edits++)
-                for (size_t i = 0; i < ARRAY_SIZE(speeds) && count < SPEED_NEAR_MAX; i++)
-                        if (count_edits(speeds[i].model, model) == edits)
-                                ret[count++] = speeds[i].model;
-        return count;
+        for (size_t i = 0; i < ARRAY_SIZE(speeds); i++)
+                near_consider(&near, speeds[i].model);
+        memcpy(ret, near.names, near.count * sizeof(*ret));
+        return near.count;
 }

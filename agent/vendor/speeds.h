@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#include "base/near.h"
+
 struct speed {
         const char *vendor, *model; /* a model matches by the longest prefix that cuts no number in two */
         double bf16, fp16, fp32;    /* TFLOP/s */
@@ -18,7 +20,7 @@ const struct speed *speed_find(const char *vendor, const char *model); /* or NUL
  * with more behind a '-' or not, or a name of a vendor's own table ("A10G"). NULL = there is none. */
 const struct speed *speed_find_model(const char *model);
 
-#define SPEED_NEAR_MAX 3
+#define SPEED_NEAR_MAX NEAR_NAMES
 
 /* speed_near_models() - the names that a person may have meant: those nearest to it, few letters apart.
  * Return: how many; 0 = nothing is like it. */

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "scheduler-extender/decide/placement.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
+#include "scheduler-extender/ledger/role_hint.h"
 
 struct assigner {
         const struct open_groups_claim *claim;
@@ -190,7 +191,7 @@ static int place_least(struct assigner *a, const struct placing *placing, struct
 {
         uint32_t wanted = (uint32_t) placing->role->min_chips;
         int64_t placed, beyond;
-        char words[160];
+        char words[160], hint[ROLE_HINT_BYTES];
 
         open_groups_consider(&a->claim->job, placing->role, &a->groups);
         placed = place(a, placing, wanted);
@@ -203,9 +204,10 @@ static int place_least(struct assigner *a, const struct placing *placing, struct
                 return 0;
         a->made->lacking = placing->role;
         a->made->found = (uint64_t) (placed + beyond);
-        return err_set(err, -EBUSY, "%s needs %u chips%s, and only %llu are free for it now",
+        return err_set(err, -EBUSY, "%s needs %u chips%s, and only %llu are free for it now%s",
                        placing->server ? "spec.servers" : "an entry of spec.workers", wanted,
-                       role_words(placing->role, words), (unsigned long long) a->made->found);
+                       role_words(placing->role, words), (unsigned long long) a->made->found,
+                       role_hint(a->claim->job.ledger, placing->role, hint));
 }
 
 /* Parts as the cut of the batch sees them. @ret: room for all */
