@@ -81,6 +81,46 @@ static void what_does_not_fit_is_said(void **state)
         ledger_life_free(l);
 }
 
+static void what_is_misspelt_is_said(void **state)
+{
+        static const struct {
+                const char *role, *said; /* NULL = nothing */
+        } cases[] = {
+                { "model: H1OO", "; no chip has model 'H1OO'; did you mean H100?" },
+                { "model: h100", "; no chip has model 'h100'; did you mean H100?" },
+                { "model: XYZ9000", "; no chip has model 'XYZ9000'" },
+                { "model: B100", "; no chip has model 'B100'; did you mean H100 or A100?" },
+                { "runtime: cuad", "; no chip has runtime 'cuad'; did you mean cuda?" },
+                { "vendor: nvdia", "; no chip has vendor 'nvdia'; did you mean nvidia?" },
+                { "model: H100", NULL },
+                { "model: B100|H100", NULL },
+                { "runtime: cuda", NULL },
+        };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct ledger *l = job_fixture_cluster();
+                struct job_state plan = { 0 };
+                struct err err = { 0 };
+                const char *said;
+                char spec[128];
+                struct job job;
+                struct open_groups_claim claim;
+
+                assert_true(
+                        text_format(spec, sizeof(spec), "  workers: [{%s, chips: 100}]\n", cases[i].role));
+                job = job_fixture_parse(spec);
+                claim = job_fixture_claim(l, &job);
+                assert_int_equal(job_plan(&claim, &plan, &err), -EBUSY);
+                said = strstr(err.msg, "; ");
+                if ((said == NULL) != (cases[i].said == NULL) ||
+                    (said != NULL && strcmp(said, cases[i].said) != 0))
+                        fail_msg("%s: %s", cases[i].role, err.msg);
+                job_free(&job);
+                ledger_life_free(l);
+        }
+}
+
 static void equal_nodes_are_equal(void **state)
 {
         struct ledger *l = job_fixture_cluster();
@@ -354,3 +394,4 @@ int main(void)
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
+                cmocka_unit_test(what_is_misspelt_is_said),
