@@ -186,7 +186,8 @@ bool inventory_same(const struct inventory *a, const struct inventory *b)
                         return false;
         for (size_t i = 0; i < a->program_count; i++)
                 if (!same(a->programs[i].runtime, b->programs[i].runtime) ||
-                    !same(a->programs[i].sha256, b->programs[i].sha256))
+                    !same(a->programs[i].sha256, b->programs[i].sha256) ||
+                    !same(a->programs[i].speed_name, b->programs[i].speed_name))
                         return false;
         for (size_t i = 0; i < a->group_count; i++)
                 if (!group_same(&a->groups[i], &b->groups[i]))

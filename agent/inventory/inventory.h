@@ -16,7 +16,8 @@
 
 struct inventory_program {
         char runtime[16];
-        char sha256[65]; /* lower case hex; "" = not given */
+        char sha256[65];     /* lower case hex; "" = not given */
+        char speed_name[65]; /* with its arguments, as the SpeedTable knows it; "" = sha256 */
 };
 
 /* A pod that holds a device which may not be used any more: whoever runs it has to move it. */

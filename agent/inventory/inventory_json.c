@@ -219,6 +219,7 @@ static const struct json_table hardware_table = { .rows = hardware_rows, .size_b
 static const struct json_table_row program_rows[] = {
         { "runtime",          JSON_TABLE_CHARS,  AT(runtime) },
         { "sha256",           JSON_TABLE_CHARS,  AT(sha256) },
+        { "speedName",        JSON_TABLE_CHARS,  AT(speed_name), .omit = true },
         { .name = NULL },
 };
 static const struct json_table program_table = { .rows = program_rows, .size_bytes = sizeof(struct inventory_program) };

@@ -6,6 +6,7 @@
 
 #include "agent/launch/program_file.h"
 #include "base/metrics.h"
+#include "planner/speeds/speed_table.h"
 
 static const char *const result_names[LAUNCH_PROGRAMS_RESULT_COUNT] = { "answered", "refused", "started",
                                                                         "finished", "failed" };
@@ -99,12 +100,14 @@ void launch_programs_fill(const struct launch_programs *p, struct inventory *inv
 {
         for (size_t i = 0; i < p->known_count && inventory->program_count < PROGRAMS_MAX; i++) {
                 struct inventory_program *to = &inventory->programs[inventory->program_count];
+                const struct program_table_row *row = program_table_find(&p->table, p->known[i].runtime);
 
-                if (p->known[i].sha256[0] == '\0' ||
-                    program_table_find(&p->table, p->known[i].runtime) == NULL)
+                if (p->known[i].sha256[0] == '\0' || row == NULL)
                         continue;
                 (void) text_copy(to->runtime, sizeof(to->runtime), p->known[i].runtime);
                 (void) text_copy(to->sha256, sizeof(to->sha256), p->known[i].sha256);
+                if (row->arg_count > 0)
+                        speed_table_program(to->sha256, row->args, row->arg_count, to->speed_name);
                 inventory->program_count++;
         }
 }

@@ -130,6 +130,33 @@ int program_file_check(const struct program_table_row *program, char *ret_sha256
         return 0;
 }
 
+static bool is_named_as_script(const char *word)
+{
+        static const char *const endings[] = { ".py", ".sh", ".pl", ".rb", ".js", ".lua", ".jl", ".R" };
+        const char *name = strrchr(word, '/'), *ending = strrchr(name == NULL ? word : name, '.');
+
+        for (size_t i = 0; ending != NULL && i < ARRAY_SIZE(endings); i++)
+                if (strcmp(ending, endings[i]) == 0)
+                        return true;
+        return false;
+}
+
+bool program_file_script(const char *word, char ret_sha256[SHA256_HEX_BYTES])
+{
+        CLEANUP(close_p) int fd = -1;
+        struct stat status;
+        char mark[2];
+
+        if (stat(word, &status) < 0 || !S_ISREG(status.st_mode) ||
+            status.st_size > PROGRAM_FILE_SCRIPT_MAX_BYTES)
+                return false;
+        fd = open(word, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        return fd >= 0 &&
+               (is_named_as_script(word) ||
+                (pread(fd, mark, sizeof(mark), 0) == sizeof(mark) && memcmp(mark, "#!", 2) == 0)) &&
+               hash_file(fd, ret_sha256) == 0;
+}
+
 static int may_execute(const char *path)
 {
         struct stat status;

@@ -107,12 +107,42 @@ static void a_program_is_judged_before_it_starts(void **state)
         assert_int_equal(exit_code_of(program_file_check(&program, NULL, &err)), EXIT_NO_PERMISSION);
 }
 
+static void a_script_is_a_file_that_says_so(void **state)
+{
+        static const struct {
+                const char *ending, *content;
+                bool is;
+        } files[] = {
+                { ".py", "abc", true },      { ".sh", "", true },
+                { "", "#!/bin/sh\n", true }, { "", "abc", false },
+                { "", "#", false },          { ".csv", "1,2\n", false },
+                { ".pyc", "abc", false },    { ".json", "{\"a\":1}", false },
+        };
+        struct folder *folder = *state;
+        char path[128], sha256[SHA256_HEX_BYTES];
+
+        for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+                assert_true(text_format(path, sizeof(path), "%s%s", folder->file, files[i].ending));
+                write_file(path, files[i].content, 0644);
+                if (program_file_script(path, sha256) != files[i].is)
+                        fail_msg("'%s': %s", files[i].ending, files[i].content);
+                if (files[i].is && strcmp(files[i].content, "abc") == 0)
+                        assert_string_equal(sha256, ABC_SHA256);
+                assert_int_equal(unlink(path), 0);
+                assert_false(program_file_script(path, sha256));
+        }
+        assert_false(program_file_script(folder->path, sha256));
+        assert_false(program_file_script("--model", sha256));
+        assert_false(program_file_script("", sha256));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(a_table_is_loaded_from_a_file, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_bad_table_says_where_it_is, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_program_is_judged_before_it_starts, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_script_is_a_file_that_says_so, set_up, tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

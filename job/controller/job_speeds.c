@@ -22,9 +22,11 @@ static const char *program_of(const struct job_report *report, const char *group
 static const char *name_of(const struct ledger_speeds_programs *programs, const struct job_report *report,
                            const struct job_group *group)
 {
-        const char *name = ledger_speeds_program(programs, group->runtime);
+        const char *vouched = ledger_speeds_vouched(programs, group->runtime);
 
-        return sha256_is_hex(name) && strcmp(name, program_of(report, group->name)) != 0 ? "" : name;
+        return vouched[0] != '\0' && strcmp(vouched, program_of(report, group->name)) != 0
+                       ? ""
+                       : ledger_speeds_program(programs, group->runtime);
 }
 
 static bool read_rank(const struct ledger_speeds_programs *programs, const struct job_state *state,

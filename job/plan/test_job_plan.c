@@ -217,6 +217,49 @@ static void a_speed_is_of_its_program(void **state)
         ledger_life_free(l);
 }
 
+/* Two jobs of one interpreter are two programs, and both ends of a cluster come to the same name. */
+static void arguments_are_part_of_a_program(void **state)
+{
+        static char *script[] = { "/x/train.py" }, *arguments[] = { "--model", "gpt" };
+        struct ledger *l = job_fixture_cluster();
+        struct job job = job_fixture_parse("  workers: [{model: H100, chips: 1}]\n  args: [--model, gpt]\n");
+        struct job plain = job_fixture_parse("  workers: [{model: H100, chips: 1}]\n");
+        struct job own = job_fixture_parse("  workers: [{model: H100, chips: 1}]\n  args: [--model, gpt]\n"
+                                           "  programs: {cuda: {image: x, command: [/x]}}\n");
+        struct ledger_program row = { .runtime = symbols_add(&l->symbols, "cuda"), .sha256 = "aa" };
+        struct ledger_speeds_programs programs = { .ledger = l, .job = &job, .learning = true },
+                                      others = { .ledger = l, .job = &own };
+        char want[SHA256_HEX_BYTES], own_name[SHA256_HEX_BYTES];
+
+        (void) state;
+        speed_table_program("aa", script, 1, row.speed_name);
+        speed_table_program(row.speed_name, arguments, 2, want);
+        programs.table = &row;
+        programs.table_count = 1;
+        ledger_speeds_collect(&programs); /* the program table's word */
+        assert_string_equal(ledger_speeds_program(&programs, "cuda"), want);
+        assert_string_equal(ledger_speeds_vouched(&programs, "cuda"), "aa");
+        programs.table_count = 0; /* a node's */
+        l->nodes[0]->programs = calloc(1, sizeof(row));
+        memcpy(l->nodes[0]->programs, &row, sizeof(row));
+        l->nodes[0]->program_count = 1;
+        ledger_speeds_collect(&programs);
+        assert_string_equal(ledger_speeds_program(&programs, "cuda"), want);
+        programs.job = &plain;
+        ledger_speeds_collect(&programs);
+        assert_string_equal(ledger_speeds_program(&programs, "cuda"), row.speed_name);
+        ledger_speeds_collect(&others);
+        assert_string_equal(ledger_speeds_vouched(&others, "cuda"), "");
+        (void) text_copy(own_name, sizeof(own_name), ledger_speeds_program(&others, "cuda"));
+        own.args[1][0] = 'G';
+        ledger_speeds_collect(&others);
+        assert_string_not_equal(ledger_speeds_program(&others, "cuda"), own_name);
+        job_free(&job);
+        job_free(&plain);
+        job_free(&own);
+        ledger_life_free(l);
+}
+
 static void the_fastest_is_found_among_like_figures(void **state)
 {
         struct ledger *l = job_fixture_cluster();
@@ -382,9 +425,11 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(placements_differ),
                 cmocka_unit_test(what_does_not_fit_is_said),
+                cmocka_unit_test(what_is_misspelt_is_said),
                 cmocka_unit_test(equal_nodes_are_equal),
                 cmocka_unit_test(shares_follow_measured_speeds),
                 cmocka_unit_test(a_speed_is_of_its_program),
+                cmocka_unit_test(arguments_are_part_of_a_program),
                 cmocka_unit_test(the_fastest_is_found_among_like_figures),
                 cmocka_unit_test(a_chip_that_ranks_share_has_a_speed_of_its_own),
                 cmocka_unit_test(a_member_that_would_slow_the_job_is_not_added),
@@ -394,4 +439,3 @@ int main(void)
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
-                cmocka_unit_test(what_is_misspelt_is_said),

@@ -22,6 +22,7 @@ void run_free(struct run *run)
         world_free(&run->world);
         job_free(&run->job);
         program_table_free(&run->table);
+        arguments_free(&run->speed_args);
         run_chips_free(&run->inventories);
         for (size_t i = 0; run->ranks != NULL && i < run->rank_count; i++)
                 free(run->ranks[i].layer_ms);

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "job/run/run_sweeper.h"
+#include "job/spec/arguments.h"
 #include "job/spec/job.h"
 #include "job/spec/program_table.h"
 #include "job/world/world.h"
@@ -41,8 +42,8 @@ struct run_rank {
         bool server;
         const struct job_role *role;
         char runtime[JOB_RUNTIME_BYTES];
-        const struct program_table_row *program; /* in the table */
-        char sha256[SHA256_HEX_BYTES];
+        const struct program_table_row *program;                     /* in the table */
+        char sha256[SHA256_HEX_BYTES], speed_name[SHA256_HEX_BYTES]; /* run_programs.h */
         char vendor[24], group[DEVICE_GROUP_BYTES], device[DEVICE_ID_BYTES], device_model[DEVICE_MODEL_BYTES];
         char node[254];                    /* "" = this machine, when its name is not known */
         struct chip_speed_figures figures; /* of the chip */
@@ -73,16 +74,15 @@ struct run {
         const struct run_options *options;
         struct job job;
         struct program_table table;
+        struct arguments speed_args; /* the job's own, as the SpeedTable knows programs by them */
         struct run_chips inventories;
 
         char work[RUN_PATH_BYTES];   /* --work-dir, absolute */
         char folder[RUN_PATH_BYTES]; /* work/NAME */
-        char launcher[RUN_PATH_BYTES];
-        char mpirun[RUN_PATH_BYTES];
+        char launcher[RUN_PATH_BYTES], mpirun[RUN_PATH_BYTES], programs_path[RUN_PATH_BYTES];
         char checkpoint[RUN_PATH_BYTES]; /* "" = none */
-        char programs_path[RUN_PATH_BYTES];
-        int lock;            /* descriptor that holds the job's name */
-        int checkpoint_lock; /* and one that holds its checkpoints */
+        int lock;                        /* descriptor that holds the job's name */
+        int checkpoint_lock;             /* and one that holds its checkpoints */
         struct run_sweeper sweeper;
 
         struct run_rank *ranks;

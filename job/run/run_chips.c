@@ -7,18 +7,20 @@
 #include "agent/discovery/discovery.h"
 #include "agent/discovery/measured_file.h"
 #include "agent/inventory/inventory_json.h"
-#include "agent/launch/program_file.h"
 #include "agent/tree/tree.h"
 #include "agent/tree/tree_directory.h"
 #include "base/cleanup.h"
 #include "base/exit_code.h"
+#include "base/near.h"
 #include "io/process.h"
 #include "job/run/run_chips.h"
+#include "job/run/run_programs.h"
 #include "job/run/run_speeds.h"
 #include "scheduler-extender/decide/assignment.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
+#include "scheduler-extender/ledger/role_hint.h"
 #include "store/store_once.h"
 
 /* Of two inventories of one node the later one counts, as in the ledger. */
@@ -303,11 +305,12 @@ static void tell_notes(struct run *run, const struct assignment *assignment)
         }
 }
 
-static int no_chip(struct run *run, const struct assignment *assignment, struct err *err)
+static int no_chip(struct run *run, const struct ledger *ledger, const struct assignment *assignment,
+                   struct err *err)
 {
         const struct job_role *role = assignment->lacking;
         unsigned long long found = assignment->found;
-        char field[32] = "spec.servers";
+        char field[32] = "spec.servers", hint[ROLE_HINT_BYTES];
         int r;
 
         for (size_t i = 0; i < run->job.worker_count; i++)
@@ -315,13 +318,15 @@ static int no_chip(struct run *run, const struct assignment *assignment, struct 
                         (void) text_format(field, sizeof(field), "spec.workers[%zu]", i);
         run_event(run, "Unschedulable", "%s wants %llu chips (%llu at least), %llu are there", field,
                   (unsigned long long) role->chips, (unsigned long long) role->min_chips, found);
-        r = err_set(
-                err, -EBUSY, "%s: %llu chips of%s%s%s%s%s%s%s%s are not %s, %llu are; `remuda %s` lists them",
-                field, (unsigned long long) role->min_chips, role->runtime[0] == '\0' ? "" : " runtime ",
-                role->runtime, role->vendor[0] == '\0' ? "" : " vendor ", role->vendor,
-                role->model[0] == '\0' ? "" : " model ", role->model, role->group[0] == '\0' ? "" : " group ",
-                role->group, run->options->store == NULL ? "on this machine" : "in --store", found,
-                run->options->store == NULL ? "devices" : "nodes --store dir:PATH");
+        r = err_set(err, -EBUSY,
+                    "%s: %llu chips of%s%s%s%s%s%s%s%s are not %s, %llu are%s; `remuda %s` lists them", field,
+                    (unsigned long long) role->min_chips, role->runtime[0] == '\0' ? "" : " runtime ",
+                    role->runtime, role->vendor[0] == '\0' ? "" : " vendor ", role->vendor,
+                    role->model[0] == '\0' ? "" : " model ", role->model,
+                    role->group[0] == '\0' ? "" : " group ", role->group,
+                    run->options->store == NULL ? "on this machine" : "in --store", found,
+                    role_hint(ledger, role, hint),
+                    run->options->store == NULL ? "devices" : "nodes --store dir:PATH");
         return run->job.equal_nodes ? err_wrap(err, r, "spec.equalNodes: on nodes of one configuration") : r;
 }
 
@@ -338,6 +343,7 @@ static void make_claim(const struct run *run, const struct ledger *ledger, struc
                                .rules = { .placement = PLACEMENT_PACKED },
                                .on = { .job = { .ledger = (struct ledger *) ledger }, .processes = true } };
         ret->job.program_count = 0; /* those are for pods */
+        run_programs_say(run, &ret->job);
         ret->on.job.job = &ret->job;
         ret->on.rules = &ret->rules;
 }
@@ -345,14 +351,16 @@ static void make_claim(const struct run *run, const struct ledger *ledger, struc
 /* Whose speeds count, as a cluster has them; what is started here is named by its file later. */
 static void name_programs(struct run *run, const struct claim *claim)
 {
+        struct job job = run->job;
         struct ledger_speeds_programs programs = { .ledger = claim->on.job.ledger,
-                                                   .job = &run->job,
+                                                   .job = &job,
                                                    .table = claim->on.job.programs,
                                                    .table_count = claim->on.job.program_count };
 
+        run_programs_say(run, &job);
         ledger_speeds_collect(&programs);
         for (size_t i = 0; i < run->rank_count; i++)
-                (void) text_copy(run->ranks[i].sha256, sizeof(run->ranks[i].sha256),
+                (void) text_copy(run->ranks[i].speed_name, sizeof(run->ranks[i].speed_name),
                                  ledger_speeds_program(&programs, run->ranks[i].runtime));
 }
 
@@ -371,7 +379,7 @@ static int assign(struct run *run, struct ledger *ledger, struct err *err)
         if (r == 0)
                 r = add_ranks(run, &assignment, err);
         else if (r == -EBUSY && assignment.lacking != NULL)
-                r = no_chip(run, &assignment, err);
+                r = no_chip(run, ledger, &assignment, err);
         if (r == 0) {
                 tell_notes(run, &assignment);
                 name_programs(run, &claim);
@@ -396,14 +404,6 @@ static void take_measured(struct run *run)
                 measured_json_free(&list);
 }
 
-int run_place(struct run *run, struct err *err)
-{
-        struct ledger *ledger = NULL;
-        int r = run_chips_read(run, &run->inventories, err);
-
-        if (r < 0)
-                return r;
-        if (run->options->store == NULL)
 /* The order of ranks, whoever starts them: servers first, then node by node, for launchers number so; on a
  * node by the entry of the job, the group and the chip. */
 static int by_place(const void *a, const void *b)
@@ -423,6 +423,14 @@ static int by_place(const void *a, const void *b)
                                     (left->device_index < right->device_index);
 }
 
+int run_place(struct run *run, struct err *err)
+{
+        struct ledger *ledger = NULL;
+        int r = run_chips_read(run, &run->inventories, err);
+
+        if (r < 0)
+                return r;
+        if (run->options->store == NULL)
                 take_measured(run);
         if (run->inventories.unreadable[0] != '\0')
                 run_event(run, "UnreadableObject", "%s", run->inventories.unreadable);
@@ -430,10 +438,13 @@ static int by_place(const void *a, const void *b)
                 run_event(run, "ServersIgnored", "strategy %s has no servers",
                           job_strategy_names[run->job.strategy]);
         run->cores = process_cores();
-        if (make_ledger(&run->inventories, false, &ledger) < 0)
+        run_programs_words(run, run->job.args, run->job.arg_count, &run->speed_args);
+        if (run->speed_args.failed || make_ledger(&run->inventories, false, &ledger) < 0)
                 return err_set(err, -ENOMEM, "no memory for the chips");
         r = assign(run, ledger, err);
         ledger_life_free(ledger);
+        if (r == 0)
+                qsort(run->ranks, run->rank_count, sizeof(*run->ranks), by_place);
         return r;
 }
 
@@ -443,8 +454,6 @@ static struct assignment_part part_of(const struct run *run, const struct ledger
         const struct run_rank *rank = &run->ranks[index];
         bool offered = rank->spare_device.id[0] != '\0';
         const char *node = offered ? rank->spare_node : rank->node,
-        if (r == 0)
-                qsort(run->ranks, run->rank_count, sizeof(*run->ranks), by_place);
                    *group = offered ? rank->spare_device.group : rank->group;
         struct assignment_part part = { .server = rank->server,
                                         .entry =
@@ -535,6 +544,21 @@ static int check_nodes(const struct run *run, struct err *err)
         return r;
 }
 
+static int no_program(const struct run *run, size_t worker, struct err *err)
+{
+        const char *runtime = run->job.workers[worker].runtime;
+        struct near near = { .word = runtime };
+        char names[160];
+
+        for (size_t i = 0; i < run->table.count; i++)
+                near_consider(&near, run->table.programs[i].runtime);
+        return err_set(
+                err, -ENOENT,
+                "spec.workers[%zu].runtime: the program table '%.200s' has no program for '%s'; add it "
+                "below `programs:`%s",
+                worker, run->programs_path, runtime, near_say(&near, names, sizeof(names)));
+}
+
 /* The table is asked before the chips: a runtime that nobody has a program for is a mistake wherever it is
  * asked. */
 static int check_runtimes(const struct run *run, struct err *err)
@@ -543,35 +567,7 @@ static int check_runtimes(const struct run *run, struct err *err)
                 const char *runtime = run->job.workers[i].runtime;
 
                 if (runtime[0] != '\0' && program_table_find(&run->table, runtime) == NULL)
-                        return err_set(err, -ENOENT,
-                                       "spec.workers[%zu].runtime: the program table '%.200s' has no program "
-                                       "for '%s'; add it "
-                                       "below `programs:`",
-                                       i, run->programs_path, runtime);
-        }
-        return 0;
-}
-
-static int find_programs(struct run *run, struct err *err)
-{
-        for (size_t i = 0; i < run->rank_count; i++) {
-                struct run_rank *rank = &run->ranks[i];
-                int r;
-
-                rank->program = program_table_find(&run->table, rank->runtime);
-                if (rank->program == NULL)
-                        return err_set(err, -ENOENT,
-                                       "the program table '%.200s' has no program for '%s', which rank %zu "
-                                       "needs; add it below "
-                                       "`programs:`",
-                                       run->programs_path, rank->runtime, i);
-                if (i > 0 && rank->program == run->ranks[i - 1].program) {
-                        (void) text_copy(rank->sha256, sizeof(rank->sha256), run->ranks[i - 1].sha256);
-                        continue;
-                }
-                r = program_file_check(rank->program, rank->sha256, err);
-                if (r < 0)
-                        return r;
+                        return no_program(run, i, err);
         }
         return 0;
 }
@@ -585,7 +581,7 @@ int run_choose_chips(struct run *run, int *ret_exit_code, struct err *err)
         if (r == 0)
                 r = check_nodes(run, err);
         if (r == 0)
-                r = find_programs(run, err);
+                r = run_programs_find(run, err);
         if (r < 0)
                 *ret_exit_code = exit_code_of(r);
         return r;

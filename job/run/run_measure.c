@@ -28,7 +28,7 @@ static double look_weight(const struct run *run, const struct run_rank *rank)
         unsigned alike = 0;
 
         for (size_t i = run->server_count; i < run->rank_count; i++)
-                alike += strcmp(run->ranks[i].sha256, rank->sha256) == 0 &&
+                alike += strcmp(run->ranks[i].speed_name, rank->speed_name) == 0 &&
                          strcmp(run->ranks[i].speed_device, rank->speed_device) == 0;
         return POINT_WEIGHT / alike;
 }
@@ -56,7 +56,7 @@ static bool take_answer(struct run *run, size_t index, struct speed_table_observ
                 fits = fits && speed_fit_add(&fit, batch, step_ms, POINT_WEIGHT);
                 if (i < POINTS_MAX)
                         seen[(*count)++] =
-                                (struct speed_table_observation){ .program = rank->sha256,
+                                (struct speed_table_observation){ .program = rank->speed_name,
                                                                   .model = run->job.model,
                                                                   .device = rank->speed_device,
                                                                   .batch = batch,

@@ -9,10 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/launch/program_file.h"
 #include "base/cleanup.h"
 #include "io/clock.h"
-#include "job/run/run.h"
+#include "job/run/run_programs.h"
 #include "scheduler-extender/ledger/ledger.h"
 #include "store/speed_store.h"
 
@@ -80,7 +79,7 @@ static void collect_members(const struct run *run, struct chip_speed_member *mem
                              strcmp(rank->node, rank[-1].node) == 0;
 
                 *members = (struct chip_speed_member){
-                        .program = rank->sha256,
+                        .program = rank->speed_name,
                         .device = rank->device_model[0] != '\0' ? rank->device_model : rank->vendor,
                         .ranks_a_chip = again ? members[-1].ranks_a_chip : ranks_a_chip(run, i),
                         .figures = rank->figures,
@@ -173,18 +172,6 @@ void run_speeds_saw(struct run_rank *rank, double alpha_ms, double beta_ms)
         rank->precision = CHIP_SPEED_NO_PRECISION;
 }
 
-/* Without its program a row of any one counts. */
-static struct ledger_program *hash_programs(const struct program_table *table, struct ledger *ledger)
-{
-        struct ledger_program *programs = calloc(table->count + 1, sizeof(*programs));
-
-        for (size_t i = 0; programs != NULL && i < table->count; i++) {
-                programs[i].runtime = symbols_add(&ledger->symbols, table->programs[i].runtime);
-                (void) program_file_check(&table->programs[i], programs[i].sha256, NULL);
-        }
-        return programs;
-}
-
 void run_speeds_place(const struct run *run, struct ledger *ledger, struct ledger_program **ret_programs)
 {
         char spec[RUN_PATH_BYTES + STORE_SPEC_MORE];
@@ -197,7 +184,7 @@ void run_speeds_place(const struct run *run, struct ledger *ledger, struct ledge
         if (speed_store_read_now(spec, NULL, &table, NULL) < 0)
                 return; /* as an empty one; run_speeds_find() will say so */
         if (table.count > 0 && speed_table_add(&ledger->speeds, &table) == 0)
-                *ret_programs = hash_programs(&run->table, ledger);
+                *ret_programs = run_programs_read(run, ledger);
         speed_table_free(&table);
 }
 
@@ -241,7 +228,7 @@ void run_speeds_refine(struct run *run, uint64_t batches)
                 rank->kept_samples = seen_now->samples;
                 rank->kept_busy_ms = seen_now->busy_ms;
                 seen[count++] =
-                        (struct speed_table_observation){ .program = rank->sha256,
+                        (struct speed_table_observation){ .program = rank->speed_name,
                                                           .model = run->job.model,
                                                           .device = rank->speed_device,
                                                           .batch = (double) rank->batch,

@@ -192,8 +192,29 @@ int speed_table_add(struct speed_table *table, const struct speed_table *more)
         return r;
 }
 
-void speed_table_own(const char *namespace_, const char *image, char *const *command, size_t words,
-                     char ret[SHA256_HEX_BYTES])
+static void hash_words(struct sha256 *hash, char *const *words, size_t count)
+{
+        for (size_t i = 0; i < count; i++)
+                sha256_update(hash, words[i], strlen(words[i]) + 1);
+}
+
+void speed_table_program(const char *content, char *const *words, size_t count, char ret[SHA256_HEX_BYTES])
+{
+        struct sha256 hash;
+
+        if (content[0] == '\0' || count == 0) {
+                if (ret != content)
+                        (void) text_copy(ret, SHA256_HEX_BYTES, content);
+                return;
+        }
+        sha256_init(&hash);
+        sha256_update(&hash, content, strlen(content) + 1);
+        hash_words(&hash, words, count);
+        sha256_final_hex(&hash, ret);
+}
+
+void speed_table_own(const char *namespace_, const char *image, struct speed_table_words command,
+                     struct speed_table_words arguments, char ret[SHA256_HEX_BYTES])
 {
         struct sha256 hash;
         char hex[SHA256_HEX_BYTES];
@@ -201,8 +222,8 @@ void speed_table_own(const char *namespace_, const char *image, char *const *com
         sha256_init(&hash);
         sha256_update(&hash, namespace_, strlen(namespace_) + 1);
         sha256_update(&hash, image, strlen(image) + 1);
-        for (size_t i = 0; i < words; i++)
-                sha256_update(&hash, command[i], strlen(command[i]) + 1);
+        hash_words(&hash, command.list, command.count);
+        hash_words(&hash, arguments.list, arguments.count);
         sha256_final_hex(&hash, hex);
         (void) text_format(ret, SHA256_HEX_BYTES, SPEED_TABLE_OWN "%.40s", hex);
 }

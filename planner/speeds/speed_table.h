@@ -54,11 +54,21 @@ int speed_table_add(struct speed_table *table, const struct speed_table *more);
 /* speed_table_speeds() - where the rows of a SpeedTable are, `spec` or not; borrowed; NULL = it has none. */
 json_t *speed_table_speeds(const json_t *object);
 
-/* Programs that nobody vouches for are known by whose they are: "own:" and a hash of namespace, image and
- * command. speed_table_own() - that name. */
+/* A program is known by its content and its arguments, so that two scripts of one interpreter are two
+ * programs. speed_table_program() - that name: @content, a SHA-256, where there are no words; else a hash of
+ * it and them. What the launcher puts in is no word: the options of the reference trainer. Arguments that
+ * follow arguments: the name of the first with the second. @ret may be @content; "" of "". */
+void speed_table_program(const char *content, char *const *words, size_t count, char ret[SHA256_HEX_BYTES]);
+
+/* Programs that nobody vouches for are known by whose they are: "own:" and a hash of namespace, image,
+ * command and arguments. speed_table_own() - that name. */
 #define SPEED_TABLE_OWN "own:"
-void speed_table_own(const char *namespace_, const char *image, char *const *command, size_t words,
-                     char ret[SHA256_HEX_BYTES]);
+struct speed_table_words {
+        char *const *list;
+        size_t count;
+};
+void speed_table_own(const char *namespace_, const char *image, struct speed_table_words command,
+                     struct speed_table_words arguments, char ret[SHA256_HEX_BYTES]);
 
 /* speed_table_speaks_of() - how far a row of one program speaks of another: surely of itself and of any where
  * none is asked for (NULL or ""), perhaps where the row does not know its own ("" or "-") or the asker's is

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/vendor/speeds.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "planner/shards/shards.h"
 #include "planner/speeds/chip_speed.h"
@@ -199,6 +200,8 @@ static void ranks_share_a_chip(void **state)
 static void a_name_of_ones_own_speaks_of_itself(void **state)
 {
         static char *command[] = { "/x", "y" };
+        const struct speed_table_words both = { command, 2 }, first = { command, 1 },
+                                       second = { command + 1, 1 }, none = { NULL, 0 };
         static const struct {
                 const char *row, *asked;
                 enum speed_table_speaks speaks;
@@ -216,11 +219,48 @@ static void a_name_of_ones_own_speaks_of_itself(void **state)
         for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++)
                 if (speed_table_speaks_of(answers[i].row, answers[i].asked) != answers[i].speaks)
                         fail_msg("%s asked by %s", answers[i].row, answers[i].asked);
-        speed_table_own("n", "i", command, 2, a);
-        speed_table_own("n", "i/x", command + 1, 1, b);
+        speed_table_own("n", "i", both, none, a);
+        speed_table_own("n", "i/x", second, none, b);
         assert_string_not_equal(a, b);
-        speed_table_own("n", "i", command, 2, b);
+        speed_table_own("n", "i", both, none, b);
         assert_string_equal(a, b);
+        speed_table_own("n", "i", first, second, b); /* a command's words and a job's are one line */
+        assert_string_equal(a, b);
+        speed_table_own("n", "i", both, second, b);
+        assert_string_not_equal(a, b);
+}
+
+static void a_program_is_its_content_and_its_arguments(void **state)
+{
+        static const char content[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                          other[] = "baaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+        static char *words[] = { "train.py", "--model",  "gpt",     "train.py--model",
+                                 "gpt",      "train.py", "--model", "gpt2" };
+        const struct {
+                const char *content;
+                char *const *words;
+                size_t count;
+        } programs[] = {
+                { content, words, 0 }, { content, words, 1 },     { content, words, 2 },
+                { content, words, 3 }, { content, words + 3, 2 }, { content, words + 5, 3 },
+                { other, words, 3 },
+        };
+        char names[ARRAY_SIZE(programs)][SHA256_HEX_BYTES], again[SHA256_HEX_BYTES];
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+                speed_table_program(programs[i].content, programs[i].words, programs[i].count, names[i]);
+                assert_true(sha256_is_hex(names[i]));
+                for (size_t k = 0; k < i; k++)
+                        assert_string_not_equal(names[i], names[k]);
+        }
+        assert_string_equal(names[0], content); /* as tables of before have it */
+        speed_table_program(content, words, 3, again);
+        assert_string_equal(again, names[3]);
+        speed_table_program(again, NULL, 0, again);
+        assert_string_equal(again, names[3]);
+        speed_table_program("", words, 3, again); /* who is not known is not known by his arguments */
+        assert_string_equal(again, "");
 }
 
 static void what_people_are_told(void **state)
@@ -248,6 +288,7 @@ int main(void)
                 cmocka_unit_test(every_case_has_its_figure),
                 cmocka_unit_test(ranks_share_a_chip),
                 cmocka_unit_test(a_name_of_ones_own_speaks_of_itself),
+                cmocka_unit_test(a_program_is_its_content_and_its_arguments),
                 cmocka_unit_test(what_people_are_told),
         };
 

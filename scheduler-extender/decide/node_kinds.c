@@ -52,7 +52,8 @@ static bool same_kind(const struct ledger_node *a, const struct ledger_node *b)
                         return false;
         for (uint32_t i = 0; i < a->program_count; i++)
                 if (a->programs[i].runtime != b->programs[i].runtime ||
-                    strcmp(a->programs[i].sha256, b->programs[i].sha256) != 0)
+                    strcmp(a->programs[i].sha256, b->programs[i].sha256) != 0 ||
+                    strcmp(a->programs[i].speed_name, b->programs[i].speed_name) != 0)
                         return false;
         return true;
 }

@@ -364,6 +364,8 @@ static void take_programs(struct cluster *c)
 
                 to->runtime = symbols_keep(&c->ledger->symbols, table->programs[i].runtime);
                 (void) text_copy(to->sha256, sizeof(to->sha256), table->programs[i].sha256);
+                speed_table_program(to->sha256, table->programs[i].args, table->programs[i].arg_count,
+                                    to->speed_name);
         }
 }
 

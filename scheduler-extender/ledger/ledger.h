@@ -50,6 +50,7 @@ struct ledger_hardware {
 struct ledger_program {
         uint32_t runtime; /* symbol */
         char sha256[65];
+        char speed_name[65]; /* with its arguments, as the SpeedTable knows it; "" = sha256 */
 };
 
 /* Its name's place, its age and its kind are in the ledger's roster, where requests find them. */

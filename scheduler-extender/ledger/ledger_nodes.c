@@ -168,6 +168,8 @@ static int programs_from_inventory(struct ledger *ledger, const struct inventory
                 programs[i].runtime =
                         symbols_add_of(&ledger->symbols, inventory->programs[i].runtime, &node->brought);
                 memcpy(programs[i].sha256, inventory->programs[i].sha256, sizeof(programs[i].sha256));
+                memcpy(programs[i].speed_name, inventory->programs[i].speed_name,
+                       sizeof(programs[i].speed_name));
         }
         free(node->programs);
         node->programs = programs;

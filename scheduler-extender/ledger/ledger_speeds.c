@@ -24,7 +24,8 @@ static void note_reported(struct ledger_speeds_programs *programs, const struct 
                 if (k == programs->reported_count && k < LEDGER_SPEEDS_PROGRAMS_MAX)
                         programs->reported[programs->reported_count++] = *said;
                 else if (k < programs->reported_count &&
-                         strcmp(programs->reported[k].sha256, said->sha256) != 0)
+                         (strcmp(programs->reported[k].sha256, said->sha256) != 0 ||
+                          strcmp(programs->reported[k].speed_name, said->speed_name) != 0))
                         programs->reported[k].sha256[0] = '\0';
         }
 }
@@ -32,6 +33,30 @@ static void note_reported(struct ledger_speeds_programs *programs, const struct 
 static const char *namespace_of(const struct job *job)
 {
         return job->namespace_[0] != '\0' ? job->namespace_ : "default";
+}
+
+static const char *name_of(const struct ledger_program *row)
+{
+        return row->speed_name[0] != '\0' ? row->speed_name : row->sha256;
+}
+
+static void add_arguments(struct ledger_speeds_programs *programs, const struct job *job)
+{
+        const struct speed_table_words arguments = { job->args, job->arg_count };
+
+        for (size_t i = 0; i < job->program_count; i++)
+                speed_table_own(namespace_of(job), job->programs[i].image,
+                                (struct speed_table_words){ job->programs[i].command,
+                                                            job->programs[i].command_count },
+                                arguments, programs->own[i]);
+        speed_table_own(namespace_of(job), "", (struct speed_table_words){ 0 }, arguments,
+                        programs->own[JOB_PROGRAMS_MAX]);
+        for (size_t i = 0; i < programs->table_count && job->arg_count > 0; i++)
+                speed_table_program(name_of(&programs->table[i]), job->args, job->arg_count,
+                                    programs->with_arguments[i]);
+        for (size_t i = 0; i < programs->reported_count && job->arg_count > 0; i++)
+                speed_table_program(name_of(&programs->reported[i]), job->args, job->arg_count,
+                                    programs->reported[i].speed_name);
 }
 
 void ledger_speeds_collect(struct ledger_speeds_programs *programs)
@@ -42,30 +67,58 @@ void ledger_speeds_collect(struct ledger_speeds_programs *programs)
         programs->reported_count = 0;
         for (uint32_t i = 0; i < ledger->node_count && (programs->learning || ledger->speeds.count > 0); i++)
                 note_reported(programs, ledger->nodes[i]);
-        if (job == NULL)
-                return;
-        for (size_t i = 0; i < job->program_count; i++)
-                speed_table_own(namespace_of(job), job->programs[i].image, job->programs[i].command,
-                                job->programs[i].command_count, programs->own[i]);
-        speed_table_own(namespace_of(job), "", NULL, 0, programs->own[JOB_PROGRAMS_MAX]);
+        if (job != NULL)
+                add_arguments(programs, job);
+}
+
+/* The job's own program of a runtime; program_count = it has none. */
+static size_t own_program(const struct ledger_speeds_programs *programs, const char *runtime)
+{
+        size_t i = 0;
+
+        while (i < programs->job->program_count && strcmp(programs->job->programs[i].runtime, runtime) != 0)
+                i++;
+        return i;
+}
+
+/* Who vouches for a runtime's program; NULL = nobody, or it is a file of the job's own image. */
+static const struct ledger_program *vouched(const struct ledger_speeds_programs *programs,
+                                            const char *runtime)
+{
+        uint32_t symbol = symbols_find(&programs->ledger->symbols, runtime, strlen(runtime));
+        size_t own = programs->job == NULL ? 0 : own_program(programs, runtime);
+        const struct ledger_program *row = NULL;
+
+        if (symbol == 0 || (programs->job != NULL && own < programs->job->program_count &&
+                            programs->job->programs[own].command_count > 0))
+                return NULL;
+        row = ledger_speeds_program_of(programs->table, programs->table_count, symbol);
+        if (row == NULL)
+                row = ledger_speeds_program_of(programs->reported, programs->reported_count, symbol);
+        return row == NULL || row->sha256[0] == '\0' ? NULL : row;
+}
+
+const char *ledger_speeds_vouched(const struct ledger_speeds_programs *programs, const char *runtime)
+{
+        const struct ledger_program *row = vouched(programs, runtime);
+
+        return row == NULL ? "" : row->sha256;
 }
 
 const char *ledger_speeds_program(const struct ledger_speeds_programs *programs, const char *runtime)
 {
-        uint32_t symbol = symbols_find(&programs->ledger->symbols, runtime, strlen(runtime));
-        const char *own = programs->job == NULL ? "" : programs->own[JOB_PROGRAMS_MAX];
-        const struct ledger_program *row;
+        const struct ledger_program *row = vouched(programs, runtime);
+        size_t own;
 
-        for (size_t i = 0; programs->job != NULL && i < programs->job->program_count; i++)
-                if (strcmp(programs->job->programs[i].runtime, runtime) == 0) {
-                        own = programs->own[i];
-                        if (programs->job->programs[i].command_count > 0)
-                                return own; /* a file of the job's own image */
-                }
-        row = symbol == 0 ? NULL : ledger_speeds_program_of(programs->table, programs->table_count, symbol);
-        if (row == NULL && symbol != 0)
-                row = ledger_speeds_program_of(programs->reported, programs->reported_count, symbol);
-        return row == NULL || row->sha256[0] == '\0' ? own : row->sha256;
+        if (row != NULL && programs->job != NULL && programs->job->arg_count > 0 && row >= programs->table &&
+            row < programs->table + programs->table_count)
+                return programs->with_arguments[row - programs->table];
+        if (row != NULL)
+                return name_of(row);
+        own = programs->job == NULL ? 0 : own_program(programs, runtime);
+        return programs->job == NULL                ? ""
+               : own < programs->job->program_count ? programs->own[own]
+                                                    : programs->own[JOB_PROGRAMS_MAX];
 }
 
 void ledger_speeds_put(json_t *group, const struct chip_speed_figures *figures)
