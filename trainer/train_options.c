@@ -52,7 +52,7 @@ static const struct row rows[] = {
         { "--stages", "F:L,F:L,...", PAIRS, AT(stages), 0, 1 << 20, "split: first and last layer of each rank (default: equal numbers, or REMUDA_LAYERS)" },
         { "--microbatches", "M", COUNT, AT(microbatches), 1, 1 << 20, "split: parts of a batch that follow each other through the stages (default 4)" },
         { "--groups", "N1,N2,...", NUMBERS, AT(groups), 0, 4096, "workers of each group; only its first one speaks to the others" },
-        { "--segments", "I,J,...|auto", NUMBERS, AT(segments), 0, 1 << 20, "gradient segments: last tensor of each, in backward order from 0" },
+        { "--segments", "I,J,...|auto|none", NUMBERS, AT(segments), 0, 1 << 20, "gradient segments: last tensor of each, in backward order from 0" },
         { "--gradient-weights", "samples|plain", CHOICE, AT(gradient_weights), 0, 0, "weigh a worker by its share (default), or all alike (wrong for unequal shares; to compare)" },
         { "--evaluate", NULL, FLAG, AT(evaluate), 0, 0, "measure the accuracy on the test data at the end" },
         { "--evaluate-epochs", NULL, FLAG, AT(evaluate_epochs), 0, 0, "and after every epoch, as progress lines" },
@@ -138,7 +138,7 @@ char *train_options_line(const struct train_options *o)
                     o->microbatches);
         add_numbers(&line, "groups", &o->groups);
         add_numbers(&line, "stages", &o->stages);
-        text_printf(&line, " segments=%s", o->segments_auto ? "auto" : "given");
+        text_printf(&line, " segments=%s", o->segments_auto ? "auto" : o->segments_none ? "none" : "given");
         text_printf(&line, o->steps > 0 ? " steps=%zu" : " epochs=%zu", o->steps > 0 ? o->steps : o->epochs);
         text_printf(&line, " seed=%zu rate=%.17g optimiser=%s momentum=%.17g order=%s exchange=%.17g",
                     o->seed, o->rate, o->optimiser, o->momentum, o->order, o->exchange);
@@ -200,6 +200,10 @@ static bool is_choice(const char *choices, const char *word)
 /* The two rows that take a word in place of numbers. */
 static bool set_auto(const struct row *row, const char *value, struct train_options *o)
 {
+        if (value != NULL && strcmp(value, "none") == 0 && row->offset == AT(segments)) {
+                o->segments_none = true;
+                return true;
+        }
         if (value == NULL || strcmp(value, "auto") != 0)
                 return false;
         o->segments_auto = o->segments_auto || row->offset == AT(segments);
@@ -289,7 +293,8 @@ static bool is_given(const struct row *row, const struct train_options *o)
         const void *field = (const char *) o + row->offset;
 
         if (row->kind >= NUMBERS)
-                return ((const struct train_options_list *) field)->count > 0 || o->segments_auto;
+                return ((const struct train_options_list *) field)->count > 0 ||
+                       (row->offset == AT(segments) && (o->segments_auto || o->segments_none));
         return row->kind == STRING ? *(const char *const *) field != NULL : o->shares.count > 0;
 }
 

@@ -39,7 +39,7 @@ struct train_options {
         double sparsity, momentum, exchange, measure_seconds;
         bool evaluate, evaluate_epochs, no_fuse, explain_fusion, no_staging, resume, measure, conformance;
         bool measure_layers;
-        bool tune, no_preset, traffic, segments_auto, load_auto;
+        bool tune, no_preset, traffic, segments_auto, segments_none, load_auto;
         bool help, version;
 };
 

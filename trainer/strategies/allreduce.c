@@ -27,15 +27,16 @@ static int wanted_segments(struct exchange *x, size_t *last, struct err *err)
 
         if (o->segments_auto)
                 return segment_choice(x->t, last, err);
-        for (size_t i = 0; o->segments.count == 0 && i < p->segment_count; i++)
-                last[i] = p->segments[i];
         for (size_t i = 0; i < o->segments.count; i++)
                 last[i] = o->segments.values[i];
-        if (o->segments.count == 0 && p->segment_count == 0)
-                last[0] = x->t->model.tensor_count - 1;
-        return o->segments.count > 0  ? (int) o->segments.count
-               : p->segment_count > 0 ? (int) p->segment_count
-                                      : 1;
+        if (o->segments.count > 0)
+                return (int) o->segments.count;
+        for (size_t i = 0; !o->segments_none && i < p->segment_count; i++)
+                last[i] = p->segments[i];
+        if (!o->segments_none && p->segment_count > 0)
+                return (int) p->segment_count;
+        last[0] = x->t->model.tensor_count - 1;
+        return 1;
 }
 
 static int check_segments(const size_t *last, size_t count, size_t tensors, struct err *err)
