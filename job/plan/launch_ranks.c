@@ -17,17 +17,6 @@ unsigned launch_ranks_threads(unsigned cores, size_t ranks)
         return ranks > 0 && cores / ranks > 1 ? (unsigned) (cores / ranks) : 1;
 }
 
-static void add_segments(const struct launch_world *world, const struct launch_variables *to)
-{
-        struct text list = { 0 };
-
-        for (size_t i = 0; i < world->segment_count; i++)
-                text_printf(&list, "%s%llu", i == 0 ? "" : ",", (unsigned long long) world->segments[i]);
-        if (list.data != NULL)
-                to->add(to->userdata, "REMUDA_SEGMENTS", list.data);
-        text_free(&list);
-}
-
 static json_t *environment_of(const struct launch_world *world, size_t rank, const char *progress,
                               const struct launch_ranks_files *files)
 {
@@ -52,7 +41,7 @@ static json_t *environment_of(const struct launch_world *world, size_t rank, con
         if (files->threads > 0)
                 launch_variables_add(&to, "OMP_NUM_THREADS", "%u", files->threads);
         launch_variables_groups(world, &to);
-        add_segments(world, &to);
+        launch_variables_segments(world->segments, world->segment_count, &to);
         if (world->spec != NULL)
                 launch_variables_job(world->spec, &to);
         return environment;

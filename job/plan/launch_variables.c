@@ -88,6 +88,17 @@ void launch_variables_groups(const struct launch_world *world, const struct laun
         text_free(&list);
 }
 
+void launch_variables_segments(const uint64_t *last, size_t count, const struct launch_variables *to)
+{
+        struct text list = { 0 };
+
+        for (size_t i = 0; i < count; i++)
+                text_printf(&list, "%s%llu", i == 0 ? "" : ",", (unsigned long long) last[i]);
+        if (list.data != NULL)
+                to->add(to->userdata, "REMUDA_SEGMENTS", list.data);
+        text_free(&list);
+}
+
 static void add_data(const struct job *job, const struct launch_variables *to)
 {
         to->add(to->userdata, "REMUDA_DATA", job->data.path);
@@ -122,6 +133,9 @@ void launch_variables_job(const struct job *job, const struct launch_variables *
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
                 if (rows[i].said)
                         add_number(to, rows[i].name, rows[i].value);
+        if (job->segments == JOB_SEGMENTS_NONE)
+                to->add(to->userdata, "REMUDA_SEGMENTS", "none");
+        launch_variables_segments(job->segment_list, job->segment_count, to);
         if (job->data.given)
                 add_data(job, to);
 }

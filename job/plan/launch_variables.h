@@ -25,6 +25,9 @@ void launch_variables_torch(const struct launch_world *world, size_t rank, const
 /* launch_variables_groups() - the workers of each device group. */
 void launch_variables_groups(const struct launch_world *world, const struct launch_variables *to);
 
+/* launch_variables_segments() - the last tensor of each; none: nothing, the program cuts as it likes. */
+void launch_variables_segments(const uint64_t *last, size_t count, const struct launch_variables *to);
+
 /* launch_variables_job() - what the job says of its training: a program that takes no options of the
  * reference trainer finds it here. What it does not say is not there. */
 void launch_variables_job(const struct job *job, const struct launch_variables *to);
