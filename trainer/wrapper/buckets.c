@@ -31,7 +31,7 @@ struct bucket {
 };
 
 struct buckets {
-        bool parallel;
+        bool parallel, by_size;
         struct train_options_list segments;
         struct bucket *of;
         size_t count, room;   /* of this step; ever */
@@ -68,11 +68,14 @@ static uint16_t to_bfloat16(float f)
 
 struct buckets *buckets_new(bool parallel, const struct train_options_list *segments)
 {
+        static const struct train_options_list none;
         struct buckets *b = calloc(1, sizeof(*b));
 
         if (b == NULL)
                 return NULL;
         b->parallel = parallel;
+        b->by_size = segments != NULL && segments->count == 0;
+        segments = segments != NULL ? segments : &none;
         b->segments.values = calloc(segments->count + 1, sizeof(*b->segments.values));
         if (b->segments.values == NULL) {
                 buckets_free(b);
@@ -189,14 +192,14 @@ static bool ends_here(const struct buckets *b, const struct bucket *o)
         for (size_t i = 0; i < b->segments.count; i++)
                 if (b->segments.values[i] == b->tensors)
                         return true;
-        return b->segments.count == 0 && o->count >= BUCKET_FLOATS;
+        return b->by_size && o->count >= BUCKET_FLOATS;
 }
 
 /* Takes the tensor in; its place in the sum is the bucket's end. */
 static int take(struct buckets *b, struct bucket *o, struct part p, float weight, struct err *err)
 {
         bool alone = o->part_count == 0 && p.count >= BUCKET_FLOATS && p.type == REMUDA_TRAIN_FLOAT32 &&
-                     b->segments.count == 0;
+                     b->by_size;
 
         if (!grow((void **) &o->parts, &o->part_room, o->part_count + 1, sizeof(*o->parts)) ||
             ((!alone || p.on_device) &&
@@ -220,7 +223,7 @@ int buckets_add(struct buckets *b, void *values, size_t count, enum remuda_train
                 return 0;
         if (p.on_device && device_memory_check(err) < 0)
                 return err->code;
-        if (o != NULL && b->segments.count == 0 && count >= BUCKET_FLOATS) /* large: by itself */
+        if (o != NULL && b->by_size && count >= BUCKET_FLOATS) /* large: by itself */
                 o->ended = true;
         o = open_bucket(b);
         if (o == NULL)

@@ -25,7 +25,7 @@
 struct buckets; /* opaque */
 
 /* buckets_new() - @parallel: MPI runs, otherwise gradients stay as they are. @segments: the last tensor of
- * each bucket; empty = by size; copied */
+ * each bucket; empty = by size; NULL = all in one; copied */
 struct buckets *buckets_new(bool parallel, const struct train_options_list *segments);
 void buckets_free(struct buckets *b);
 

@@ -33,6 +33,7 @@
 struct remuda_train {
         struct world world;
         struct sampler *sampler;
+        struct sampler_rule rule; /* of the sampler; its shares are those of the beginning */
         struct shares shares;
         uint32_t *ids;
         uint64_t step, last_step, epoch, samples_done;
@@ -144,22 +145,53 @@ static int find_segments(struct train_options_list *ret, struct err *err)
 
 static int open_buckets(struct remuda_train *r, struct err *err)
 {
+        const char *value = getenv("REMUDA_SEGMENTS");
+        bool none = value != NULL && strcmp(value, "none") == 0;
         struct train_options_list segments = { 0 };
-        int result = find_segments(&segments, err);
+        int result = none ? 0 : find_segments(&segments, err);
 
         if (result == 0)
-                r->buckets = buckets_new(r->world.parallel, &segments);
+                r->buckets = buckets_new(r->world.parallel, none ? NULL : &segments);
         free(segments.values);
         return result < 0           ? result
                : r->buckets != NULL ? 0
                                     : err_set(err, -ENOMEM, "no memory for the gradients");
 }
 
+/* What a job says and a loop of its own cannot follow is refused; what concerns its samples is done. */
+static int find_rule(struct sampler_rule *rule, struct err *err)
+{
+        const char *strategy = getenv("REMUDA_STRATEGY"), *role = getenv("REMUDA_ROLE"),
+                   *order = getenv("REMUDA_ORDER"), *exchange = getenv("REMUDA_NEIGHBOUR_EXCHANGE");
+        bool dealt = order != NULL && strcmp(order, "round-robin") == 0;
+
+        if (strategy != NULL && strategy[0] != '\0' && strcmp(strategy, "allreduce") != 0)
+                return err_set(
+                        err, -EINVAL,
+                        "REMUDA_STRATEGY '%.40s': all ranks of libremuda-train add up their gradients in "
+                        "every step; write `strategy: allreduce` into the job",
+                        strategy);
+        if (role != NULL && role[0] != '\0' && strcmp(role, "worker") != 0)
+                return err_set(err, -EINVAL,
+                               "REMUDA_ROLE '%.40s': libremuda-train has workers alone; write `strategy: "
+                               "allreduce` into the job",
+                               role);
+        if (order != NULL && order[0] != '\0' && !dealt && strcmp(order, "blocks") != 0)
+                return err_set(err, -EINVAL, "REMUDA_ORDER '%.40s': blocks or round-robin is wanted", order);
+        rule->order = dealt ? SAMPLER_ROUND_ROBIN : SAMPLER_BLOCKS;
+        if (exchange != NULL && exchange[0] != '\0' &&
+            (text_parse_double(exchange, &rule->exchange) < 0 ||
+             !(rule->exchange >= 0 && rule->exchange <= 1)))
+                return err_set(err, -EINVAL,
+                               "REMUDA_NEIGHBOUR_EXCHANGE '%.40s': a number from 0 to 1 is wanted", exchange);
+        return 0;
+}
+
 /* A rank that was not told of a file hears of the others'. Collective. */
 static void open_recut(struct remuda_train *r)
 {
         const char *path = getenv("REMUDA_SHARES");
-        int told = path != NULL && path[0] != '\0' && r->world.size > 1;
+        int told = path != NULL && path[0] != '\0' && r->world.size > 1 && r->rule.exchange <= 0;
 
         r->recut.path = told ? path : NULL;
         if (r->world.parallel)
@@ -186,13 +218,13 @@ static int open_progress(struct remuda_train *r, struct err *err)
 
 static int open_run(struct remuda_train *r, size_t samples, size_t epochs, struct err *err)
 {
-        struct sampler_rule rule = { .seed = r->seed,
-                                     .samples = samples,
-                                     .batch = r->shares.batch,
-                                     .workers = (size_t) r->world.size,
-                                     .shares = r->shares.of };
-
-        if (sampler_new(&rule, &r->sampler, err) < 0 || open_progress(r, err) < 0 || open_buckets(r, err) < 0)
+        r->rule.seed = r->seed;
+        r->rule.samples = samples;
+        r->rule.batch = r->shares.batch;
+        r->rule.workers = (size_t) r->world.size;
+        r->rule.shares = r->shares.of;
+        if (sampler_new(&r->rule, &r->sampler, err) < 0 || open_progress(r, err) < 0 ||
+            open_buckets(r, err) < 0)
                 return err->code;
         r->last_step = epochs * sampler_steps(r->sampler, 0);
         r->ids = calloc(r->shares.batch, sizeof(*r->ids));
@@ -203,9 +235,10 @@ static int agree_on_run(struct remuda_train *r, size_t samples, size_t epochs, s
 {
         char line[256];
 
-        (void) text_format(line, sizeof(line), "wrapper=%d samples=%zu batch=%zu seed=%llu epochs=%zu",
+        (void) text_format(line, sizeof(line),
+                           "wrapper=%d samples=%zu batch=%zu seed=%llu epochs=%zu order=%d exchange=%g",
                            REMUDA_TRAIN_VERSION, samples, r->shares.batch, (unsigned long long) r->seed,
-                           epochs);
+                           epochs, (int) r->rule.order, r->rule.exchange);
         return world_same(&r->world, line, "run", err);
 }
 
@@ -224,7 +257,9 @@ struct remuda_train *remuda_train_open(size_t samples, size_t batch, uint64_t se
                 free(r);
                 return NULL;
         }
-        result = find_shares(r, batch, &err);
+        result = world_agree(&r->world, find_rule(&r->rule, &err), &err);
+        if (result == 0)
+                result = find_shares(r, batch, &err);
         if (result == 0)
                 result = agree_on_run(r, samples, epochs, &err);
         if (result == 0)
