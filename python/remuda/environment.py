@@ -107,6 +107,14 @@ def read(env: Mapping[str, str]) -> Environment:
     if strategy not in ("", "allreduce"):
         raise RemudaError(f"REMUDA_STRATEGY '{strategy[:40]}': all ranks of remuda.torch add up their gradients in every step; write `strategy: "
                           "allreduce` into the job")
+    segments = env.get("REMUDA_SEGMENTS", "")
+    if segments != "":
+        raise RemudaError(f"REMUDA_SEGMENTS '{segments[:40]}': DistributedDataParallel cuts gradients by size, not by tensors; leave spec.segments out of the "
+                          "job, and give run.wrap(model, bucket_cap_mb=...) where its 25 MB are not wanted")
+    for name, field in (("REMUDA_NEIGHBOUR_EXCHANGE", "spec.neighbourExchange"), ("REMUDA_ORDER", "spec.data.order")):
+        if env.get(name, "") not in ("", "0", "blocks"):
+            raise RemudaError(f"{name} '{env[name][:40]}': batch_sampler() gives each rank consecutive pieces of a step, and no rank passes samples on; "
+                              f"leave {field} out of the job")
     rank, world = _place(env)
     return Environment(rank=rank, world=world, batch=_whole(env, "REMUDA_BATCH", 0, SHARE_MAX), weight=_weight(env), shard=_shard(env),
                        plan=env.get("REMUDA_PLAN") or None, progress=env.get("REMUDA_PROGRESS") or None,
