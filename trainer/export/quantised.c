@@ -140,9 +140,9 @@ static struct levels quantise(size_t count, const float *x, uint8_t *ret)
         l.zero = (int32_t) lrintf(-least / l.scale);
         factor = 1 / l.scale;
         for (size_t i = 0; i < count; i++) {
-                int32_t level = (int32_t) (x[i] * factor + (float) l.zero + 0.5F);
+                float level = x[i] * factor + (float) l.zero + 0.5F;
 
-                ret[i] = (uint8_t) (level < 0 ? 0 : level > 255 ? 255 : level);
+                ret[i] = (uint8_t) (!(level > 0) ? 0 : level > 255 ? 255 : (int32_t) level); /* also NaN */
         }
         return l;
 }
