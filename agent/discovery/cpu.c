@@ -124,9 +124,16 @@ static void read_sockets(const struct tree *tree, struct cpus *cpus)
 /* How many "processor : N" lines /proc/cpuinfo has: for trees without sys/devices/system/cpu. */
 static void count_processors(const struct tree *tree, struct cpus *cpus)
 {
-        CLEANUP(free_p) char *text = malloc(TREE_FILE_BYTES + 1);
-        ssize_t size = text == NULL ? -1 : tree_read(tree, "proc/cpuinfo", text, TREE_FILE_BYTES);
+        CLEANUP(free_p) char *text = NULL;
+        ssize_t size = 0;
 
+        for (size_t room = TREE_VALUE_BYTES; room <= TREE_FILE_BYTES; room *= 16) { /* few have the largest */
+                free(text);
+                text = malloc(room + 1);
+                size = text == NULL ? -1 : tree_read(tree, "proc/cpuinfo", text, room);
+                if (size < (ssize_t) room)
+                        break;
+        }
         if (size <= 0)
                 return;
         text[size] = '\0';

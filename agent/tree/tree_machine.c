@@ -12,7 +12,8 @@
  *     /sys/x other                                                             a FIFO or a socket
  *
  * Directories that hold something need no line. In a path, blanks, '%', control and non-ASCII bytes are %XX.
- * Kept sorted by path, so that looking up is a binary search and a directory is a range. */
+ * Kept sorted by path, so that a directory is a range; each path and each directory above one has its place
+ * in a hash table, since a path is looked up once for each of its components. */
 #include "agent/tree/tree_machine.h"
 
 #include <assert.h>
@@ -25,6 +26,7 @@
 #include "agent/tree/tree_internal.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 
 #define MACHINE_FILE_BYTES ((size_t) 16 << 20)
 #define MACHINE_ENTRIES    200000
@@ -44,54 +46,48 @@ static int path_compare(const char *a, const char *b)
         return (unsigned char) *a < (unsigned char) *b ? -1 : 1;
 }
 
-/* Index of the first entry whose path is >= `path`. */
-static size_t lower_bound(const struct tree_machine *machine, const char *path)
+/* Where the path is, or would be. Half of the table's places are none. */
+static struct tree_machine_place *place_at(const struct tree_machine *machine, const char *path, size_t bytes)
 {
-        size_t low = 0, high = machine->count;
+        for (size_t at = (size_t) hash_bytes(path, bytes, 0);; at++) {
+                struct tree_machine_place *place = &machine->places[at & (machine->place_room - 1)];
 
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-
-                if (path_compare(machine->entries[middle].path, path) < 0)
-                        low = middle + 1;
-                else
-                        high = middle;
+                if (place->bytes == 0 ||
+                    (place->bytes == bytes && memcmp(machine->entries[place->first].path, path, bytes) == 0))
+                        return place;
         }
-        return low;
+}
+
+/* NULL = there is none; also for the root. */
+static const struct tree_machine_place *find_place(const struct tree_machine *machine, const char *path)
+{
+        const struct tree_machine_place *place = place_at(machine, path, strlen(path));
+
+        return place->bytes > 0 ? place : NULL;
+}
+
+/* The entry of exactly this path. */
+static const struct tree_machine_entry *entry_of(const struct tree_machine *machine,
+                                                 const struct tree_machine_place *place)
+{
+        const struct tree_machine_entry *entry = place == NULL ? NULL : &machine->entries[place->first];
+
+        return entry != NULL && entry->path[place->bytes] == '\0' ? entry : NULL;
 }
 
 static const struct tree_machine_entry *find(const struct tree_machine *machine, const char *path)
 {
-        size_t at = lower_bound(machine, path);
-
-        return at < machine->count && strcmp(machine->entries[at].path, path) == 0 ? &machine->entries[at]
-                                                                                   : NULL;
-}
-
-/* Index of the first entry below the directory `path`; machine->count when there is none. */
-static size_t first_below(const struct tree_machine *machine, const char *path)
-{
-        char prefix[TREE_PATH_BYTES + 1];
-        size_t at;
-
-        if (path[0] == '\0')
-                return 0;
-        if (!text_format(prefix, sizeof(prefix), "%s/", path))
-                return machine->count;
-        at = lower_bound(machine, prefix);
-        return at < machine->count && text_starts_with(machine->entries[at].path, prefix) ? at
-                                                                                          : machine->count;
+        return entry_of(machine, find_place(machine, path));
 }
 
 static int machine_kind(void *state, const char *path)
 {
-        const struct tree_machine_entry *entry = find(state, path);
+        const struct tree_machine_place *place = find_place(state, path);
+        const struct tree_machine_entry *entry = entry_of(state, place);
 
         if (entry != NULL)
                 return (int) entry->kind;
-        return path[0] == '\0' || first_below(state, path) < ((struct tree_machine *) state)->count
-                       ? TREE_DIRECTORY
-                       : TREE_ABSENT;
+        return path[0] == '\0' || place != NULL ? TREE_DIRECTORY : TREE_ABSENT;
 }
 
 static ssize_t machine_link(void *state, const char *path, char *target, size_t target_bytes)
@@ -123,11 +119,12 @@ static ssize_t machine_read(void *state, const char *path, void *buffer, size_t 
 static int machine_list(void *state, const char *path, struct tree_names *ret)
 {
         const struct tree_machine *machine = state;
-        size_t skip = path[0] == '\0' ? 0 : strlen(path) + 1;
+        const struct tree_machine_place *place = find_place(machine, path);
+        size_t skip = path[0] == '\0' ? 0 : strlen(path) + 1, first = place == NULL ? 0 : place->first;
 
         if (machine_kind(state, path) != TREE_DIRECTORY)
-                return find(machine, path) == NULL ? -ENOENT : -EINVAL;
-        for (size_t i = first_below(machine, path); i < machine->count; i++) {
+                return place == NULL ? -ENOENT : -EINVAL;
+        for (size_t i = first + (entry_of(machine, place) != NULL); i < machine->count; i++) {
                 const char *entry = machine->entries[i].path, *name = entry + skip;
                 const char *last = ret->count > 0 ? ret->names[ret->count - 1] : "/";
                 size_t length;
@@ -160,6 +157,7 @@ static void machine_free(void *state)
         for (size_t i = 0; i < machine->count; i++)
                 machine_entry_free(&machine->entries[i]);
         free(machine->entries);
+        free(machine->places);
         free(machine);
 }
 
@@ -441,6 +439,46 @@ static int check_order(const struct parser *parser)
         return 0;
 }
 
+/* Gives a place to every path that ends at or above the entry and not at or above the one before it: behind
+ * "a/b/c", "a/d/e" gives one to "a/d" and "a/d/e". Return: how many; without a table they are only counted.
+ */
+static size_t place_entry(struct tree_machine *machine, size_t index)
+{
+        const char *path = machine->entries[index].path,
+                   *before = index > 0 ? machine->entries[index - 1].path : "";
+        size_t shared = 0, count = 0;
+
+        while (path[shared] != '\0' && path[shared] == before[shared])
+                shared++;
+        for (size_t end = strcspn(path, "/");; end += 1 + strcspn(path + end + 1, "/")) {
+                bool known = end < shared || (end == shared && (before[end] == '/' || before[end] == '\0'));
+
+                count += !known;
+                if (!known && machine->places != NULL)
+                        *place_at(machine, path, end) =
+                                (struct tree_machine_place){ (uint32_t) index, (uint32_t) end };
+                if (path[end] == '\0')
+                        return count;
+        }
+}
+
+static int place_entries(const struct parser *parser)
+{
+        struct tree_machine *machine = parser->machine;
+        size_t count = 0;
+
+        for (size_t i = 0; i < machine->count; i++)
+                count += place_entry(machine, i);
+        for (machine->place_room = 2; machine->place_room < 2 * count;)
+                machine->place_room *= 2;
+        machine->places = calloc(machine->place_room, sizeof(*machine->places));
+        if (machine->places == NULL)
+                return err_set(parser->err, -ENOMEM, "no memory for machine file '%s'", parser->name);
+        for (size_t i = 0; i < machine->count; i++)
+                (void) place_entry(machine, i);
+        return 0;
+}
+
 static int parse(struct parser *parser, char *bytes, size_t size_bytes)
 {
         int r = 0;
@@ -465,7 +503,8 @@ static int parse(struct parser *parser, char *bytes, size_t size_bytes)
         if (parser->machine->count > 1)
                 qsort(parser->machine->entries, parser->machine->count, sizeof(*parser->machine->entries),
                       by_path);
-        return check_order(parser);
+        r = check_order(parser);
+        return r < 0 ? r : place_entries(parser);
 }
 
 int tree_machine_open_bytes(const char *name, const char *bytes, size_t size_bytes, struct tree **ret,

@@ -16,9 +16,17 @@ struct tree_machine_entry {
         unsigned major, minor; /* of a device node */
 };
 
+/* A path that is there: an entry's own, or a directory above some. */
+struct tree_machine_place {
+        uint32_t first; /* the first entry at or below it */
+        uint32_t bytes; /* of that entry's path; 0 = no place */
+};
+
 struct tree_machine {
         struct tree_machine_entry *entries; /* sorted by path */
         size_t count;
+        struct tree_machine_place *places; /* an open hash table */
+        size_t place_room;                 /* a power of two */
 };
 
 const struct tree_machine *tree_machine_of(const struct tree *tree); /* NULL when the tree is a directory */
