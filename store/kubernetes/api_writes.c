@@ -244,6 +244,30 @@ void api_writes_patch(struct store *store, enum store_kind kind, const char *nam
 
 static void try_apply(void *userdata);
 
+/* Return: had it an owner? */
+static bool disown(struct operation *o)
+{
+        bool owned =
+                json_array_size(json_object_get(json_object_get(o->body, "metadata"), "ownerReferences")) > 0;
+
+        if (owned)
+                (void) json_object_del(json_object_get(o->body, "metadata"), "ownerReferences");
+        o->disowned = o->disowned || owned;
+        return owned;
+}
+
+static void finish_put(struct operation *o, bool made, int result, const char *sentence)
+{
+        if (result == 0 && o->disowned) {
+                node_owner_give_up(&((struct store_kubernetes *) o->all->store)->owner);
+                store_trouble(o->all->store, o->kind,
+                              "%s '%s' may not name its Node as its owner: it stays when the Node is removed",
+                              store_kind_name(o->kind), o->name);
+        }
+        operation_finish(o, result == 0 && made && o->kind == STORE_LEASE ? API_WRITES_MADE : result,
+                         sentence);
+}
+
 /* The status goes to its own door; if there is no such object yet, it is made first (not a job: those are
  * made by people). */
 static void on_apply(void *userdata, const struct http_call_result *result)
@@ -254,6 +278,10 @@ static void on_apply(void *userdata, const struct http_call_result *result)
 
         if (r < 0 && operation_may_be_repeated(result) && operation_again(o, try_apply))
                 return;
+        if (r == -EPERM && disown(o)) {
+                try_apply(o);
+                return;
+        }
         if (r == -ENOENT && o->status != NULL && !o->creating && o->kind != STORE_TRAINING_JOB) {
                 o->creating = true;
                 try_apply(o);
@@ -262,9 +290,9 @@ static void on_apply(void *userdata, const struct http_call_result *result)
                 if (o->tries++ < OPERATION_TRIES_MAX)
                         try_apply(o);
                 else
-                        operation_finish(o, -EAGAIN, "the object vanishes as often as it is made");
+                        finish_put(o, false, -EAGAIN, "the object vanishes as often as it is made");
         } else
-                operation_finish(o, r, sentence);
+                finish_put(o, result->status == 201, r, sentence);
 }
 
 static void try_apply(void *userdata)
@@ -310,6 +338,8 @@ void api_writes_put(struct store *store, enum store_kind kind, const char *names
         o->body = applicable(o, object);
         if (store_kind_info(kind)->status && json_object_get(object, "status") != NULL) {
                 o->status = applicable(o, object);
+                o->creating =
+                        json_object_get(json_object_get(o->body, "metadata"), "ownerReferences") != NULL;
                 (void) json_object_del(o->status, "spec");
                 (void) json_object_del(o->body, "status");
         }

@@ -6,6 +6,10 @@
 
 void api_writes_bind(struct store *store, const struct store_binding *binding, store_answer answer,
                      void *userdata);
+/* api_writes_put() - the object itself is written before its status where it says whose it is
+ * (metadata.ownerReferences); an API server that takes that from nobody who may not delete the object gets it
+ * without. Of a Lease the answer is API_WRITES_MADE when there was none. */
+enum { API_WRITES_MADE = 1 };
 void api_writes_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                     const json_t *object, store_answer answer, void *userdata);
 void api_writes_change(struct store *store, enum store_kind kind, const char *namespace_, const char *name,

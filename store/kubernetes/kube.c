@@ -17,6 +17,7 @@
 #include "store/kubernetes/kubeconfig.h"
 
 #define TOKEN_MAX_BYTES 65536
+#define BEARER          "Bearer "
 #define TOKEN_AGE_USEC                                                                                       \
         (60 * UINT64_C(1000000)) /* client-go's: how long a token is used without a look at its file */
 #define WAIT_MAX_SEC 30
@@ -64,7 +65,7 @@ static void set_token(struct kube_client *c, const char *token)
 {
         struct text line = { 0 };
 
-        text_printf(&line, "Bearer %s", token);
+        text_printf(&line, BEARER "%s", token);
         if (line.failed)
                 return;
         free(c->authorization);
@@ -360,6 +361,11 @@ void kube_client_free(struct kube_client *c)
         free(c->authorization);
         sd_event_unref(c->loop);
         free(c);
+}
+
+const char *kube_client_token(const struct kube_client *client)
+{
+        return client->authorization == NULL ? NULL : client->authorization + strlen(BEARER);
 }
 
 const char *kube_client_namespace(const struct kube_client *client)

@@ -33,6 +33,7 @@ void kube_client_free(
         struct kube_client *client); /* running calls are done() with -ECANCELED; accepts NULL */
 
 const char *kube_client_namespace(const struct kube_client *client);
+const char *kube_client_token(const struct kube_client *client); /* or NULL; borrowed until the next call */
 
 /* kube_call_start() - Return: 0; -ENOMEM. @ret may be NULL. */
 int kube_call_start(struct kube_client *client, const struct kube_request *request, struct kube_call **ret);

@@ -29,6 +29,7 @@ struct operation {
         unsigned tries;
         bool creating; /* of a put or a change: the object itself is being made */
         bool unnamed;  /* the path is the collection's, though there is a name */
+        bool disowned; /* of a put: it was refused with its owner */
         store_changer change;
         unsigned conflicts; /* of a change */
         sd_event_source *waiting;

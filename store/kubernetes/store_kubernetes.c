@@ -65,7 +65,25 @@ static void on_beat(void *userdata, int result, const char *sentence)
                 return;
         if (result < 0 && result != k->beat_result)
                 store_trouble(&k->store, STORE_LEASE, "the agent's Lease is not renewed: %s", sentence);
+        if (result == API_WRITES_MADE && k->beaten) { /* it was taken away, and the inventory with it */
+                node_owner_give_up(&k->owner);
+                k->beat_usec = 0;
+        }
+        k->beaten = k->beaten || result >= 0;
         k->beat_result = result;
+}
+
+/* @object: of ours, about this node. */
+static void set_owner(struct store_kubernetes *k, const char *node, json_t *object)
+{
+        json_t *metadata = json_object_get(object, "metadata");
+
+        node_owner_look(&k->owner, kube_client_token(k->client), node);
+        if (metadata == NULL) {
+                metadata = json_object();
+                (void) json_object_set_new(object, "metadata", metadata);
+        }
+        (void) json_object_set_new(metadata, "ownerReferences", node_owner_references(&k->owner, node));
 }
 
 /* Who watches compares the time for change alone: a clock that is wrong does no harm. */
@@ -76,17 +94,37 @@ static int touch(struct store *store, const char *node)
         char name[600], time[TIMESTAMP_BYTES];
         json_t *object;
 
+        if (k->owner.sent) /* whoever has not said it again has written it */
+                k->owner.due = k->owner.sent = false;
         if (k->beat_usec != 0 && now - k->beat_usec < BEAT_USEC)
-                return 0;
+                return k->owner.due ? -ENOENT : 0;
         if (!text_format(name, sizeof(name), STORE_AGENT_LEASE "%s", node))
                 return -ENAMETOOLONG;
         k->beat_usec = now;
         (void) timestamp_format(real % 1000000 != 0 ? real : real + 1, time); /* a MicroTime has six digits */
         object = json_pack("{s:{s:s, s:i, s:s}}", "spec", "holderIdentity", node, "leaseDurationSeconds",
                            (int) (3 * BEAT_USEC / 1000000), "renewTime", time);
+        set_owner(k, node, object);
         api_writes_put(store, STORE_LEASE, "kube-node-lease", name, object, on_beat, k);
         json_decref(object);
-        return 0;
+        return k->owner.due ? -ENOENT : 0;
+}
+
+/* Whose an inventory is stands beside its status, and is written where it is not known to stand there. */
+static void put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                const json_t *object, store_answer answer, void *userdata)
+{
+        struct store_kubernetes *k = (struct store_kubernetes *) store;
+        json_t *owned = kind == STORE_INVENTORY ? json_deep_copy(object) : NULL;
+
+        if (owned != NULL) {
+                set_owner(k, name, owned);
+                k->owner.sent = k->owner.due;
+                if (!k->owner.due)
+                        (void) json_object_del(json_object_get(owned, "metadata"), "ownerReferences");
+        }
+        api_writes_put(store, kind, namespace_, name, owned != NULL ? owned : object, answer, userdata);
+        json_decref(owned);
 }
 
 static void event(struct store *store, const struct store_event *said)
@@ -101,7 +139,7 @@ static const struct store_backend backend = {
         .inventory_mtime_usec = inventory_mtime_usec,
         .touch = touch,
         .bind = api_writes_bind,
-        .put = api_writes_put,
+        .put = put,
         .patch = api_writes_patch,
         .change = api_writes_change,
         .create = api_writes_create,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "store/kubernetes/events.h"
+#include "store/kubernetes/node_owner.h"
 #include "store/kubernetes/operation.h"
 #include "store/kubernetes/reflector.h"
 #include "store/store_internal.h"
@@ -14,6 +15,8 @@ struct store_kubernetes {
         struct reflector reflectors[STORE_KIND_COUNT];
         struct operation_list operations; /* writes under way */
         struct events events;
-        uint64_t beat_usec; /* when the agent's Lease was renewed last; 0 = never */
-        int beat_result;    /* of the last answer */
+        struct node_owner owner; /* of what an agent writes */
+        uint64_t beat_usec;      /* when the agent's Lease was renewed last; 0 = never */
+        int beat_result;         /* of the last answer */
+        bool beaten;             /* it was renewed once */
 };
