@@ -181,10 +181,13 @@ static bool is_of_our_own(const char *proc, const char *cgroup)
 static int judge_place(const char *proc, const char *pod_logs, const char *cgroup, const char *trusted_group,
                        struct caller *c, struct err *err)
 {
-        caller_pod_uid(cgroup, c->pod_uid, sizeof(c->pod_uid));
+        bool of_our_own = is_of_our_own(proc, cgroup);
+
+        if (!of_our_own)
+                caller_pod_uid(cgroup, c->pod_uid, sizeof(c->pod_uid));
         if (c->pod_uid[0] != '\0')
                 name_pod(pod_logs, c);
-        else if (is_of_host(cgroup) || is_of_our_own(proc, cgroup))
+        else if (of_our_own || is_of_host(cgroup))
                 c->trusted = c->uid == 0 || is_in_group(proc, c, trusted_group);
         else
                 return err_set(err, -EACCES,

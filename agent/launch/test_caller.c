@@ -130,6 +130,28 @@ static void root_in_a_pod_is_that_pod(void **state)
         machine_remove(&m);
 }
 
+/* An agent in a pod, by a runtime that gives it the host's view of cgroups: who came into its container by
+ * `kubectl exec` is of it; the pod's other containers, and those of other pods, are not. */
+static void who_is_in_the_agents_container_is_of_it(void **state)
+{
+        static const char own[] = "0::/kubepods/burstable/pod" UID "/ab\n";
+        struct machine m;
+        struct caller c = { 0 };
+
+        (void) state;
+        machine_make(&m, own);
+        write_file(m.own, own);
+        assert_int_equal(identify(&m, 0, &c), 0);
+        assert_true(c.trusted && c.pod_uid[0] == '\0');
+        assert_int_equal(identify(&m, 1000, &c), 0);
+        assert_false(c.trusted);
+        write_file(m.own, "0::/kubepods/burstable/pod" UID "/cd\n");
+        assert_int_equal(identify(&m, 0, &c), 0);
+        assert_false(c.trusted);
+        assert_string_equal(c.pod_uid, UID);
+        machine_remove(&m);
+}
+
 /* clang-format off */
 static const struct { const char *what, *cgroup; bool host; } places[] = {
         { "a service",               "0::/system.slice/ssh.service\n", true },
@@ -202,6 +224,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_pod_is_known_by_its_cgroup),
                 cmocka_unit_test(root_in_a_pod_is_that_pod),
+                cmocka_unit_test(who_is_in_the_agents_container_is_of_it),
                 cmocka_unit_test(who_cannot_be_named_is_refused),
                 cmocka_unit_test(who_has_ended_is_nobody),
         };

@@ -36,7 +36,7 @@ class Agent:
     """A remuda-agent of its own, on a copy of a synthetic machine."""
 
     def __init__(self, machine="nvidia-h100-x8", config=None, options=(), env=None, program=B + "/bin/remuda-agent"):
-        self.program = program
+        self.program = [program]
         self.dir = tempfile.mkdtemp(prefix="remuda-agent-")
         self.root = self.dir + "/root"
         if machine:
@@ -59,7 +59,7 @@ class Agent:
         self.log = open(self.dir + "/log", "a+")
         begin = self.log.tell()
         self.process = subprocess.Popen(
-            [self.program, "--root", self.root, "--node-name", "n1", "--listen", "127.0.0.1:0",
+            [*self.program, "--root", self.root, "--node-name", "n1", "--listen", "127.0.0.1:0",
              "--store", "dir:" + self.dir + "/store", "--kubelet-dir", self.dir + "/kubelet/device-plugins",
              "--launch-socket", self.socket, "--config", self.config_path, *self.options],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env={**os.environ, **self.env})
