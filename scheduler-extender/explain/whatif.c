@@ -429,6 +429,10 @@ static int place_job(struct cluster *c, const json_t *object, uint64_t now_usec,
         job = ledger_jobs_find(cluster_ledger(c), namespace_, name);
         if (job == NULL || job->training == NULL)
                 return err_set(err, -EBADMSG, "the TrainingJob was not understood");
+        /* it takes the place of the one of its name, as a pod does: with all that this one has */
+        (void) ledger_jobs_set_plan(cluster_ledger(c), namespace_, name, NULL, 0);
+        while (job->pods != NULL)
+                ledger_pods_drop(cluster_ledger(c), namespace_, strchr(job->pods->key, '/') + 1);
         claim.job = (struct batch_cut_job){ .ledger = cluster_ledger(c), .job = job->training };
         claim.job.programs = cluster_programs(c, &claim.job.program_count);
         claim.ledger_job = job;
