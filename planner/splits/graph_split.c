@@ -147,16 +147,26 @@ static int check_units(const struct graph_state *s, struct err *err)
         return s->devices == 0 ? err_set(err, GRAPH_NO_FIT, "there is no device") : 0;
 }
 
+/* Everything on one device, which is contiguous however the graph is. */
+static void place_on(struct graph_state *s, struct graph_best *best, size_t device)
+{
+        graph_state_clear(s);
+        for (size_t u = 0; u < s->units; u++) {
+                if (!graph_state_can_place(s, u, device))
+                        return;
+                graph_state_place(s, u, device);
+        }
+        graph_best_offer(best, s);
+}
+
 /* A first placement: everything on one CPU, or largest memory first into the roomiest accelerator. */
 static void place_somehow(struct graph_state *s, struct graph_best *best)
 {
-        graph_state_clear(s);
         if (s->devices > s->accelerators) {
-                for (size_t u = 0; u < s->units; u++)
-                        graph_state_place(s, u, s->accelerators);
-                graph_best_offer(best, s);
+                place_on(s, best, s->accelerators);
                 return;
         }
+        graph_state_clear(s);
         for (size_t u = 0; u < s->units; u++) {
                 size_t roomiest = SIZE_MAX;
 
@@ -182,6 +192,8 @@ static int search_all(struct graph_state *s, struct graph_best *best, const stru
         r = graph_ideals_search(s, best);
         if (r == 0)
                 r = graph_exact_search(s, best, exact_steps);
+        for (size_t d = 0; r == 0 && d < s->devices && !isfinite(best->max_load_ms); d++)
+                place_on(s, best, d);
         if (r == 0 && !best->proven)
                 r = graph_anneal_search(s, best);
         return r;
