@@ -63,11 +63,18 @@ bool progress_pass_events(struct record *record, const struct job_report *report
         return any;
 }
 
-/* What a group's ranks take of each batch, if the report has all of it. */
+/* Ranks of a group follow each other. */
+static uint32_t index_after(const struct job_report *report, size_t i, uint32_t index)
+{
+        return i > 0 && strcmp(report->ranks[i].group, report->ranks[i - 1].group) == 0 ? index + 1 : 0;
+}
+
+/* What groups and ranks take of each batch, if the report has all of it. */
 static void take_shares(struct record *record, const struct job_report *report)
 {
         struct job_state *state = &record->state;
         uint64_t sum = 0;
+        uint32_t index = 0;
 
         for (size_t i = 0; i < report->rank_count; i++)
                 sum += report->ranks[i].batch;
@@ -77,9 +84,15 @@ static void take_shares(struct record *record, const struct job_report *report)
                 state->groups[i].batch = 0;
         for (size_t i = 0; i < report->rank_count; i++) {
                 struct job_group *group = job_state_group(state, report->ranks[i].group);
+                struct job_progress_rank *rank = NULL;
 
+                index = index_after(report, i, index);
+                if (group != NULL && index < group->ranks)
+                        rank = job_state_make_rank(state, group->name, index);
                 if (group != NULL)
                         group->batch += report->ranks[i].batch;
+                if (rank != NULL)
+                        rank->batch = (int64_t) report->ranks[i].batch;
         }
         for (size_t i = 0; i < state->group_count; i++)
                 state->groups[i].weight = (double) state->groups[i].batch / (double) sum;
@@ -173,10 +186,9 @@ static void take_rank(struct record *record, const struct job_report_rank *said,
                 group->exit_code = rank->exit_code;
 }
 
-/* Ranks of a group follow each other; their numbers in the manager's world need not be the plan's. */
+/* Their numbers in the manager's world need not be the plan's. */
 void progress_take_ranks(struct record *record, const struct job_report *report)
 {
-        const char *last = "";
         uint32_t index = 0;
 
         if (report->epoch_samples > 0)
@@ -185,11 +197,8 @@ void progress_take_ranks(struct record *record, const struct job_report *report)
                 const struct job_report_rank *rank = &report->ranks[i];
                 struct job_group *group = job_state_group(&record->state, rank->group);
 
-                if (group == NULL)
-                        continue;
-                index = strcmp(rank->group, last) == 0 ? index + 1 : 0;
-                last = rank->group;
-                if (index < group->ranks)
+                index = index_after(report, i, index);
+                if (group != NULL && index < group->ranks)
                         take_rank(record, rank, group, index);
         }
 }

@@ -221,6 +221,8 @@ int job_plan_share(const struct batch_cut_job *job, struct job_state *state, str
                 group->samples_per_s = shares[i].samples_per_s;
                 group->weight = (double) group->batch / (double) job->job->global_batch;
         }
+        for (size_t i = 0; r == 0 && i < state->rank_count; i++)
+                state->ranks[i].batch = -1; /* what they shared is cut anew */
         if (r == 0)
                 note_speeds(job->job, &verdict, state);
         return r;

@@ -21,6 +21,8 @@ struct job_progress_rank {
         uint64_t samples;
         uint64_t restarts; /* new processes that it was given */
         uint64_t before;   /* of them, under earlier managers */
+        int64_t batch;     /* of each global batch, as its world has shared it; -1 = an equal part of its
+                              group's */
         int exit_code;     /* -1 = it runs, or nothing is known */
         double busy_sec;   /* that it has computed in its world, as it says */
 };

@@ -143,9 +143,16 @@ struct job_progress_rank *job_state_make_rank(struct job_state *state, const cha
         rank = array_add(&state->ranks, &state->rank_count, NULL, sizeof(*rank));
         if (rank == NULL)
                 return NULL;
-        *rank = (struct job_progress_rank){ .index = index, .exit_code = -1 };
+        *rank = (struct job_progress_rank){ .index = index, .batch = -1, .exit_code = -1 };
         (void) text_copy(rank->group, sizeof(rank->group), group);
         return rank;
+}
+
+uint64_t job_state_rank_batch(const struct job_state *state, const struct job_group *group, uint32_t n)
+{
+        const struct job_progress_rank *rank = job_state_rank(state, group->name, n);
+
+        return rank != NULL && rank->batch >= 0 ? (uint64_t) rank->batch : job_group_rank_batch(group, n);
 }
 
 /* Every second point stands for the one before it, too. */
@@ -180,7 +187,7 @@ bool job_state_shard(const struct job *job, const struct job_state *state, const
         for (const struct job_group *g = state->groups; g != group; g++)
                 before += g->server ? 0 : g->batch;
         for (uint32_t i = 0; i < n + ranks; i++)
-                *(i < n ? &before : &part) += job_group_rank_batch(group, i);
+                *(i < n ? &before : &part) += job_state_rank_batch(state, group, i);
         *ret_begin = (uint64_t) ((double) state->samples * (double) before / (double) job->global_batch);
         *ret_end =
                 (uint64_t) ((double) state->samples * (double) (before + part) / (double) job->global_batch);

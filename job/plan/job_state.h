@@ -95,6 +95,10 @@ struct job_group *job_state_group(const struct job_state *state, const char *nam
 struct job_progress_rank *job_state_rank(const struct job_state *state, const char *group, uint32_t index);
 struct job_progress_rank *job_state_make_rank(struct job_state *state, const char *group, uint32_t index);
 
+/* job_state_rank_batch() - what the n-th rank of a group takes of each batch: as it was shared while it ran,
+ * else an equal part. */
+uint64_t job_state_rank_batch(const struct job_state *state, const struct job_group *group, uint32_t n);
+
 /* job_state_add_point() - when there is no room, two neighbours become one. */
 void job_state_add_point(struct job_state *state, const struct job_progress_point *point);
 

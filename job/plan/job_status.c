@@ -247,7 +247,7 @@ static struct listed_rank list_rank(const struct job *job, const struct job_stat
                                     .node = group->node,
                                     .pod = pod,
                                     .device = group->model,
-                                    .batch = job_group_rank_batch(group, n),
+                                    .batch = job_state_rank_batch(state, group, n),
                                     .samples = said == NULL || group->server ? -1 : (int64_t) said->samples,
                                     .restarts = said != NULL ? said->restarts : group->restarts,
                                     .before = said != NULL ? said->before : 0,
@@ -388,6 +388,7 @@ static void take_ranks(struct job_state *state, const struct listed_rank *ranks,
                 if (rank == NULL)
                         return;
                 rank->samples = (uint64_t) ranks[i].samples;
+                rank->batch = (int64_t) ranks[i].batch;
                 rank->restarts = ranks[i].restarts;
                 rank->before = ranks[i].before <= ranks[i].restarts ? ranks[i].before : 0;
                 rank->exit_code = ranks[i].exit_code;

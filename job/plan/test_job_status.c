@@ -40,6 +40,9 @@ static void a_state_survives_its_status(void **state)
         {
                 struct job_progress_rank *rank = job_state_make_rank(&plan, plan.groups[1].name, 0);
 
+                assert_int_equal(job_state_rank_batch(&plan, &plan.groups[1], 0),
+                                 job_group_rank_batch(&plan.groups[1], 0));
+                rank->batch = 1; /* as it was shared while it ran */
                 rank->restarts = 4;
                 rank->before = 3;
         }
@@ -47,6 +50,11 @@ static void a_state_survives_its_status(void **state)
         assert_int_equal(job_status_decode(status, &again), 0);
         assert_string_equal(again.last_event, plan.last_event);
         assert_int_equal(job_state_rank(&again, plan.groups[1].name, 0)->before, 3);
+        assert_int_equal(job_state_rank_batch(&again, &plan.groups[1], 0), 1);
+        assert_int_equal(json_integer_value(json_object_get(
+                                 json_array_get(json_object_get(status, "ranks"), plan.groups[1].first_rank),
+                                 "batch")),
+                         1);
         assert_int_equal(job_status_check(status, &job, &again, &err), 0);
         second = job_status_encode(&job, "j", &again);
         assert_true(json_equal(status, second));
