@@ -69,6 +69,25 @@ static uint32_t index_after(const struct job_report *report, size_t i, uint32_t 
         return i > 0 && strcmp(report->ranks[i].group, report->ranks[i - 1].group) == 0 ? index + 1 : 0;
 }
 
+/* New shares go by what the ranks were seen to do. */
+static void take_speeds(struct job_state *state, const struct job_report *report)
+{
+        for (size_t i = 0; i < report->rank_count; i++)
+                if (report->ranks[i].batch > 0 && !(report->ranks[i].samples_per_s > 0))
+                        return;
+        for (size_t i = 0; i < state->group_count; i++)
+                state->groups[i].samples_per_s = 0;
+        for (size_t i = 0; i < report->rank_count; i++) {
+                struct job_group *group = job_state_group(state, report->ranks[i].group);
+
+                if (group == NULL || report->ranks[i].batch == 0)
+                        continue;
+                group->samples_per_s += report->ranks[i].samples_per_s;
+                group->source = CHIP_SPEED_MEASURED;
+                group->precision[0] = '\0';
+        }
+}
+
 /* What groups and ranks take of each batch, if the report has all of it. */
 static void take_shares(struct record *record, const struct job_report *report)
 {
@@ -96,6 +115,7 @@ static void take_shares(struct record *record, const struct job_report *report)
         }
         for (size_t i = 0; i < state->group_count; i++)
                 state->groups[i].weight = (double) state->groups[i].batch / (double) sum;
+        take_speeds(state, report);
 }
 
 bool progress_take_recuts(struct record *record, const struct job_report *report)

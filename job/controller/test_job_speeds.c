@@ -92,8 +92,10 @@ static void what_is_not_understood_was_not_said(void **state)
 /* Of the groups; a report that has been cut to its field says nothing of shares. */
 static void new_shares_of_a_world_that_runs_are_the_jobs(void **state)
 {
-        struct job_group groups[] = { { .name = "w0-0", .ranks = 1, .batch = 16 },
-                                      { .name = "w1-0", .ranks = 2, .batch = 16 } };
+        struct job_group groups[] = {
+                { .name = "w0-0", .ranks = 1, .batch = 16, .source = CHIP_SPEED_TABLE },
+                { .name = "w1-0", .ranks = 2, .batch = 16, .source = CHIP_SPEED_TABLE }
+        };
         struct controller controller = { 0 };
         struct record record = { .controller = &controller,
                                  .state = { .groups = groups, .group_count = 2, .recuts = 3 },
@@ -124,6 +126,18 @@ static void new_shares_of_a_world_that_runs_are_the_jobs(void **state)
         report.rank_count = 2;
         assert_true(progress_take_recuts(&record, &report));
         assert_true(groups[0].batch == 24 && groups[1].batch == 8);
+        assert_true(groups[0].samples_per_s == 0 && groups[0].source != CHIP_SPEED_MEASURED);
+        job_report_free(&report);
+        assert_int_equal(
+                job_report_parse(
+                        "{\"state\":\"Running\",\"recuts\":4,\"ranks\":[{\"group\":\"w0-0\",\"batch\":20,"
+                        "\"samples_per_s\":200},{\"group\":\"w1-0\",\"batch\":8,\"samples_per_s\":80},"
+                        "{\"group\":\"w1-0\",\"batch\":4,\"samples_per_s\":40}]}",
+                        &report),
+                0);
+        assert_true(progress_take_recuts(&record, &report));
+        assert_true(groups[0].samples_per_s == 200 && groups[1].samples_per_s == 120);
+        assert_true(groups[0].source == CHIP_SPEED_MEASURED && groups[1].source == CHIP_SPEED_MEASURED);
         job_report_free(&report);
 }
 

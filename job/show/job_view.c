@@ -132,12 +132,15 @@ static const struct json_table view_table = TABLE(view_rows, struct job_view, NU
 /* A TrainingJob (manifests/crds/trainingjobs.yaml). */
 struct subtask {
         char *name, *speed_source, *precision, *state, *group;
+        double ranks, samples_per_s;
 };
 #define AT(member) JSON_TABLE_AT(struct subtask, member)
 static const struct json_table_row subtask_rows[] = {
         { "name",                JSON_TABLE_STRING, AT(name) },
         { "speedSource",         JSON_TABLE_STRING, AT(speed_source) },
         { "precision",           JSON_TABLE_STRING, AT(precision) },
+        { "ranks",               JSON_TABLE_COUNT,  AT(ranks) },
+        { "samplesPerSecond",    JSON_TABLE_DOUBLE, AT(samples_per_s) },
         { "state",               JSON_TABLE_STRING, AT(state) },
         { "group",               JSON_TABLE_STRING, AT(group) },
         { .name = NULL },
@@ -260,6 +263,40 @@ const char *job_view_speed(const struct job_view_rank *rank, char words[40])
                            job_view_word(rank->precision)[0] != '\0' ? " " : "",
                            job_view_word(rank->precision));
         return words;
+}
+
+/* NAN: nobody has measured it. */
+static double rank_ms(const struct job_view_rank *rank, double batch)
+{
+        if (strcmp(job_view_word(rank->speed_source), "measured") != 0)
+                return NAN;
+        if (rank->speed.beta_ms > 0 && rank->speed.alpha_ms >= 0)
+                return batch > 0 ? rank->speed.alpha_ms + rank->speed.beta_ms * batch : 0;
+        return rank->speed_samples_per_s > 0 ? 1000 * batch / rank->speed_samples_per_s : NAN;
+}
+
+double job_view_gain(const struct job_view *view)
+{
+        double workers = 0, batch = 0, equal_ms = 0, now_ms = 0, ms;
+
+        for (size_t i = 0; i < view->rank_count; i++) {
+                if (strcmp(job_view_word(view->ranks[i].role), "worker") != 0)
+                        continue;
+                workers++;
+                batch += view->ranks[i].batch;
+        }
+        for (size_t i = 0; i < view->rank_count; i++) {
+                const struct job_view_rank *rank = &view->ranks[i];
+
+                if (strcmp(job_view_word(rank->role), "worker") != 0)
+                        continue;
+                ms = rank_ms(rank, batch / workers) + rank_ms(rank, rank->batch);
+                if (!isfinite(ms))
+                        return NAN;
+                equal_ms = fmax(equal_ms, rank_ms(rank, batch / workers));
+                now_ms = fmax(now_ms, rank_ms(rank, rank->batch));
+        }
+        return workers > 1 && now_ms > 0 ? equal_ms / now_ms : NAN;
 }
 
 const char *job_view_word(const char *word)
@@ -426,6 +463,8 @@ static void join_subtasks(const struct object *object, struct job_view *view)
                         job_view_set(&rank->speed_source, subtask->speed_source);
                         job_view_set(&rank->precision, subtask->precision);
                         job_view_set(&rank->state, subtask->state);
+                        if (subtask->ranks >= 1 && subtask->samples_per_s > 0)
+                                rank->speed_samples_per_s = subtask->samples_per_s / subtask->ranks;
                         job_view_set(&rank->group, subtask->group);
                 }
         }
@@ -474,5 +513,10 @@ void job_view_read_object(const json_t *value, struct job_view *view, uint64_t n
 
 json_t *job_view_encode(const struct job_view *view)
 {
-        return json_table_encode(&view_table, view);
+        json_t *value = json_table_encode(&view_table, view);
+        double gain = job_view_gain(view);
+
+        if (value != NULL)
+                (void) json_object_set_new(value, "gain", isfinite(gain) ? json_real(gain) : json_null());
+        return value;
 }

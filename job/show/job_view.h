@@ -65,6 +65,11 @@ const char *job_view_word(const char *word);
 /* job_view_speed() - whose figure the rank's share goes by: "measured", "table fp16", "". */
 const char *job_view_speed(const struct job_view_rank *rank, char words[40]);
 
+/* job_view_gain() - how many times as long the computing of a step would take with equal shares, by the
+ * speeds that were measured of all its workers; NAN: they were not. Example: 24 + 8 samples at 300 and 100 a
+ * second take 80 ms, 16 + 16 would take 160: 2. */
+double job_view_gain(const struct job_view *view);
+
 /* job_view_set() - a copy of the word in the place of what was there. NULL = not known. */
 void job_view_set(char **word, const char *value);
 

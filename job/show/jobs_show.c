@@ -223,6 +223,10 @@ static void print_view(const struct job_view *view)
                 (void) printf("%s%s%s, %s shares of a batch of %.0f\n", job_view_word(view->strategy),
                               job_view_word(view->model)[0] == '\0' ? "" : " of ", job_view_word(view->model),
                               job_view_word(view->shards), view->global_batch);
+        if (isfinite(job_view_gain(view)))
+                (void) printf("equal shares would make a step %.2f times as long, by the speeds that were "
+                              "measured\n",
+                              job_view_gain(view));
         for (size_t i = 0; i < view->note_count; i++)
                 (void) printf("note: %s\n", job_view_word(view->notes[i]));
         print_ranks(view);

@@ -185,6 +185,12 @@ void report_page(const struct report *report, struct text *out)
         section(out, "placement", "Placement", "The chips that the ranks are on, by node and device group.");
         picture_or(out, report_picture(report, "placement", out), "No rank has been given a chip.");
         section(out, "shares", "Shares", "Each batch is cut so that all ranks are done at the same time.");
+        if (isfinite(job_view_gain(report->view)))
+                text_printf(out,
+                            "<p>Equal shares would make a step <b>%.2f times</b> as long, by the speeds that "
+                            "were "
+                            "measured.</p>\n",
+                            job_view_gain(report->view));
         (void) report_picture(report, "shares", out);
         write_ranks(report, out);
         text_append(out, "</section>\n");
