@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/json/json_table.h"
 #include "base/text.h"
+#include "job/world/hint.h"
 
 #define LOOK_MAX_BYTES ((size_t) 1 << 20) /* of one rank, at one look */
 #define NOT_SAID       INT64_MIN
@@ -144,14 +145,13 @@ void rank_watch_last_line(const char *path, char *line, size_t size)
         CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
         off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END), room = (off_t) size - 1;
         ssize_t got = end <= 0 ? 0 : pread(fd, line, (size_t) room, end > room ? end - room : 0);
-        const char *begin;
+        const char *words;
+        size_t length;
 
-        while (got > 0 && (line[got - 1] == '\n' || line[got - 1] == ' '))
-                got--;
         line[got > 0 ? got : 0] = '\0';
-        begin = strrchr(line, '\n');
-        if (begin != NULL)
-                memmove(line, begin + 1, strlen(begin));
+        length = hint_words(line, &words);
+        memmove(line, words, length);
+        line[length] = '\0';
 }
 
 char rank_watch_process(pid_t pid)

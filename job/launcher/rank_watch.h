@@ -30,8 +30,8 @@ struct rank_watch_report {
 /* rank_watch_report() - Return: false if there is none. */
 bool rank_watch_report(const char *path, struct rank_watch_report *ret);
 
-/* rank_watch_last_line() - the last one of a file that is not blank, or as much of its end as fits; "" =
- * there is none. */
+/* rank_watch_last_line() - the last words in a file (job/world/hint.h), of as much of its end as fits; "" =
+ * there are none. */
 void rank_watch_last_line(const char *path, char *line, size_t size);
 
 /* rank_watch_process() - the state of a process as ps(1) writes it: 'T' is stopped by a signal, 'D' in the

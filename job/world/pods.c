@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "job/world/hint.h"
 #include "job/world/restarts.h"
 #include "job/world/verdict.h"
 
@@ -29,22 +30,18 @@ static bool has_ended(const struct pods_pod *pod)
         return pod->there && (pod->phase == PODS_SUCCEEDED || pod->phase == PODS_FAILED);
 }
 
-/* Of what a container wrote, or of the end of its log, the last line says why it ended. */
+/* Of what a container wrote, or of the end of its log. */
 struct line {
         char text[240];
 };
 
 static struct line last_line(const char *words)
 {
-        size_t end = strlen(words), begin;
+        const char *begin;
+        size_t length = hint_words(words, &begin);
         struct line line;
 
-        while (end > 0 && words[end - 1] == '\n')
-                end--;
-        begin = end;
-        while (begin > 0 && words[begin - 1] != '\n')
-                begin--;
-        (void) text_format(line.text, sizeof(line.text), "%.*s", (int) (end - begin), words + begin);
+        (void) text_format(line.text, sizeof(line.text), "%.*s", (int) length, begin);
         return line;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/exit_code.h"
 #include "base/text.h"
+#include "job/world/hint.h"
 #include "job/world/lineup.h"
 #include "job/world/live_words.h"
 #include "job/world/names.h"
@@ -108,14 +109,20 @@ static struct verdict fail_rank(struct world *world, size_t index, uint64_t now_
         const struct names_rank name = names_rank(world, index);
         const char *words = world->words, *colon = words[0] == '\0' ? "" : ": ";
         int code = world->ranks[index].exit_code;
+        struct verdict v;
+        struct text line = { .max_bytes = sizeof(v.message) - 1 };
 
-        return fault(world,
-                     code > 128
-                             ? verdict(VERDICT_SAY, "RankKilled", "%s was killed by signal %d (%s)%s%s",
-                                       name.text, code - 128, strsignal(code - 128), colon, words)
-                             : verdict(VERDICT_SAY, "RankFailed", "%s ended with exit code %d%s%s", name.text,
-                                       code, colon, words[0] == '\0' ? "; its log says why" : words),
-                     code, verdict_is_final(code), now_usec);
+        if (code > 128)
+                text_printf(&line, "%s was killed by signal %d (%s)%s%s", name.text, code - 128,
+                            strsignal(code - 128), colon, words);
+        else
+                text_printf(&line, "%s ended with exit code %d%s%s", name.text, code, colon,
+                            words[0] == '\0' ? "; its log says why" : words);
+        hint_add(world, index, &line);
+        v = verdict(VERDICT_SAY, code > 128 ? "RankKilled" : "RankFailed", "%s",
+                    line.data == NULL ? "" : line.data);
+        text_free(&line);
+        return fault(world, v, code, verdict_is_final(code), now_usec);
 }
 
 /* mpirun has failed, and no rank says why. */
