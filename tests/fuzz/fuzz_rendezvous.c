@@ -92,8 +92,14 @@ static void plan(const uint8_t *data, size_t size)
 
         pb_arena_init(&arena, SUBTASK_ARENA_BYTES);
         if (value != NULL && subtask_read(value, &arena, &plan, &err) == 0) {
-                for (size_t i = 0; i < plan->n_groups; i++)
-                        batch += plan->groups[i]->used ? plan->groups[i]->batch : 0;
+                for (size_t i = 0; i < plan->n_groups; i++) {
+                        const Subtask__Group *group = plan->groups[i];
+
+                        batch += group->used ? group->batch : 0;
+                        if (group->used &&
+                            (group->n_chip_batches != group->chips || subtask_chips(group) != group->batch))
+                                __builtin_trap();
+                }
                 if (batch != plan->global_batch)
                         __builtin_trap();
         }
