@@ -516,11 +516,12 @@ static void hash_program(struct group *group)
 static int open_files(struct group *group, struct err *err)
 {
         char absolute[PATH_MAX];
+        struct stat status;
 
         if (mkdir(group->options->work_dir, 0755) < 0 && errno != EEXIST)
                 return err_set(err, -errno, "--work-dir: '%.200s': %m", group->options->work_dir);
-        if (realpath(group->options->work_dir, absolute) == NULL ||
-            !text_copy(group->work, sizeof(group->work), absolute))
+        if (realpath(group->options->work_dir, absolute) == NULL || stat(absolute, &status) < 0 ||
+            !S_ISDIR(status.st_mode) || !text_copy(group->work, sizeof(group->work), absolute))
                 return err_set(err, -EINVAL, "--work-dir: '%.200s' is not a folder",
                                group->options->work_dir);
         if (realpath(group->options->programs, absolute) == NULL ||
