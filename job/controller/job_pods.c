@@ -111,6 +111,7 @@ static struct program_table_row table_row(const struct job_program *own, const s
                 entry.args = own->command + 1;
                 entry.arg_count = own->command_count - 1;
                 entry.sha256[0] = '\0';
+                entry.inherits = true; /* its image sets LD_LIBRARY_PATH and the like for it */
         }
         return entry;
 }

@@ -118,6 +118,9 @@ static void pods_say_what_the_plan_says(void **state)
         assert_non_null(strstr(
                 json_string_value(json_object_get(json_object_get(secret, "stringData"), "programs.yaml")),
                 "/opt/t"));
+        assert_non_null(strstr(
+                json_string_value(json_object_get(json_object_get(secret, "stringData"), "programs.yaml")),
+                "\"inherit\": true")); /* its image's variables are its own */
         assert_string_equal(
                 json_string_value(json_object_get(json_object_get(secret, "stringData"), "group.key")),
                 "GROUP KEY");

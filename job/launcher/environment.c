@@ -107,7 +107,7 @@ static bool listed(const char *const *names, size_t count, const char *name)
         return false;
 }
 
-/* Is a variable passed on to this program? The names its table lists; REMUDA_*,
+/* Is a variable passed on to this program? The names its table lists, or all of them; REMUDA_*,
  * OMPI_*, PMIX_*; every vendor's visible-devices variable; the frameworks' own (RANK, MASTER_ADDR...). The
  * loader's variables, and everything else, only when listed. */
 static bool passes(const struct program_table_row *program, const char *name)
@@ -115,6 +115,8 @@ static bool passes(const struct program_table_row *program, const char *name)
         for (size_t i = 0; i < program->environment_count; i++)
                 if (strcmp(program->environment[i], name) == 0)
                         return true;
+        if (program->inherits)
+                return true;
         for (size_t i = 0; i < ARRAY_SIZE(passing_prefixes); i++)
                 if (text_starts_with(name, passing_prefixes[i]))
                         return true;

@@ -77,6 +77,7 @@ static const struct json_table_row program_rows[] = {
           .count = offsetof(struct program_table_row, arg_count), .max = PROGRAM_ARGS_MAX },
         { "environment", JSON_TABLE_LIST,   AT(environment), .element = &name_row,
           .count = offsetof(struct program_table_row, environment_count), .max = PROGRAM_ENVIRONMENT_MAX, .omit = true },
+        { "inherit",     JSON_TABLE_BOOL,   AT(inherits), .omit = true },
         { "sha256",      JSON_TABLE_CUSTOM, AT(sha256), .decode = decode_sha256, .encode = encode_sha256, .omit = true },
         { .name = NULL },
 };

@@ -1,9 +1,9 @@
 /* Program table: which executable an administrator gives to each runtime.
  *
- * YAML (or JSON): `programs: {RUNTIME: {path, args: [], environment: [NAME...], sha256}}`. The path is
- * absolute, `args` come before the job's own, `environment` is an allow-list of variable names, `sha256` pins
- * the file's content. Strict: an unknown field is an error, so that a misspelt `sha256` cannot be silently
- * ignored.
+ * YAML (or JSON): `programs: {RUNTIME: {path, args: [], environment: [NAME...], inherit, sha256}}`. The path
+ * is absolute, `args` come before the job's own, `environment` is an allow-list of variable names, which
+ * `inherit: true` does without, `sha256` pins the file's content. Strict: an unknown field is an error, so
+ * that a misspelt `sha256` cannot be silently ignored.
  *
  * In memory only; reading the file and checking a program on disk is agent/launch/program_file.h. The table
  * owns everything in it. */
@@ -30,6 +30,7 @@ struct program_table_row {
         size_t arg_count;
         char **environment; /* environment_count names and a NULL */
         size_t environment_count;
+        bool inherits; /* every variable: who made the image that it lies in has also set them */
         char sha256[SHA256_HEX_BYTES]; /* lower case; "" = any content */
 };
 
