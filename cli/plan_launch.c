@@ -240,7 +240,7 @@ static int make_world(struct launch *launch, struct err *err)
         launch->commands = calloc(run->rank_count + 1, sizeof(*launch->commands));
         if (launch->ranks == NULL || launch->commands == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu ranks", run->rank_count);
-        if (run->job.data.given && !run->job.has_args)
+        if (job_arguments_taken(&run->job))
                 run_world_arguments(run, false, &launch->trainer);
         if (launch->trainer.failed)
                 return err_set(err, -ENOMEM, "no memory for the arguments");
@@ -251,8 +251,7 @@ static int make_world(struct launch *launch, struct err *err)
                 fill_rank(launch, i);
         }
         launch->world.job = run->job.name;
-        launch->world.spec =
-                run->job.data.given && !run->job.has_args ? NULL : &run->job; /* the trainer has options */
+        launch->world.spec = job_arguments_taken(&run->job) ? NULL : &run->job; /* the trainer has options */
         launch->world.global_batch = run->job.global_batch;
         launch->world.ranks = launch->ranks;
         launch->world.count = run->rank_count;

@@ -373,7 +373,7 @@ static void world_arguments(const struct job *job, const struct job_state *state
 
         for (size_t i = 0; i < state->group_count; i++)
                 what.servers += state->groups[i].server ? state->groups[i].ranks : 0;
-        if (job->data.given && !job->has_args)
+        if (job_arguments_taken(job))
                 job_arguments_add(job, &what, args);
         for (size_t i = 0; i < job->arg_count; i++)
                 arguments_add(args, "%s", job->args[i]);
@@ -490,7 +490,7 @@ json_t *job_pods_manager_plan(const struct job *job, const struct job_state *sta
         plan.args = args.list;
         plan.n_args = args.count;
         plan.resume_args = &resume;
-        plan.n_resume_args = job->checkpoint.given && job->data.given && !job->has_args;
+        plan.n_resume_args = job->checkpoint.given && job_arguments_taken(job);
         launch_variables_job(job, &(struct launch_variables){ add_variable, &environment });
         if (job->checkpoint.given)
                 add_variable(&environment, "REMUDA_CHECKPOINT", checkpoint_path(job));

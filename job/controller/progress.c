@@ -18,6 +18,7 @@
 #include "job/controller/job_speeds.h"
 #include "job/controller/write.h"
 #include "job/launcher/message.h"
+#include "job/spec/job_arguments.h"
 #include "store/speed_store.h"
 
 #define ASK_USEC       UINT64_C(2000000)
@@ -149,7 +150,9 @@ static bool take_counts(struct record *record, const struct job_report *report)
 
 static uint64_t samples_total(const struct record *record)
 {
-        return record->state.samples < UINT64_MAX / 1000001 ? record->state.samples * record->job.epochs : 0;
+        return record->state.samples < UINT64_MAX / 1000001
+                       ? record->state.samples * job_arguments_epochs(&record->job)
+                       : 0;
 }
 
 /* Ranks count what they did in their own world; steps go on from the checkpoint. */

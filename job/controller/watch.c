@@ -10,6 +10,7 @@
 #include "job/controller/controller_internal.h"
 #include "job/controller/progress.h"
 #include "job/controller/write.h"
+#include "job/spec/job_arguments.h"
 #include "job/world/pods.h"
 #include "job/world/restarts.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
@@ -170,7 +171,8 @@ static void succeed(struct record *record)
 {
         struct controller *c = record->controller;
 
-        record->state.progress.epoch = record->job.epochs;
+        if (job_arguments_epochs(&record->job) > 0)
+                record->state.progress.epoch = record->job.epochs;
         for (size_t i = 0; i < record->state.group_count; i++)
                 record->state.groups[i].state = JOB_GROUP_SUCCEEDED;
         job_state_set(&record->state, JOB_SUCCEEDED, controller_now(c), "Completed", "every rank ended well");

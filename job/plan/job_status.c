@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/json/json_table.h"
 #include "base/text.h"
+#include "job/spec/job_arguments.h"
 
 #define SECONDS .kind = JSON_TABLE_TIME, .scale = 1000000, .omit = true /* as Kubernetes writes them */
 #define ROLE    .kind = JSON_TABLE_CHOICE, .names = job_role_names
@@ -324,7 +325,7 @@ static int add_published(json_t *status, const struct job *job, const struct job
         if (r == 0)
                 r = json_object_set_new(status, "samplesDone",
                                         json_integer((json_int_t) state->progress.samples));
-        if (r == 0 && job != NULL)
+        if (r == 0 && job != NULL && job_arguments_epochs(job) > 0)
                 r = json_object_set_new(json_object_get(status, "progress"), "epochs",
                                         json_integer((json_int_t) job->epochs));
         return r;

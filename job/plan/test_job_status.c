@@ -69,6 +69,39 @@ static void a_state_survives_its_status(void **state)
 }
 
 /* A plan that somebody else wrote is never acted on; what is wrong with it is said. */
+static void epochs_that_nobody_gave_are_not_said(void **state)
+{
+        static const struct {
+                const char *spec;
+                int epochs; /* 0 = nothing */
+        } cases[] = {
+                { "  args: []\n", 0 },
+                { "  args: []\n  epochs: 3\n", 3 },
+                { "", 0 },
+                { "  data: {path: /data}\n", 1 }, /* the reference trainer's */
+                { "  data: {path: /data}\n  args: []\n", 0 },
+        };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct job_state running = { .progress = { .time_usec = 1, .step = 5 } };
+                struct job job;
+                json_t *status, *progress;
+                char spec[128];
+
+                assert_true(text_format(spec, sizeof(spec), "  workers: [{model: H100, chips: 1}]\n%s",
+                                        cases[i].spec));
+                job = job_fixture_parse(spec);
+                status = job_status_encode(&job, "j", &running);
+                progress = json_object_get(status, "progress");
+                assert_non_null(json_object_get(progress, "step"));
+                assert_int_equal(json_integer_value(json_object_get(progress, "epochs")), cases[i].epochs);
+                assert_true((json_object_get(progress, "epochs") == NULL) == (cases[i].epochs == 0));
+                json_decref(status);
+                job_free(&job);
+        }
+}
+
 static void a_status_that_does_not_fit_its_job_is_refused(void **state)
 {
         static const struct {
@@ -203,6 +236,7 @@ int main(void)
                 cmocka_unit_test(a_state_survives_its_status),
                 cmocka_unit_test(a_foreign_status_is_a_new_job),
                 cmocka_unit_test(a_doubted_condition_is_unknown_until_it_is_set),
+                cmocka_unit_test(epochs_that_nobody_gave_are_not_said),
                 cmocka_unit_test(a_status_that_does_not_fit_its_job_is_refused),
         };
 

@@ -11,6 +11,7 @@
 #include "base/yaml/yaml_parse.h"
 #include "io/read_file.h"
 #include "job/run/run.h"
+#include "job/spec/job_arguments.h"
 #include "job/spec/job_yaml.h"
 
 int run_read_documents(const char *job_path, json_t **ret, struct err *err)
@@ -145,7 +146,7 @@ static int find_data(struct run *run, struct err *err)
 {
         char absolute[PATH_MAX];
 
-        run->trainer = run->job.data.given && !run->job.has_args;
+        run->trainer = job_arguments_taken(&run->job);
         if (!run->job.data.given)
                 return 0;
         if (realpath(run->job.data.path, absolute) == NULL)

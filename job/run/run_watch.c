@@ -11,6 +11,7 @@
 #include "io/clock.h"
 #include "job/launcher/rank_watch.h"
 #include "job/run/run_folder.h"
+#include "job/spec/job_arguments.h"
 #include "job/world/totals.h"
 
 #define FULL_BYTES (64U << 10) /* less room than that is none */
@@ -59,7 +60,7 @@ void run_watch_words(struct run *run, size_t failed)
 static void show(const struct run *run, struct run_watch *watch, bool terminal, uint64_t now)
 {
         const struct totals all = totals_of(&run->world);
-        uint64_t epochs = run->trainer || run->job.has_epochs ? run->job.epochs : 0; /* 0: nobody said */
+        uint64_t epochs = job_arguments_epochs(&run->job);
         bool known = all.epoch <= epochs && epochs > 0;
         uint64_t total = known ? run->data_samples * epochs : 0,
                  epoch = known && all.epoch == epochs ? epochs : all.epoch + 1; /* from 1 for people */

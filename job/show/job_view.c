@@ -487,6 +487,16 @@ static double seconds_between(const char *from, const char *to, uint64_t now_use
         return end < begin ? 0 : (double) (end - begin) / 1e6;
 }
 
+/* What the reference trainer takes where nobody said it; of another program it would be a guess. */
+static void set_trainers(const json_t *spec, struct job_view *view)
+{
+        if (json_object_get(spec, "data") == NULL || json_object_get(spec, "args") != NULL)
+                return;
+        set_default(&view->model, "mlp");
+        if (!isfinite(view->epochs))
+                view->epochs = 1;
+}
+
 void job_view_read_object(const json_t *value, struct job_view *view, uint64_t now_usec)
 {
         struct object object = { .view = unknown, .samples_done = NAN };
@@ -498,7 +508,7 @@ void job_view_read_object(const json_t *value, struct job_view *view, uint64_t n
         set_default(&view->phase, "Pending");
         set_default(&view->reason, "");
         set_default(&view->message, "");
-        set_default(&view->model, "mlp");
+        set_trainers(json_object_get(value, "spec"), view);
         set_default(&view->strategy, "allreduce");
         set_default(&view->shards, "weighted");
         view->seconds = seconds_between(view->started, object.completed, now_usec);

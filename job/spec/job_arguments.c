@@ -62,6 +62,16 @@ static void add_data(const struct job *job, struct arguments *args)
         }
 }
 
+bool job_arguments_taken(const struct job *job)
+{
+        return job->data.given && !job->has_args;
+}
+
+uint64_t job_arguments_epochs(const struct job *job)
+{
+        return job_arguments_taken(job) || job->has_epochs ? job->epochs : 0;
+}
+
 void job_arguments_add(const struct job *job, const struct job_arguments *what, struct arguments *args)
 {
         add_data(job, args);

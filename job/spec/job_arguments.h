@@ -22,5 +22,12 @@ struct job_arguments {
         size_t segment_count;
 };
 
-/* job_arguments_add() - append the options: for a job with data and without `args` of its own. */
+/* job_arguments_taken() - do its programs take them: are they the reference trainer? */
+bool job_arguments_taken(const struct job *job);
+
+/* job_arguments_epochs() - how many there are, if anybody said: of programs of one's own the default is a
+ * guess. 0 = nobody did. */
+uint64_t job_arguments_epochs(const struct job *job);
+
+/* job_arguments_add() - append the options: for a job that takes them. */
 void job_arguments_add(const struct job *job, const struct job_arguments *what, struct arguments *args);
