@@ -4,20 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static void append_string(struct text *t, const char *s)
-{
-        text_append_char(t, '"');
-        for (; *s != '\0'; s++) {
-                if ((unsigned char) *s < ' ') {
-                        text_printf(t, "\\u%04x", (unsigned) *s);
-                        continue;
-                }
-                if (*s == '"' || *s == '\\')
-                        text_append_char(t, '\\');
-                text_append_char(t, *s);
-        }
-        text_append_char(t, '"');
-}
+#include "base/json/json_writer.h"
 
 static struct text *begin(struct json_line *l, const char *name)
 {
@@ -26,7 +13,7 @@ static struct text *begin(struct json_line *l, const char *name)
         if (t->size_bytes > 0 && strchr("{[", t->data[t->size_bytes - 1]) == NULL)
                 text_append_char(t, ',');
         if (name != NULL) {
-                append_string(t, name);
+                json_writer_append_string(t, name);
                 text_append_char(t, ':');
         }
         return t;
@@ -62,7 +49,7 @@ void json_line_bool(struct json_line *l, const char *name, bool value)
 
 void json_line_text(struct json_line *l, const char *name, const char *value)
 {
-        append_string(begin(l, name), value);
+        json_writer_append_string(begin(l, name), value);
 }
 
 void json_line_print(struct json_line *l, FILE *to)

@@ -8,26 +8,50 @@
 #include <string.h>
 
 #include "base/decimal.h"
+#include "base/json/json_scan.h"
 
 #define OWN_LINES 2 /* levels whose members stand on lines of their own */
 
-static void append_quoted(struct text *text, const char *s)
+/* How many bytes stand for themselves? */
+static size_t plain_bytes(const char *s)
+{
+        size_t count = 0;
+
+        while (s[count] >= 0x20 && s[count] < 0x7f && s[count] != '"' && s[count] != '\\')
+                count++;
+        return count;
+}
+
+/* What is not ASCII is a whole character of UTF-8, or one byte that becomes a '?': names that were cut to
+ * their field, or that a file has in another encoding, must not make a text that nobody reads. */
+static size_t append_special(struct text *text, const char *s)
+{
+        size_t length = (signed char) *s < 0 ? json_scan_utf8(s, s + strnlen(s, 4)) : 0;
+
+        if (length > 0) {
+                text_append_bytes(text, s, length);
+                return length;
+        }
+        if ((signed char) *s < 0)
+                text_append_char(text, '?');
+        else if (*s == '"' || *s == '\\')
+                text_printf(text, "\\%c", *s);
+        else
+                text_printf(text, "\\u%04x", (unsigned) (unsigned char) *s);
+        return 1;
+}
+
+void json_writer_append_string(struct text *text, const char *s)
 {
         text_append_char(text, '"');
-        while (*s != '\0') {
-                size_t plain =
-                        strcspn(s, "\"\\\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\x11"
-                                   "\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f\x7f");
+        for (;;) {
+                size_t plain = plain_bytes(s);
 
                 text_append_bytes(text, s, plain);
                 s += plain;
                 if (*s == '\0')
                         break;
-                if (*s == '"' || *s == '\\')
-                        text_printf(text, "\\%c", *s);
-                else
-                        text_printf(text, "\\u%04x", (unsigned) (unsigned char) *s);
-                s++;
+                s += append_special(text, s);
         }
         text_append_char(text, '"');
 }
@@ -45,7 +69,7 @@ static void begin_value(struct json_writer *writer, const char *key)
                 text_append_char(writer->text, ' ');
         }
         if (key != NULL) {
-                append_quoted(writer->text, key);
+                json_writer_append_string(writer->text, key);
                 text_append(writer->text, ": ");
         }
         writer->follows = true;
@@ -76,7 +100,7 @@ void json_writer_close(struct json_writer *writer, char bracket)
 void json_writer_string(struct json_writer *writer, const char *key, const char *value)
 {
         begin_value(writer, key);
-        append_quoted(writer->text, value);
+        json_writer_append_string(writer->text, value);
 }
 
 void json_writer_uint64(struct json_writer *writer, const char *key, uint64_t value)

@@ -3,7 +3,8 @@
  * For answers that are large or whose numbers matter: a double is written as the shortest decimal that reads
  * back as it (24.53, not 24.530000000000001), equal values give equal bytes, and nothing is held but the
  * text. Members of the outermost two levels stand on lines of their own. Pure; failure is the text's
- * (text.h). A double that is not finite is written as null: JSON has no word for it. */
+ * (text.h). A double that is not finite is written as null, a byte that is no UTF-8 as '?': JSON has no word
+ * for them. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,5 +27,7 @@ void json_writer_double(struct json_writer *writer, const char *key, double valu
 void json_writer_bool(struct json_writer *writer, const char *key, bool value);
 void json_writer_null(struct json_writer *writer, const char *key);
 
-/* json_writer_append_double() - the shortest decimal of a finite number. */
+/* json_writer_append_string() - with its quotes. json_writer_append_double() - the shortest decimal of a
+ * finite number. */
+void json_writer_append_string(struct text *text, const char *s);
 void json_writer_append_double(struct text *text, double value);
