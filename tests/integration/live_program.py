@@ -4,7 +4,7 @@ may change while it runs (0: the processor is kept busy instead, by loops of "lo
 
 honest | fixed (takes no new shares) | boasts, negative, nan, total (rank 1 lies) | silent (rank 1 says nothing after step 20) |
 rate, slowest, below (rank 1 says samples_per_s in place of busy_seconds: a million, next to nothing, less) |
-tardy (no file is looked at before step 80) | part (rank 1 takes new shares alone)
+tardy (a file is taken 60 steps after the one that it names) | part (rank 1 takes new shares alone)
 """
 import json
 import os
@@ -62,10 +62,12 @@ class Shares:
     def __init__(self):
         self.now, self.step, self.read, self.switch = planned(), 0, None, None
 
-    def look(self):
+    def look(self, step):
         try:
             said = json.load(open(os.environ["REMUDA_SHARES"]))
         except (KeyError, OSError):
+            return
+        if HABIT == "tardy" and step < said["step"] + 60:
             return
         if said["step"] > self.step and (self.read is None or said["step"] > self.read["step"]):
             assert len(said["shares"]) == SIZE and sum(said["shares"]) == BATCH, said
@@ -106,8 +108,7 @@ for step in range(STEPS):
     compute(part[RANK], step)
     busy += time.monotonic() - started
     samples += part[RANK]
-    if HABIT != "tardy" or step >= 80:
-        shares.look()
+    shares.look(step)
     shares.agree(peers.gather({"told": 0 if shares.read is None else shares.read["step"], "undrawn": step + AHEAD}))
     line = {"step": step, "samples": samples, "busy_seconds": busy, "loss": 1.0, "shares_step": shares.step}
     if LIES == "boasts":
