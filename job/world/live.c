@@ -24,6 +24,7 @@
  * a step is more than before time in which nobody computes. */
 #define UNTRUE_LONGER 1.1
 #define UNTRUE_SHARE  0.25
+#define UNTRUE_MIN_MS 1000.0 /* that it lasts: not a moment, in which something else had the processors */
 
 /* What a window says of all workers. */
 struct view {
@@ -162,7 +163,7 @@ static struct live tell(struct world *world, double before_ms, double after_ms)
         struct live_state *state = &world->progress.live;
 
         state->under_way = true;
-        state->judged = state->calm = state->fitted = false;
+        state->judged = state->calm = state->fitted = state->true_so_far = false;
         state->step = step_to_tell(world, before_ms);
         state->step_ms = before_ms;
         state->promised_ms = after_ms;
@@ -241,26 +242,43 @@ static struct live take_back(struct world *world, double unexplained_ms)
         return tell(world, state->step_ms, state->step_ms);
 }
 
-/* The last new shares have stood for long enough: is a shorter look good enough again? Are they as good as
- * the ranks say? */
-static struct live judge_last(struct world *world)
+/* Are the last new shares as good as the ranks say? */
+static struct live judge_truth(struct world *world, const struct view *view)
 {
         struct live_state *state = &world->progress.live;
-        CLEANUP(free_view) struct view view = { 0 }, calm = { 0 };
-        double unexplained_ms;
+        double unexplained_ms = fmax(0, view->wall_ms - slowest_ms(world, view, batch_now, 0));
 
-        if (!state->calm && see(world, WINDOW_SCALES - 1, &calm)) {
-                state->calm = true;
-                state->patience -= state->patience > 0;
-        }
-        if (state->judged || state->count == 0 || !see(world, JUDGED_SCALE, &view))
+        if (state->true_so_far || view->steps * view->wall_ms < UNTRUE_MIN_MS)
                 return (struct live){ .kind = LIVE_NOTHING };
-        state->judged = true;
-        unexplained_ms = fmax(0, view.wall_ms - slowest_ms(world, &view, batch_now, 0));
-        if (view.wall_ms > UNTRUE_LONGER * state->wall_ms &&
+        state->true_so_far = true;
+        if (view->wall_ms > UNTRUE_LONGER * state->wall_ms &&
             unexplained_ms - state->unexplained_ms > UNTRUE_SHARE * state->wall_ms)
                 return take_back(world, unexplained_ms);
         return (struct live){ .kind = LIVE_NOTHING };
+}
+
+/* The last new shares have stood for long enough: is a shorter look good enough again? What have they
+ * brought? */
+static struct live judge_last(struct world *world)
+{
+        struct live_state *state = &world->progress.live;
+        struct live found = { .kind = LIVE_NOTHING };
+
+        for (size_t i = JUDGED_SCALE; i < WINDOW_SCALES && found.kind == LIVE_NOTHING; i++) {
+                CLEANUP(free_view) struct view view = { 0 };
+
+                if (!see(world, i, &view))
+                        continue;
+                if (i == WINDOW_SCALES - 1 && !state->calm) {
+                        state->calm = true;
+                        state->patience -= state->patience > 0;
+                }
+                if (state->count == 0)
+                        continue;
+                state->judged = true;
+                found = judge_truth(world, &view);
+        }
+        return found;
 }
 
 /* All have. */

@@ -9,6 +9,7 @@ struct live_state {
         bool under_way;                 /* told, and not all say that they have taken them; until they do */
         uint64_t step;                  /* that the ranks were told last; 0 = never */
         bool judged, calm;              /* what they brought is known; they have stood for long */
+        bool true_so_far;               /* and it was seen that no rank's word is behind longer steps */
         bool fitted;                    /* the ranks' lines say what is seen with them */
         bool off;                       /* none are told any more */
         bool mute_said;                 /* that a rank's speed is not known, or its shares cannot change */

@@ -56,7 +56,8 @@ struct story {
         size_t ranks;
         double ms[RANKS_MAX];                    /* a sample, at first */
         double alpha, exchange, noise, start_ms; /* until the first step begins */
-        double plan_alpha, plan_beta;            /* by which the shares were cut; 0, 0 = by none */
+        double burst_ms;              /* beside all that, in each of 16 steps after the first new shares */
+        double plan_alpha, plan_beta; /* by which the shares were cut; 0, 0 = by none */
         struct change changes[3];
         uint64_t every; /* the first change and its undoing follow each other every so many steps; 0 = once */
         uint64_t steps, prefetch;
@@ -102,6 +103,7 @@ static const struct story table[] = {
         { "a rank may say so a step before", 2, { 1, 4 }, .habit = HASTY, .steps = 300, .recuts_min = 1, .recuts_max = 2, .within = 20, .reach = 0.95 },
         { "a million samples a second are found out by the clock", 2, { 2, 2 }, .habit = BOASTS, .steps = 500, .events = "ProgressDoubted Straggler", .recuts_min = 2, .recuts_max = 2, .reach = 0.95 },
         { "also after a start that took as long as forty steps", 2, { 1, 1 }, .start_ms = 1300, .habit = BOASTS, .steps = 500, .events = "ProgressDoubted Straggler", .recuts_min = 2, .recuts_max = 2, .reach = 0.95 },
+        { "a neighbour of half a second, just after new shares, makes nobody a liar", 2, { 0.3, 1.2 }, .burst_ms = 30, .steps = 600, .recuts_min = 1, .recuts_max = 4, .within = 40, .reach = 0.93 },
         { "waiting that is counted as computing hides a fast chip, and breaks nothing", 2, { 3, 1 }, .habit = WAITS_TOO, .steps = 500 },
         { "samples of all ranks are more than a share", 2, { 1, 4 }, .habit = TOTALS, .steps = 300, .events = "ProgressDoubted Straggler" },
         { "one that does not say how long it computed is named", 2, { 1, 4 }, .habit = NO_BUSY, .steps = 300, .events = "SpeedUnknown" },
@@ -128,7 +130,7 @@ struct play {
         uint64_t batch[RANKS_MAX], next[RANKS_MAX];
         double ms[RANKS_MAX], busy_ms[RANKS_MAX], samples[RANKS_MAX];
         uint64_t useful; /* the first step with shares that are of use */
-        size_t recuts;
+        size_t recuts, bursts;
         bool ended;
         uint32_t random;
         char events[512];
@@ -246,6 +248,10 @@ static void make_step(struct play *play)
                         busy[i] *= 10;
                 play->busy_ms[i] += busy[i];
                 play->samples[i] += (double) (liar && story->habit == TOTALS ? BATCH : play->batch[i]);
+        }
+        if (play->told > 0 && play->step >= play->told && play->bursts < 16 && story->burst_ms > 0) {
+                slowest += story->burst_ms;
+                play->bursts++;
         }
         play->now_usec += (slowest + story->exchange) * 1000;
         play->step++;
