@@ -20,14 +20,14 @@ static int take_sick(const struct inventory *inventory, struct ledger *ledger, s
         node->sick_count = 0;
         for (size_t i = 0; i < inventory->device_count; i++) {
                 const struct device *device = &inventory->devices[i];
-                struct ledger_sick *entry = &sick[node->sick_count];
+                struct ledger_sick *entry;
 
                 if (device->usable || device->group[0] == '\0')
                         continue;
+                entry = &sick[node->sick_count++];
                 memcpy(entry->id, device->id, sizeof(entry->id));
                 entry->group = symbols_add_of(&ledger->symbols, device->group, &node->brought);
                 entry->health = (uint8_t) device->health;
-                node->sick_count++;
         }
         return 0;
 }
