@@ -1,6 +1,7 @@
 /* PCI: the functions of sys/bus/pci, or below sys/devices where that is missing; and one function's state. */
 #include "agent/discovery/pci.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,12 +91,9 @@ static bool uevent_value(const struct tree *tree, const char *directory, const c
         if (!text_format(path, sizeof(path), "%s/uevent", directory) ||
             tree_read_text(tree, path, text, sizeof(text)) <= 0)
                 return false;
-        for (line = text; line != NULL && strncmp(line, key, length) != 0;) {
-                line = strchr(line, '\n');
-                line += line != NULL;
-        }
-        if (line == NULL)
-                return false;
+        for (line = text; strncmp(line, key, length) != 0; line++)
+                if ((line = strchr(line, '\n')) == NULL)
+                        return false;
         size = strcspn(line + length, "\n");
         if (size == 0 || size >= ret_bytes)
                 return false;
@@ -278,7 +276,8 @@ static void find_bridges(const char *real, char *ret, size_t ret_bytes)
         const char *bridge = strstr(real, "/pci"), *end = strrchr(real, '/');
 
         ret[0] = '\0';
-        if (bridge == NULL || end <= bridge + 1 || (size_t) (end - bridge - 1) >= ret_bytes)
+        if (bridge == NULL || !isxdigit((unsigned char) bridge[strlen("/pci")]) || end <= bridge + 1 ||
+            (size_t) (end - bridge - 1) >= ret_bytes)
                 return;
         memcpy(ret, bridge + 1, (size_t) (end - bridge - 1));
         ret[end - bridge - 1] = '\0';
