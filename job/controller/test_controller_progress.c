@@ -1,0 +1,295 @@
+/* What a manager says becomes what the job's status says: each thing once, added to what was before, and
+ * nothing that it cannot know. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <syslog.h>
+
+#include "base/cleanup.h"
+#include "io/loop.h"
+#include "job/controller/controller_internal.h"
+#include "job/controller/progress.h"
+#include "tests/support/job_fixture.h"
+
+/* A job of 10 chips, planned on groups of 8 and 2; nothing is written, all that is said is kept. */
+struct asked {
+        struct controller controller;
+        struct record record;
+        struct ledger *ledger;
+        struct text said;
+};
+
+static void on_log(void *userdata, int priority, const char *event, const char *text)
+{
+        struct asked *asked = userdata;
+
+        (void) event;
+        text_printf(&asked->said, "%s %s\n", priority == LOG_WARNING ? "warning" : "normal",
+                    strstr(text, "reason="));
+}
+
+static bool leads(void *userdata)
+{
+        (void) userdata;
+        return false;
+}
+
+static void begin(struct asked *a)
+{
+        struct open_groups_claim claim;
+        struct err err = { 0 };
+
+        *a = (struct asked){ .ledger = job_fixture_cluster() };
+        assert_int_equal(loop_new(&a->controller.loop, &err), 0);
+        a->controller.options.log = on_log;
+        a->controller.options.leads = leads;
+        a->controller.options.userdata = a;
+        a->record.controller = &a->controller;
+        a->record.key = (char *) "default/j";
+        a->record.job = job_fixture_parse("  globalBatch: 64\n  epochs: 3\n  placement: packed\n  workers: "
+                                          "[{model: H100, chips: 10}]\n");
+        a->record.state = job_state_new();
+        claim = job_fixture_claim(a->ledger, &a->record.job);
+        if (job_plan(&claim, &a->record.state, &err) < 0)
+                fail_msg("%s", err.msg);
+        assert_int_equal(a->record.state.group_count, 2);
+        assert_int_equal(a->record.state.groups[0].ranks, 8);
+}
+
+static void end(struct asked *a)
+{
+        job_state_free(&a->record.state);
+        job_free(&a->record.job);
+        ledger_life_free(a->ledger);
+        text_free(&a->said);
+        sd_event_unref(a->controller.loop);
+}
+
+static struct job_report report_of(const char *text)
+{
+        struct job_report report;
+
+        assert_int_equal(job_report_parse(text, &report), 0);
+        return report;
+}
+
+static void events_are_passed_on_once(void **state)
+{
+        struct job_report report = report_of(
+                "{\"state\":\"Running\",\"events\":["
+                "{\"time\":\"2026-11-21T10:00:01Z\",\"reason\":\"RankKilled\",\"message\":\"of another "
+                "day\"},"
+                "{\"time\":\"2026-11-21T10:00:02Z\",\"reason\":\"Started\",\"message\":\"said before\"},"
+                "{\"time\":\"2026-11-21T10:00:03Z\",\"reason\":\"Joined\",\"message\":\"nobody's business\"},"
+                "{\"time\":\"2026-11-21T10:00:04Z\",\"reason\":\"RankKilled\",\"message\":\"rank 3\"},"
+                "{\"time\":\"2026-11-21T10:00:04Z\",\"reason\":\"SharesChanged\",\"message\":\"of one "
+                "moment\"},"
+                "{\"time\":\"\",\"reason\":\"Straggler\",\"message\":\"at no time\"},"
+                "{\"time\":\"2026-11-21T10:00:05Z\",\"reason\":\"\",\"message\":\"for no reason\"},"
+                "{\"time\":\"2026-11-21T10:00:06Z\",\"reason\":\"Resumed\",\"message\":\"at step 7\"}]}");
+        struct asked a;
+
+        (void) state;
+        begin(&a);
+        (void) text_copy(a.record.state.last_event, sizeof(a.record.state.last_event),
+                         "2026-11-21T10:00:02Z");
+        assert_true(progress_pass_events(&a.record, &report));
+        assert_string_equal(a.said.data, "warning reason=RankKilled \"rank 3\"\n"
+                                         "normal reason=SharesChanged \"of one moment\"\n"
+                                         "normal reason=Resumed \"at step 7\"\n");
+        assert_string_equal(a.record.state.last_event, "2026-11-21T10:00:06Z");
+        assert_false(progress_pass_events(&a.record, &report));
+        job_report_free(&report);
+        end(&a);
+}
+
+#define RANKS_EQUAL                                                                                          \
+        "{\"group\":\"w0-0\",\"batch\":7},{\"group\":\"w0-0\",\"batch\":7},{\"group\":\"w0-0\",\"batch\":7}" \
+        ",{\"group\":\"w0-0\",\"batch\":7},{\"group\":\"w0-0\",\"batch\":7},{\"group\":\"w0-0\",\"batch\":7" \
+        "},{\"group\":\"w0-0\",\"batch\":7}"
+
+static void shares_are_taken_when_they_are_whole(void **state)
+{
+        static const struct {
+                const char *report;
+                bool taken;
+                uint64_t groups[2], first, last; /* batches of the groups, of rank 0 and rank 9 */
+        } rows[] = {
+                { "{\"state\":\"Running\",\"recuts\":0}", false, { 56, 8 }, 7, 4 },
+                { "{\"state\":\"Running\",\"recuts\":1}", true, { 56, 8 }, 7, 4 }, /* counted, but not told */
+                { "{\"state\":\"Running\",\"recuts\":2,\"ranks\":[" RANKS_EQUAL
+                  ",{\"group\":\"w0-0\",\"batch\":7},{\"group\":\"w0-1\",\"batch\":3},{\"group\":\"w0-1\","
+                  "\"batch\":4}]}", /* 63 of 64 */
+                  true,
+                  { 56, 8 },
+                  7,
+                  4 },
+                { "{\"state\":\"Running\",\"recuts\":2,\"ranks\":[{\"group\":\"w0-0\",\"batch\":1}]}",
+                  false,
+                  { 56, 8 },
+                  7,
+                  4 }, /* of a cut that was heard of before */
+                { "{\"state\":\"Running\",\"recuts\":3,\"ranks\":[" RANKS_EQUAL
+                  ",{\"group\":\"w0-0\",\"batch\":6},{\"group\":\"w0-1\",\"batch\":7},{\"group\":\"w0-1\","
+                  "\"batch\":2}]}",
+                  true,
+                  { 55, 9 },
+                  7,
+                  2 },
+        };
+        struct asked a;
+
+        (void) state;
+        begin(&a);
+        a.record.base_recuts = 4; /* of the managers before */
+        a.record.state.recuts = 4;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct job_report report = report_of(rows[i].report);
+                const struct job_state *s = &a.record.state;
+                uint64_t before = s->recuts;
+
+                assert_int_equal(progress_take_recuts(&a.record, &report), rows[i].taken);
+                assert_int_equal(s->recuts, rows[i].taken ? 4 + report.recuts : before);
+                assert_int_equal(s->groups[0].batch, rows[i].groups[0]);
+                assert_int_equal(s->groups[1].batch, rows[i].groups[1]);
+                assert_int_equal(job_state_rank_batch(s, &s->groups[0], 0), rows[i].first);
+                assert_int_equal(job_state_rank_batch(s, &s->groups[1], 1), rows[i].last);
+                assert_true(fabs(s->groups[0].weight + s->groups[1].weight - 1) < 1e-12);
+                job_report_free(&report);
+        }
+        assert_int_equal(a.controller.metrics.recuts, 3);
+        end(&a);
+}
+
+static void ranks_are_known_by_their_group(void **state)
+{
+        struct job_report report = report_of(
+                "{\"state\":\"Running\",\"epoch_samples\":60000,\"ranks\":["
+                "{\"group\":\"w0-1\",\"samples\":100,\"restarts\":1,\"samples_per_s\":50},"
+                "{\"group\":\"w0-1\",\"samples\":90,\"restarts\":0,\"busy_seconds\":7,\"exit_code\":137},"
+                "{\"group\":\"w0-1\",\"samples\":5,\"restarts\":9},"
+                "{\"group\":\"gone\",\"samples\":5,\"restarts\":9},"
+                "{\"group\":\"w0-0\",\"samples\":30,\"restarts\":2,\"exit_code\":1},"
+                "{\"group\":\"w0-0\",\"samples\":31,\"restarts\":0,\"exit_code\":2}]}");
+        const struct job_progress_rank *rank;
+        const struct job_state *s;
+        struct asked a;
+
+        (void) state;
+        begin(&a);
+        s = &a.record.state;
+        job_state_make_rank(&a.record.state, "w0-1", 0)->before = 2;
+        job_state_make_rank(&a.record.state, "w0-0", 1)->restarts = 5; /* said by the manager before */
+        progress_take_ranks(&a.record, &report);
+        assert_int_equal(s->samples, 60000);
+        assert_int_equal(s->rank_count, 4); /* no third one of w0-1, none of a group that is not there */
+        rank = job_state_rank(s, "w0-1", 0);
+        assert_int_equal(rank->restarts, 3);
+        assert_int_equal(rank->samples, 100);
+        assert_true(rank->busy_sec == 2);
+        rank = job_state_rank(s, "w0-1", 1);
+        assert_true(rank->busy_sec == 7);
+        assert_int_equal(rank->exit_code, 137);
+        assert_int_equal(job_state_rank(s, "w0-0", 1)->restarts, 5);
+        assert_int_equal(s->groups[1].exit_code, 137);
+        assert_int_equal(s->groups[0].exit_code, 1); /* the first of its ranks that failed */
+        job_report_free(&report);
+        end(&a);
+}
+
+/* A world that began anew counts its own samples; its steps go on from the checkpoint. */
+static void samples_are_counted_over_all_worlds(void **state)
+{
+        static const struct {
+                uint64_t epoch, restarts, reshards, world, step, said, samples, total;
+        } rows[] = {
+                { 1000, 0, 0, 0, 10, 100, 100, 3000 }, /* the first world's own word */
+                { 1000, 1, 0, 0, 10, 100, 640, 3000 }, /* steps of 64 */
+                { 1000, 0, 1, 0, 10, 100, 640, 3000 },
+                { 1000, 0, 0, 1, 10, 100, 640, 3000 },
+                { 1000, 1, 0, 0, 10, 700, 700, 3000 },         /* it knows of more */
+                { 1000, 1, 0, 0, 100, 100, 3000, 3000 },       /* the last step is not whole */
+                { 0, 1, 0, 0, 100, 100, 6400, 0 },             /* nobody knows how many there are */
+                { 1000, 1, 0, 0, UINT64_MAX, 100, 100, 3000 }, /* no number of steps */
+                { UINT64_MAX, 1, 0, 0, 10, 100, 640, 0 },      /* no number of samples */
+        };
+        struct asked a;
+
+        (void) state;
+        begin(&a);
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct job_state *s = &a.record.state;
+
+                s->samples = rows[i].epoch;
+                s->restarts = rows[i].restarts;
+                s->reshards = rows[i].reshards;
+                s->world = rows[i].world;
+                s->progress = (struct job_progress){ .step = rows[i].step, .samples = rows[i].said };
+                progress_count_samples(&a.record);
+                assert_int_equal(s->progress.samples, rows[i].samples);
+                assert_int_equal(s->progress.samples_total, rows[i].total);
+        }
+        end(&a);
+}
+
+static void moments_compare_with_the_last_one(void **state)
+{
+        uint64_t now;
+        struct asked a;
+        struct job_state *s;
+
+        (void) state;
+        begin(&a);
+        s = &a.record.state;
+        now = controller_now(&a.controller);
+        progress_note_moment(&a.record);
+        assert_int_equal(s->point_count, 0); /* it has not begun */
+        s->start_usec = now;
+        progress_note_moment(&a.record);
+        assert_int_equal(s->point_count, 0); /* nothing was heard */
+        s->progress =
+                (struct job_progress){ .time_usec = now, .step = 7, .samples = 448, .loss = 0.12345678 };
+        s->start_usec = now + 3600000000; /* the clock was set back */
+        progress_note_moment(&a.record);
+        assert_int_equal(s->point_count, 1);
+        assert_true(s->points[0].seconds == 0);
+        assert_int_equal(s->points[0].busy_count, 0); /* nothing to compare with */
+        assert_true(s->points[0].loss == 0.123457);
+        s->start_usec = now - 5000000;
+        job_state_make_rank(s, "w0-1", 1)->busy_sec = 1000;
+        a.record.asking.noted_usec -= 1000000;
+        progress_note_moment(&a.record);
+        assert_true(s->points[1].seconds >= 5);
+        assert_int_equal(s->points[1].busy_count, 10);
+        assert_int_equal(s->points[1].busy[0], 0); /* of which nothing is known */
+        assert_int_equal(s->points[1].busy[9], 100);
+        a.record.asking.noted_usec -= 1000000;
+        progress_note_moment(&a.record);
+        assert_int_equal(s->points[2].busy[9], 0);    /* it stands still */
+        job_state_rank(s, "w0-1", 1)->busy_sec = 400; /* another process */
+        a.record.asking.noted_usec -= 1000000;
+        progress_note_moment(&a.record);
+        assert_int_equal(s->points[3].busy[9], 100);
+        s->groups[0].ranks = 40; /* a picture has room for some */
+        a.record.asking.noted_usec -= 1000000;
+        progress_note_moment(&a.record);
+        assert_int_equal(s->points[4].busy_count, JOB_PROGRESS_POINT_RANKS);
+        end(&a);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(events_are_passed_on_once),
+                cmocka_unit_test(shares_are_taken_when_they_are_whole),
+                cmocka_unit_test(ranks_are_known_by_their_group),
+                cmocka_unit_test(samples_are_counted_over_all_worlds),
+                cmocka_unit_test(moments_compare_with_the_last_one),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
