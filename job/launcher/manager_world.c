@@ -81,9 +81,9 @@ static double learn_group(struct manager *manager, Subtask__Group *group, const 
         size_t size = group->chips * sizeof(double);
         double speed = 0;
 
-        if (group->chip_speeds == NULL)
+        if (group->n_chip_speeds == 0) /* an empty list of a file has no room for them */
                 group->chip_speeds = pb_arena_take(&manager->plan_arena, size);
-        if (group->chip_alpha_ms == NULL)
+        if (group->n_chip_alpha_ms == 0)
                 group->chip_alpha_ms = pb_arena_take(&manager->plan_arena, size);
         if (group->chip_speeds == NULL || group->chip_alpha_ms == NULL)
                 return 0;
