@@ -460,6 +460,26 @@ static void the_sentences_name_rank_and_place(void **state)
         }
 }
 
+/* The words of a rank may be as long as there is room for: what does not fit is cut, and not all of it. */
+static void long_words_are_cut(void **state)
+{
+        const struct test_stories_story story = { "", { 0 }, "run 1; exit 1 137", "" };
+        char words[WORLD_TEXT_BYTES];
+        struct play play;
+
+        (void) state;
+        memset(words, 'x', sizeof(words) - 1);
+        words[sizeof(words) - 1] = '\0';
+        open_play(&play, &story, WORLD_GROUPS);
+        memset(play.world.places[0].name, 'g', sizeof(play.world.places[0].name) - 1);
+        play.world.places[0].name[sizeof(play.world.places[0].name) - 1] = '\0';
+        fact(&play, (struct world_fact){ .kind = WORLD_WORDS, .text = words });
+        act_all(&play);
+        if (!text_starts_with(play.last, "rank 1 of group ggg") || strstr(play.last, "(Killed): xxx") == NULL)
+                fail_msg("got '%s'", play.last);
+        world_free(&play.world);
+}
+
 static void groups_of_the_first_world_are_waited_for(void **state)
 {
         const struct test_stories_story story = { "", { .restarts = 1, .spare = true }, "", "" };
@@ -493,6 +513,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_story_has_one_verdict_for_both_callers),
                 cmocka_unit_test(the_sentences_name_rank_and_place),
+                cmocka_unit_test(long_words_are_cut),
                 cmocka_unit_test(groups_of_the_first_world_are_waited_for),
         };
 

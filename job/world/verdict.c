@@ -110,7 +110,7 @@ static struct verdict fail_rank(struct world *world, size_t index, uint64_t now_
         const char *words = world->words, *colon = words[0] == '\0' ? "" : ": ";
         int code = world->ranks[index].exit_code;
         struct verdict v;
-        struct text line = { .max_bytes = sizeof(v.message) - 1 };
+        struct text line = { 0 };
 
         if (code > 128)
                 text_printf(&line, "%s was killed by signal %d (%s)%s%s", name.text, code - 128,
