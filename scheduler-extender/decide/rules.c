@@ -110,20 +110,39 @@ static bool may_rely_on_end(const struct rules_context *ctx, const struct ledger
                ledger_pods_is_of(pod, ctx->namespace_);
 }
 
-/* Chips that are leased were not free when others were held: who has the lease takes nothing from an older
- * pod. An emergency's hold is for chips that somebody was evicted from, and comes before a lease. */
+/* Chips of a resource that its job leases on the node. */
+static uint64_t leased_there(const struct rules_context *ctx, const struct ledger_node *node,
+                             uint32_t resource)
+{
+        uint64_t chips = 0;
+
+        if (!leases_there(ctx, node))
+                return 0;
+        for (const struct ledger_job_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
+                for (size_t i = 0; slot->job == ctx->job && i < slot->request.item_count; i++)
+                        if (slot->request.items[i].resource == resource)
+                                chips += slot->request.items[i].chips;
+        return chips;
+}
+
+/* Chips that are leased were not free when others were held: who takes no more than its job has leased takes
+ * nothing from an older pod. An emergency's hold is for chips that somebody was evicted from, and comes
+ * before a lease. */
 static bool held_back(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        bool leased = node->backfills != NULL && leases_there(ctx, node);
-
         for (const struct ledger_backfill *backfill = node->backfills; backfill != NULL;
              backfill = backfill->next) {
-                if (!comes_first(backfill->pod, ctx) || (leased && !backfill->pod->request.emergency) ||
+                uint32_t resource = backfill->pod->request.items[0].resource;
+                uint64_t room = backfill->spare;
+
+                if (!comes_first(backfill->pod, ctx) ||
                     (may_rely_on_end(ctx, backfill->pod) && ends_before(ctx, backfill->start_usec)))
                         continue;
+                if (!backfill->pod->request.emergency)
+                        room += leased_there(ctx, node, resource);
                 for (size_t i = 0; i < ctx->request->item_count; i++)
-                        if (ctx->request->items[i].resource == backfill->pod->request.items[0].resource &&
-                            ctx->request->items[i].chips > backfill->spare)
+                        if (ctx->request->items[i].resource == resource &&
+                            ctx->request->items[i].chips > room)
                                 return true;
         }
         return false;

@@ -304,6 +304,9 @@ static void a_lease_is_not_held_back(void **state)
         assert_int_equal(rules_judge(&ctx, node_of(l, "a")), REASON_HELD_FOR_OLDER);
         ctx.job = ledger_jobs_find(l, "default", "j");
         assert_int_equal(rules_judge(&ctx, node_of(l, "a")), REASON_NONE);
+        member.request.items[0].chips = 2; /* more than is leased: beside that it waits as others do */
+        assert_int_equal(rules_judge(&ctx, node_of(l, "a")), REASON_HELD_FOR_OLDER);
+        member.request.items[0].chips = 1;
         ((struct ledger_pod *) node_of(l, "a")->backfills->pod)->request.emergency = true;
         assert_int_equal(rules_judge(&ctx, node_of(l, "a")), REASON_HELD_FOR_OLDER);
         ledger_life_free(l);
