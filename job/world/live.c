@@ -22,7 +22,8 @@
 
 /* A rank's word is not true if steps take so many times as long with its larger share, and this part of such
  * a step is more than before time in which nobody computes. */
-#define UNTRUE_LONGER 1.1
+#define UNTRUE_LONGER 1.25
+#define UNTRUE_GROWTH 1.05 /* times what the share has grown by: longer than that is something else */
 #define UNTRUE_SHARE  0.25
 #define UNTRUE_MIN_MS 1000.0 /* that it lasts: not a moment, in which something else had the processors */
 
@@ -213,7 +214,7 @@ static struct live consider(struct world *world, size_t scale)
         return tell(world, now_ms + rest_ms, slowest_ms(world, &view, batch_next, 0) + rest_ms);
 }
 
-static size_t most_grown(const struct world *world)
+static size_t most_grown(const struct world *world, double *ret_ratio)
 {
         size_t most = 0;
         double ratio = 0;
@@ -228,13 +229,13 @@ static size_t most_grown(const struct world *world)
                         most = i;
                 }
         }
+        *ret_ratio = ratio;
         return most;
 }
 
-static struct live take_back(struct world *world, double unexplained_ms)
+static struct live take_back(struct world *world, size_t rank, double unexplained_ms)
 {
         struct live_state *state = &world->progress.live;
-        size_t rank = most_grown(world);
 
         progress_doubt(&world->seen[rank], PROGRESS_UNTRUE, unexplained_ms);
         for (size_t i = 0; i < world->rank_count; i++)
@@ -246,14 +247,16 @@ static struct live take_back(struct world *world, double unexplained_ms)
 static struct live judge_truth(struct world *world, const struct view *view)
 {
         struct live_state *state = &world->progress.live;
-        double unexplained_ms = fmax(0, view->wall_ms - slowest_ms(world, view, batch_now, 0));
+        double unexplained_ms = fmax(0, view->wall_ms - slowest_ms(world, view, batch_now, 0)), grown;
+        size_t rank = most_grown(world, &grown);
 
         if (state->true_so_far || view->steps * view->wall_ms < UNTRUE_MIN_MS)
                 return (struct live){ .kind = LIVE_NOTHING };
         state->true_so_far = true;
         if (view->wall_ms > UNTRUE_LONGER * state->wall_ms &&
+            view->wall_ms < UNTRUE_GROWTH * grown * state->wall_ms &&
             unexplained_ms - state->unexplained_ms > UNTRUE_SHARE * state->wall_ms)
-                return take_back(world, unexplained_ms);
+                return take_back(world, rank, unexplained_ms);
         return (struct live){ .kind = LIVE_NOTHING };
 }
 
