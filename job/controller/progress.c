@@ -102,6 +102,8 @@ static void take_shares(struct record *record, const struct job_report *report)
                 return;
         for (size_t i = 0; i < state->group_count; i++)
                 state->groups[i].batch = 0;
+        for (size_t i = 0; i < state->rank_count; i++) /* those that its world is without have none */
+                state->ranks[i].batch = -1;
         for (size_t i = 0; i < report->rank_count; i++) {
                 struct job_group *group = job_state_group(state, report->ranks[i].group);
                 struct job_progress_rank *rank = NULL;

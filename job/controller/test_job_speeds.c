@@ -139,6 +139,16 @@ static void new_shares_of_a_world_that_runs_are_the_jobs(void **state)
         assert_true(groups[0].samples_per_s == 200 && groups[1].samples_per_s == 120);
         assert_true(groups[0].source == CHIP_SPEED_MEASURED && groups[1].source == CHIP_SPEED_MEASURED);
         job_report_free(&report);
+        assert_int_equal(
+                job_report_parse("{\"state\":\"Running\",\"recuts\":5,\"ranks\":[{\"group\":\"w0-0\","
+                                 "\"batch\":32,\"samples_per_s\":200}]}",
+                                 &report),
+                0);
+        assert_true(progress_take_recuts(&record, &report)); /* a world without the second group */
+        assert_int_equal(job_state_rank_batch(&record.state, &groups[0], 0), 32);
+        assert_int_equal(job_state_rank_batch(&record.state, &groups[1], 0), 0);
+        assert_int_equal(job_state_rank_batch(&record.state, &groups[1], 1), 0);
+        job_report_free(&report);
 }
 
 int main(void)
