@@ -23,7 +23,7 @@
 /* A rank's word is not true if steps take so many times as long with its larger share, and this part of such
  * a step is more than before time in which nobody computes. */
 #define UNTRUE_LONGER 1.25
-#define UNTRUE_GROWTH 1.05 /* times what the share has grown by: longer than that is something else */
+#define UNTRUE_GROWTH 1.3 /* times what the share has grown by: much longer than that is something else */
 #define UNTRUE_SHARE  0.25
 #define UNTRUE_MIN_MS 1000.0 /* that it lasts: not a moment, in which something else had the processors */
 
