@@ -66,7 +66,7 @@ void launch_choice(const struct launch_world *world, const struct launch_choice 
                 }
                 text_printf(out, " ;;%c", of->gap);
         }
-        text_append(out, "esac");
+        text_printf(out, "*) exit 64 ;;%cesac", of->gap); /* a process beyond the plan does not end well */
 }
 
 double launch_weight(uint64_t before, uint64_t share, uint64_t batch, double *left)
