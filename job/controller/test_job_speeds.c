@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/text.h"
 #include "job/controller/controller_internal.h"
@@ -149,6 +150,7 @@ static void new_shares_of_a_world_that_runs_are_the_jobs(void **state)
         assert_int_equal(job_state_rank_batch(&record.state, &groups[1], 0), 0);
         assert_int_equal(job_state_rank_batch(&record.state, &groups[1], 1), 0);
         job_report_free(&report);
+        free(record.state.ranks);
 }
 
 int main(void)

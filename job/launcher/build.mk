@@ -4,17 +4,18 @@ launch_static := $(shell pkg-config --libs --static jansson yaml-0.1 libnghttp2 
 $(B)/bin/remuda-launch: $(call object,job/launcher/main.c $(wildcard io/static/*.c)) $(call archive,base io agent planner job)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -static-pie $(MARKS) -Wl,--gc-sections,--strip-all,-z,pack-relative-relocs $(LDFLAGS) -o $@ $(call whole,$^) $(launch_static)
-# Only what is called of an object is linked into it: that is what keeps it below 2 MB.
-CFLAGS_job_launcher        += -Os
-CFLAGS_job_launcher_trust  += -Os
-CFLAGS_io_static           += -Os
-CFLAGS_job_world           += -Os
-CFLAGS_job_plan            += -Os
-CFLAGS_job_spec            += -Os
-CFLAGS_base_yaml           += -Os
-CFLAGS_io_grpc             += -Os
-CFLAGS_agent_launch        += -Os
-$(call object,base/json/pb_json.c base/options.c base/json/json_table_encode.c base/sha256.c io/process.c io/process_tree.c): CFLAGS += -Os
+# Only what is called of an object is linked into it: that is what keeps it below 2 MB. How to unwind is left to debuggers.
+small := -Os -fno-asynchronous-unwind-tables -fno-unwind-tables
+CFLAGS_job_launcher        += $(small)
+CFLAGS_job_launcher_trust  += $(small)
+CFLAGS_io_static           += $(small)
+CFLAGS_job_world           += $(small)
+CFLAGS_job_plan            += $(small)
+CFLAGS_job_spec            += $(small)
+CFLAGS_base_yaml           += $(small)
+CFLAGS_io_grpc             += $(small)
+CFLAGS_agent_launch        += $(small)
+$(call object,base/json/pb_json.c base/options.c base/json/json_table_encode.c base/sha256.c io/process.c io/process_tree.c): CFLAGS += $(small)
 # One test of two implementations: the libraries of the other programs, and what remuda-launch has in their place.
 unit-build: $(B)/tests/test_sd_event_static $(B)/tests/test_tls_static
 $(B)/tests/test_sd_event_static: $(call object,io/test_sd_event.c io/static/sd_event.c)
