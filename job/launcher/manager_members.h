@@ -13,6 +13,7 @@ bool manager_members_takes_order(const struct manager_member *member);
 uint64_t manager_members_order(struct manager_member *member, Rendezvous__Order order);
 void manager_members_order_all(struct manager *manager, Rendezvous__Order__Kind kind, int exit_code);
 
-/* manager_members_stop() - every group ends what it runs; those that cannot be told have. */
-void manager_members_stop(void *manager);
+/* manager_members_stop() - every group ends what it runs; those that cannot be told have. @userdata: manager
+ */
+void manager_members_stop(void *userdata);
 void manager_members_free(struct manager *manager);

@@ -21,7 +21,10 @@ static json_t *claims_of(const char *token)
                 return NULL;
         memcpy(digits, begin + 1, count);
         for (size_t i = 0; i < count; i++)
-                digits[i] = digits[i] == '-' ? '+' : digits[i] == '_' ? '/' : digits[i];
+                if (digits[i] == '-')
+                        digits[i] = '+';
+                else if (digits[i] == '_')
+                        digits[i] = '/';
         memset(digits + count, '=', (4 - count % 4) % 4);
         text = base64_decode(digits, &bytes);
         return text == NULL ? NULL : json_read(text, bytes, 0, NULL);
