@@ -157,11 +157,23 @@ static uint64_t samples_total(const struct record *record)
                        : 0;
 }
 
+/* The last step of an epoch takes what is left of it. Example: 235 steps of 256 are an epoch of 60,000. */
+static uint64_t samples_of_steps(const struct record *record)
+{
+        uint64_t step = record->state.progress.step, batch = record->job.global_batch,
+                 epoch = record->state.samples, steps;
+
+        if (step >= UINT32_MAX || batch == 0)
+                return 0;
+        steps = epoch / batch + (epoch % batch > 0);
+        return steps > 0 ? step / steps * epoch + step % steps * batch : step * batch;
+}
+
 /* Ranks count what they did in their own world; steps go on from the checkpoint. */
 void progress_count_samples(struct record *record)
 {
         struct job_progress *progress = &record->state.progress;
-        uint64_t by_steps = progress->step < UINT32_MAX ? progress->step * record->job.global_batch : 0;
+        uint64_t by_steps = samples_of_steps(record);
 
         progress->samples_total = samples_total(record);
         if (record->state.restarts == 0 && record->state.reshards == 0 && record->state.world == 0)

@@ -213,6 +213,7 @@ static void samples_are_counted_over_all_worlds(void **state)
                 { 1000, 0, 0, 1, 10, 100, 640, 3000 },
                 { 1000, 1, 0, 0, 10, 700, 700, 3000 },         /* it knows of more */
                 { 1000, 1, 0, 0, 100, 100, 3000, 3000 },       /* the last step is not whole */
+                { 1000, 1, 0, 0, 17, 100, 1064, 3000 },        /* nor that of an epoch */
                 { 0, 1, 0, 0, 100, 100, 6400, 0 },             /* nobody knows how many there are */
                 { 1000, 1, 0, 0, UINT64_MAX, 100, 100, 3000 }, /* no number of steps */
                 { UINT64_MAX, 1, 0, 0, 10, 100, 640, 0 },      /* no number of samples */
