@@ -164,6 +164,17 @@ static void too_many_bytes_are_refused_unread(void **state)
         assert_int_equal(yaml_parse("", YAML_PARSE_MAX_BYTES + 1, &got, &err), -E2BIG);
 }
 
+static void nothing_is_an_empty_object(void **state)
+{
+        struct err err = { 0 };
+        json_t *got = NULL;
+
+        (void) state;
+        assert_int_equal(yaml_parse(NULL, 0, &got, &err), 0);
+        assert_true(json_is_object(got) && json_object_size(got) == 0);
+        json_decref(got);
+}
+
 static void a_stream_is_an_array(void **state)
 {
         static const char stream[] = "a: 1\n---\n- 2\n---\n";
@@ -217,6 +228,7 @@ int main(void)
                 cmocka_unit_test(a_bomb_of_aliases_is_refused),
                 cmocka_unit_test(depth_has_a_maximum),
                 cmocka_unit_test(too_many_bytes_are_refused_unread),
+                cmocka_unit_test(nothing_is_an_empty_object),
                 cmocka_unit_test(a_stream_is_an_array),
                 cmocka_unit_test(a_copy_of_an_alias_is_its_own),
                 cmocka_unit_test(what_is_written_is_read_back),

@@ -324,7 +324,8 @@ static int parse_yaml(const char *bytes, size_t size_bytes, json_t *documents, s
                 return err_set(err, -ENOMEM, "no memory to read YAML");
         }
         r->err = err;
-        yaml_parser_set_input_string(&r->parser, (const unsigned char *) bytes, size_bytes);
+        yaml_parser_set_input_string(&r->parser, (const unsigned char *) (bytes != NULL ? bytes : ""),
+                                     size_bytes);
         e = read_stream(r, documents);
         forget_anchors(r);
         yaml_parser_delete(&r->parser);

@@ -15,7 +15,7 @@
 #define YAML_PARSE_MAX_DEPTH 64
 
 /* yaml_parse() - one document. Return: 0 and a new reference; -EBADMSG with "line L, column C: why"; -E2BIG.
- * An empty document is an empty object. */
+ * An empty document (@bytes may be NULL with no bytes) is an empty object. */
 int yaml_parse(const char *bytes, size_t size_bytes, json_t **ret, struct err *err);
 
 /* yaml_parse_all() - every document of a stream, as an array. */
