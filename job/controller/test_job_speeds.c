@@ -14,6 +14,7 @@
 #include "job/controller/job_speeds.h"
 #include "job/controller/progress.h"
 #include "scheduler-extender/ledger/ledger_life.h"
+#include "tests/support/test_ledger.h"
 
 #define HASH    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define ANOTHER "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -34,7 +35,7 @@ static void a_managers_word_becomes_observations(void **state)
                  "{\"group\":\"w1-0\",\"batch\":20,\"samples\":60,\"samples_per_s\":1},"
                  "{\"group\":\"w9-9\",\"batch\":20,\"samples\":900,\"samples_per_s\":9}],"
                  "\"programs\":{\"w0-0\":\"" HASH "\",\"w1-0\":\"../x\"}}");
-        struct ledger *ledger = ledger_life_new();
+        struct ledger *ledger = test_ledger();
         struct ledger_program table = { .runtime = symbols_add(&ledger->symbols, "cuda"), .sha256 = HASH };
         struct job job;
         struct ledger_speeds_programs programs = { .ledger = ledger, .job = &job };

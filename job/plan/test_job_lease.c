@@ -11,6 +11,7 @@
 #include "job/plan/job_lease.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "tests/support/job_fixture.h"
+#include "tests/support/test_ledger.h"
 
 static uint32_t leased(struct ledger *l, const char *node)
 {
@@ -229,7 +230,7 @@ static void only_borrowers_make_room_for_an_emergency(void **state)
 /* A borrower that others bound says of no group that it is there: its chips are lent once. */
 static void a_borrowers_chips_are_lent_once(void **state)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
         struct ledger_pod_facts facts;
         struct ledger_node *node;
         uint32_t lent = 0;

@@ -14,6 +14,7 @@
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/cluster_fixture.h"
+#include "tests/support/test_ledger.h"
 
 /* A simulation with departures: single-chip pods keep four nodes of eight full for ever, tried before anybody
  * else; a large pod or a gang comes now and then. Time is in seconds. */
@@ -125,7 +126,7 @@ static void schedule(struct simulated *s, uint64_t now)
 
 static struct simulated run(bool backfills, uint32_t chips, uint32_t gang)
 {
-        struct simulated s = { .ledger = ledger_life_new(), .backfills = backfills };
+        struct simulated s = { .ledger = test_ledger(), .backfills = backfills };
         uint64_t seed = 7;
 
         s.pods = calloc(PODS_MAX, sizeof(*s.pods));
@@ -176,7 +177,7 @@ static void gangs_never_starve(void **state)
 
 static void a_gang_that_fits_holds_nothing(void **state)
 {
-        struct simulated s = { .ledger = ledger_life_new(), .backfills = true };
+        struct simulated s = { .ledger = test_ledger(), .backfills = true };
 
         (void) state;
         s.pods = calloc(8, sizeof(*s.pods));
@@ -199,7 +200,7 @@ static void a_gang_that_fits_holds_nothing(void **state)
 /* Two nodes of eight, full, and pods that wait for eight, one older than the other. */
 static struct ledger *two_full_nodes(void)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
 
         ledger_chips_mark(l, GPU);
         add_node(l, "a", NODE_CLASS_ANY, "regular", "H100", 8, 8);

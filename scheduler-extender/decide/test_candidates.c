@@ -18,6 +18,7 @@
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/cluster_fixture.h"
+#include "tests/support/test_ledger.h"
 
 #define NODES 40
 
@@ -207,7 +208,7 @@ static void ask_once(struct ledger *l, uint64_t *seed, uint64_t round)
 
 static void same_answers_as_node_by_node(void **state)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
         uint64_t seed = 20261121;
 
         (void) state;
@@ -235,7 +236,7 @@ static void same_answers_as_node_by_node(void **state)
 /* More kinds than nodes: old ones are dropped, and answers stay right. */
 static void kinds_do_not_pile_up(void **state)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
         uint64_t seed = 7;
 
         (void) state;

@@ -14,6 +14,7 @@
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/cluster_fixture.h"
+#include "tests/support/test_ledger.h"
 
 static uint64_t now_usec;
 
@@ -67,7 +68,7 @@ static struct ledger_pod_facts members_there(struct ledger *l, uint32_t chips, u
 static struct ledger *three_nodes(void)
 {
         now_usec = 1000000;
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
 
         ledger_chips_mark(l, GPU);
         add_node(l, "a", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
@@ -140,7 +141,7 @@ static void prioritize_makes_no_lease(void **state)
 
 static void members_of_different_size_are_searched_for(void **state)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
         struct ledger_pod_facts m = member(l, "m", 3, 3);
 
         (void) state;

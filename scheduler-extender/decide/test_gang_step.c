@@ -16,6 +16,7 @@
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/cluster_fixture.h"
+#include "tests/support/test_ledger.h"
 
 #define NPU       "huawei.com/Ascend910"
 #define NODES     4
@@ -157,7 +158,7 @@ static void add_members(struct ledger *ledger, const struct ledger_pod_facts *fi
 static void one_case(uint64_t number)
 {
         static const double speeds[] = { 1000, 700, 400, 300, 100, 50 };
-        struct ledger *ledger = ledger_life_new();
+        struct ledger *ledger = test_ledger();
         struct brute *b = calloc(1, sizeof(*b));
         uint64_t seed = 77 + number;
         struct ledger_pod_facts facts;

@@ -16,6 +16,7 @@
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_node_match.h"
 #include "tests/support/cluster_fixture.h"
+#include "tests/support/test_ledger.h"
 
 #define AFFINITY(terms)                                                                                      \
         "{'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':"                     \
@@ -156,7 +157,7 @@ static void set_node(struct ledger *l, const char *name, const char *traits)
 
 static struct ledger *three_nodes(void)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
 
         ledger_chips_mark(l, GPU);
         for (const char *const *name = (const char *const[]){ "a", "b", "c", NULL }; *name != NULL; name++)

@@ -16,10 +16,11 @@
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/ledger_sick.h"
 #include "tests/support/cluster_fixture.h"
+#include "tests/support/test_ledger.h"
 
 static struct ledger *cluster(void)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
 
         ledger_chips_mark(l, GPU);
         add_node(l, "single", NODE_CLASS_SINGLE, "regular", "A100", 4, 4);
@@ -105,7 +106,7 @@ static void a_broken_ring_is_no_whole_group(void **state)
 
 static void a_node_without_inventory_is_judged_by_its_allocatable(void **state)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
         struct ledger_node_facts node = { .name = "plain", .allocatable_count = 1 };
         struct ledger_pod_facts facts = pod_of(l, "p", 2);
 
@@ -158,7 +159,7 @@ static void the_idle_reserve_may_be_lent(void **state)
 
 static void overflow_never_takes_the_last_whole_group(void **state)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
         struct ledger_pod_facts facts = pod_of(l, "p", 1);
 
         (void) state;
@@ -181,7 +182,7 @@ static void overflow_never_takes_the_last_whole_group(void **state)
 /* One chip of a job of eight: the node runs a multi-chip job, and is not idle. */
 static void a_member_of_a_large_job_counts_as_its_job(void **state)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
         struct ledger_pod_facts facts = pod_of(l, "p", 1), member = pod_of(l, "member", 1);
         struct job *job = calloc(1, sizeof(*job));
 

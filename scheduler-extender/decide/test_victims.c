@@ -14,6 +14,7 @@
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/cluster_fixture.h"
+#include "tests/support/test_ledger.h"
 
 #define CASES 10000
 #define NODES 2
@@ -96,7 +97,7 @@ static struct choice exhaustive(const struct small_case *c)
 
 static struct choice chosen(const struct small_case *c)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
         struct ledger_pod_facts request = pod_of(l, "new", c->asked);
         struct victims victims = { .count = 0 };
         struct rules_context ctx;
@@ -156,7 +157,7 @@ static void the_smallest_set_is_found_as_by_trying_all(void **state)
 
 static void among_equals_the_youngest_goes(void **state)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
         struct ledger_pod_facts request = pod_of(l, "new", 2), old = pod_of(l, "old", 2),
                                 young = pod_of(l, "young", 2);
         struct victims victims;
@@ -179,7 +180,7 @@ static void among_equals_the_youngest_goes(void **state)
 /* A stream of single chips, always one more than has ended, against one older pod of eight. */
 static void eight_chips_do_not_starve_behind_single_ones(void **state)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
         struct ledger_pod_facts big = pod_of(l, "big", 8);
         char names[200][16];
         int bound = 0, ended = 0, started_at = -1;

@@ -13,6 +13,7 @@
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "tests/support/cluster_fixture.h"
+#include "tests/support/test_ledger.h"
 
 #define MEMBERS_MAX 5
 #define NIC         "rdma/hca"
@@ -101,7 +102,7 @@ static void make(const struct gang_case *c, struct cluster_of_case *ret)
 {
         const struct chips stranger = NONE;
 
-        *ret = (struct cluster_of_case){ .ledger = ledger_life_new() };
+        *ret = (struct cluster_of_case){ .ledger = test_ledger() };
         ledger_chips_mark(ret->ledger, GPU);
         add_chips(ret->ledger, "z", &stranger, 8);
         ret->job = ledger_jobs_refer(ret->ledger, "default", "train");

@@ -12,6 +12,7 @@
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_names.h"
 #include "tests/support/cluster_fixture.h"
+#include "tests/support/test_ledger.h"
 
 static bool is_known(const struct ledger *ledger, const char *name)
 {
@@ -104,7 +105,7 @@ static void expect_all(const struct ledger *ledger, const char *const *names, si
 
 static void what_is_used_stays(void **state)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
 
         (void) state;
         (void) symbols_keep(&l->symbols, GPU);
@@ -139,7 +140,7 @@ static void what_is_used_stays(void **state)
  * one that waits for chips that come later. */
 static void a_node_of_ever_new_names_is_believed_again_and_again(void **state)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
         struct ledger_pod_facts waiting = pod_of(l, "waits", 1);
         char model[64];
 

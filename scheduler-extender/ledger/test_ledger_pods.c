@@ -10,10 +10,11 @@
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "tests/support/cluster_fixture.h"
+#include "tests/support/test_ledger.h"
 
 static struct ledger *two_groups(void)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
 
         ledger_chips_mark(l, GPU);
         add_two_groups(l, "n", 4, 4, 100, 100);
@@ -169,7 +170,7 @@ static size_t victims_of(struct ledger *l)
 
 static void a_borrower_stays_one(void **state)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
         struct ledger_pod_facts p = pod_of(l, "p", 4);
         struct ledger_pod *pod;
 

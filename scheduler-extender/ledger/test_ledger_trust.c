@@ -12,6 +12,7 @@
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/ledger_sick.h"
+#include "tests/support/test_ledger.h"
 
 #define SECOND UINT64_C(1000000)
 #define NONE   (-1) /* the Node object does not name the resource */
@@ -81,7 +82,7 @@ static void each_node_is_believed_as_it_should(void **state)
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
                 const struct row *row = &rows[i];
-                struct ledger *l = ledger_life_new();
+                struct ledger *l = test_ledger();
                 struct ledger_node *node;
 
                 l->liveness.looked_usec = 1000 * SECOND;
@@ -103,7 +104,7 @@ static void each_node_is_believed_as_it_should(void **state)
 static void a_pod_is_not_sick_of_a_doubt(void **state)
 {
         static const struct row row = { "", TOLD(4, 4), .allocatable = 0 };
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
         struct ledger_pod_facts facts = { .namespace_ = "default", .name = "p", .uid = "p", .node = "n" };
         struct ledger_node *node;
 
@@ -141,7 +142,7 @@ static void a_node_is_remade_when_its_uid_changes(void **state)
 static void a_node_that_cannot_be_read_is_there(void **state)
 {
         static const struct row row = { "", TOLD(4, 4), .allocatable = 8 };
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
         struct ledger_node *node;
 
         (void) state;

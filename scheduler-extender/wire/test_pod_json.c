@@ -13,6 +13,7 @@
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_json.h"
+#include "tests/support/test_ledger.h"
 
 /* clang-format off */
 static const struct {
@@ -49,7 +50,7 @@ static const struct {
 
 static struct ledger *new_ledger(void)
 {
-        struct ledger *ledger = ledger_life_new();
+        struct ledger *ledger = test_ledger();
 
         assert_non_null(ledger);
         ledger_chips_mark(ledger, "nvidia.com/gpu");

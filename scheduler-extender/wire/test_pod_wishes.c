@@ -15,6 +15,7 @@
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_json.h"
+#include "tests/support/test_ledger.h"
 
 #define LABEL(name, value) "'metadata':{'name':'p','labels':{'remuda.dev/" name "':" value "}}"
 #define NOTE(name, value)  "'metadata':{'name':'p','annotations':{'remuda.dev/" name "':" value "}}"
@@ -194,7 +195,7 @@ static void what_is_taken_of_a_pod(void **state)
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(pods); i++) {
                 CLEANUP(text_free) struct text taken = { 0 };
-                struct ledger *ledger = ledger_life_new();
+                struct ledger *ledger = test_ledger();
                 struct ledger_pod_facts facts;
                 struct err err = { 0 };
                 json_t *json = load(pods[i].json);
@@ -215,7 +216,7 @@ static void what_is_taken_of_a_node(void **state)
 {
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
-                struct ledger *ledger = ledger_life_new();
+                struct ledger *ledger = test_ledger();
                 struct ledger_node_facts facts;
                 struct err err = { 0 };
                 json_t *json = load(nodes[i].json);

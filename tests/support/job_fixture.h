@@ -6,6 +6,7 @@
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "tests/support/cluster_fixture.h"
+#include "tests/support/test_ledger.h"
 
 #define JOB_FIXTURE_HEAD "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j}\nspec:\n"
 
@@ -34,7 +35,7 @@ static inline struct open_groups_claim job_fixture_claim(const struct ledger *le
 /* Three nodes of H100: 8, 4 and 2 free; and one node that has only A100. */
 static inline struct ledger *job_fixture_cluster(void)
 {
-        struct ledger *l = ledger_life_new();
+        struct ledger *l = test_ledger();
 
         ledger_chips_mark(l, GPU);
         add_node(l, "a", NODE_CLASS_ANY, "regular", "H100", 8, 8);
