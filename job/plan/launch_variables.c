@@ -119,7 +119,7 @@ void launch_variables_job(const struct job *job, const struct launch_variables *
                 double value;
         } rows[] = {
                 { "REMUDA_GLOBAL_BATCH", true, (double) job->global_batch },
-                { "REMUDA_EPOCHS", true, (double) job->epochs },
+                { "REMUDA_EPOCHS", job->has_epochs, (double) job->epochs },
                 { "REMUDA_STALENESS", job->strategy == JOB_STRATEGY_PS_SSP, (double) job->staleness },
                 { "REMUDA_MICROBATCHES", job->strategy == JOB_STRATEGY_SPLIT, (double) job->microbatches },
                 { "REMUDA_LEARNING_RATE", job->learning_rate > 0, job->learning_rate },
@@ -128,8 +128,10 @@ void launch_variables_job(const struct job *job, const struct launch_variables *
         };
 
         to->add(to->userdata, "REMUDA_STRATEGY", job_strategy_names[job->strategy]);
-        to->add(to->userdata, "REMUDA_MODEL", job->model);
-        launch_variables_add(to, "REMUDA_SEED", "%llu", (unsigned long long) job->seed);
+        if (job->has_model)
+                to->add(to->userdata, "REMUDA_MODEL", job->model);
+        if (job->has_seed)
+                launch_variables_add(to, "REMUDA_SEED", "%llu", (unsigned long long) job->seed);
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
                 if (rows[i].said)
                         add_number(to, rows[i].name, rows[i].value);

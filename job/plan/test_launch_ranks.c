@@ -127,9 +127,9 @@ static void nobody_is_told_what_is_not_planned_yet(void **state)
 
 /* clang-format off */
 static const struct { const char *name, *split, *staleness; } said[] = {
-        { "REMUDA_STRATEGY", "split", "ps-ssp" },     { "REMUDA_MODEL", "bert", "mlp" },
-        { "REMUDA_SEED", "18446744073709551615", "1" }, { "REMUDA_GLOBAL_BATCH", "512", "256" },
-        { "REMUDA_EPOCHS", "7", "1" },                { "REMUDA_STALENESS", NULL, "9" },
+        { "REMUDA_STRATEGY", "split", "ps-ssp" },     { "REMUDA_MODEL", "bert", NULL },
+        { "REMUDA_SEED", "18446744073709551615", NULL }, { "REMUDA_GLOBAL_BATCH", "512", "256" },
+        { "REMUDA_EPOCHS", "7", NULL },                { "REMUDA_STALENESS", NULL, "9" },
         { "REMUDA_MICROBATCHES", "8", NULL },         { "REMUDA_LEARNING_RATE", "0.01", NULL },
         { "REMUDA_NEIGHBOUR_EXCHANGE", "0.25", NULL }, { "REMUDA_CHECKPOINT_EVERY", "50", NULL },
         { "REMUDA_DATA", "/data", NULL },             { "REMUDA_FORMAT", "raw", NULL },
@@ -168,6 +168,7 @@ static void what_a_job_says_reaches_a_program_of_ones_own(void **state)
         split.learning_rate = 0.01;
         split.neighbour_exchange = 0.25;
         split.checkpoint.given = split.data.given = true;
+        split.has_model = split.has_seed = split.has_epochs = true;
         split.checkpoint.every_steps = 50;
         split.data.format = JOB_FORMAT_RAW;
         split.data.order = JOB_ORDER_ROUND_ROBIN;

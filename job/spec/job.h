@@ -89,9 +89,9 @@ struct job {
 
         struct job_program *programs;
         size_t program_count;
-        bool has_model, has_epochs; /* given; else they are the reference trainer's */
-        bool has_args;              /* `args` replaces the options of the reference trainer */
-        char **args;                /* arg_count strings and a NULL */
+        bool has_model, has_seed, has_epochs; /* given; else they are the reference trainer's */
+        bool has_args;                        /* `args` replaces the options of the reference trainer */
+        char **args;                          /* arg_count strings and a NULL */
         size_t arg_count;
 
         struct {

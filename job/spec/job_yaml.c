@@ -165,7 +165,7 @@ static const struct json_table_row spec_rows[] = {
         { "staleness",         JSON_TABLE_UINT,   AT(staleness),   .max = 1000000, .help = "clocks that a ps-ssp worker may be ahead" },
         { "microbatches",      JSON_TABLE_UINT,   AT(microbatches), .min = 1, .max = 65536, .help = "parts of a batch in the pipeline of a split" },
         { "model",             JSON_TABLE_CHARS,   AT(model),        .min = 1, .given = offsetof(struct job, has_model), .help = "mlp, cnn or text" },
-        { "seed",              JSON_TABLE_UINT,   AT(seed),        .max = 9007199254740992, .help = "of every random choice" },
+        { "seed",              JSON_TABLE_UINT,   AT(seed),        .max = 9007199254740992, .given = offsetof(struct job, has_seed), .help = "of every random choice" },
         { "learningRate",      JSON_TABLE_DOUBLE,   AT(learning_rate), .least = 1e-12, .most = 1e6, .help = "such as 0.1" },
         { "globalBatch",       JSON_TABLE_UINT,   AT(global_batch), .min = 1, .max = 1 << 24, .help = "samples of one step over all workers" },
         { "epochs",            JSON_TABLE_UINT,   AT(epochs),      .min = 1, .max = 1000000, .given = offsetof(struct job, has_epochs), .help = "times that every sample is used" },
