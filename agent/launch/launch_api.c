@@ -126,10 +126,10 @@ static json_t *answer_of(struct launch_api *api, const struct program_table_row 
                 (void) json_array_append_new(allowed, json_string(program->environment[i]));
         for (size_t i = 0; i < choice->count; i++)
                 (void) json_array_append_new(devices, json_string(choice->devices[i]->id));
-        return json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:o}", "runtime", program->runtime, "path",
+        return json_pack("{s:s, s:s, s:o, s:o, s:o, s:b, s:s, s:o}", "runtime", program->runtime, "path",
                          program->path, "args", args, "environment",
-                         launch_choice_environment(choice, in_pod), "allowedEnvironment", allowed, "sha256",
-                         sha256, "devices", devices);
+                         launch_choice_environment(choice, in_pod), "allowedEnvironment", allowed, "inherit",
+                         (int) program->inherits, "sha256", sha256, "devices", devices);
 }
 
 static int identify_asker(const struct launch_api *api, const struct http_request *request,

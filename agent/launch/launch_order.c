@@ -46,15 +46,10 @@ int launch_order_read(const struct json_field *root, struct launch_order *ret, s
         return 0;
 }
 
-/* Only what the table lists, and our own words, pass from the order into the program's environment. */
+/* Only what the table lets through, and our own words, pass from the order into the program's environment. */
 static bool may_pass(const struct program_table_row *program, const char *name)
 {
-        if (text_starts_with(name, "REMUDA_"))
-                return true;
-        for (size_t i = 0; i < program->environment_count; i++)
-                if (strcmp(program->environment[i], name) == 0)
-                        return true;
-        return false;
+        return text_starts_with(name, "REMUDA_") || program_table_passes(program, name);
 }
 
 static int make_environment(const struct program_table_row *program, const struct launch_order *o,

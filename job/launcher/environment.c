@@ -112,10 +112,7 @@ static bool listed(const char *const *names, size_t count, const char *name)
  * loader's variables, and everything else, only when listed. */
 static bool passes(const struct program_table_row *program, const char *name)
 {
-        for (size_t i = 0; i < program->environment_count; i++)
-                if (strcmp(program->environment[i], name) == 0)
-                        return true;
-        if (program->inherits)
+        if (program_table_passes(program, name))
                 return true;
         for (size_t i = 0; i < ARRAY_SIZE(passing_prefixes); i++)
                 if (text_starts_with(name, passing_prefixes[i]))

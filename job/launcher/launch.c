@@ -27,8 +27,9 @@ static int take_agents_program(const struct launch_options *options,
                                struct err *err)
 {
         const json_t *body = answer->body;
-        json_t *row = json_pack("{s:{s:{s:O}}}", "programs", options->runtime, "path",
-                                json_object_get(body, "path"));
+        json_t *row = json_pack("{s:{s:{s:O, s:b}}}", "programs", options->runtime, "path",
+                                json_object_get(body, "path"), "inherit",
+                                json_is_true(json_object_get(body, "inherit")));
         json_t *entry = json_object_get(json_object_get(row, "programs"), options->runtime);
         int r;
 

@@ -140,6 +140,14 @@ bool program_table_steers(const char *name, bool interpreters)
         return false;
 }
 
+bool program_table_passes(const struct program_table_row *program, const char *name)
+{
+        for (size_t i = 0; i < program->environment_count; i++)
+                if (strcmp(program->environment[i], name) == 0)
+                        return true;
+        return program->inherits;
+}
+
 void program_table_free(struct program_table *table)
 {
         if (table != NULL)
