@@ -52,8 +52,8 @@ json_t *program_table_encode(const struct program_table *table);
  * BASH_ENV, ENV, JAVA_TOOL_OPTIONS, _JAVA_OPTIONS, CLASSPATH, PATH, and Open MPI's OMPI_MCA_*. */
 bool program_table_steers(const char *name, bool interpreters);
 
-/* program_table_passes() - may a variable of this name reach the program from whoever starts it: is it listed,
- * or are all of them inherited? */
+/* program_table_passes() - may a variable of this name reach the program from whoever starts it: is it
+ * listed, or are all of them inherited? */
 bool program_table_passes(const struct program_table_row *program, const char *name);
 
 void program_table_free(struct program_table *table); /* accepts NULL */

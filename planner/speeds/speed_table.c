@@ -243,9 +243,8 @@ enum speed_table_speaks speed_table_speaks_of(const char *row_program, const cha
                 return SPEED_TABLE_NOT;
         if (!asked)
                 return SPEED_TABLE_SURELY;
-        return row_program[0] == '\0' || strcmp(row_program, "-") == 0 || is_own(program)
-                       ? SPEED_TABLE_PERHAPS
-                       : SPEED_TABLE_NOT;
+        return row_program[0] == '\0' || strcmp(row_program, "-") == 0 ? SPEED_TABLE_PERHAPS
+                                                                       : SPEED_TABLE_NOT;
 }
 
 const struct speed_table_row *speed_table_find(const struct speed_table *table, const char *program,

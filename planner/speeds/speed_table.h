@@ -71,9 +71,9 @@ void speed_table_own(const char *namespace_, const char *image, struct speed_tab
                      struct speed_table_words arguments, char ret[SHA256_HEX_BYTES]);
 
 /* speed_table_speaks_of() - how far a row of one program speaks of another: surely of itself and of any where
- * none is asked for (NULL or ""), perhaps where the row does not know its own ("" or "-") or the asker's is
- * not known ("own:..."), else not at all. A row of "own:..." speaks of itself alone: what one namespace says
- * costs no other. Of those that speak surely, else perhaps, the one updated last counts. */
+ * none is asked for (NULL or ""), perhaps where the row does not know its own ("" or "-"), else not at all. A
+ * row of "own:..." speaks of itself alone: what one namespace says costs no other. Of those that speak
+ * surely, else perhaps, the one updated last counts. */
 enum speed_table_speaks { SPEED_TABLE_NOT, SPEED_TABLE_PERHAPS, SPEED_TABLE_SURELY };
 enum speed_table_speaks speed_table_speaks_of(const char *row_program, const char *program);
 
