@@ -51,14 +51,59 @@ void launch_environment(const struct launch_world *world, size_t index, bool tor
         launch_variables_job(world->spec, &to);
 }
 
+static void keep_what_is_alike(json_t *alike, const json_t *own)
+{
+        json_t *value;
+        const char *name;
+        void *next;
+
+        json_object_foreach_safe(alike, next, name, value)
+        {
+                if (!json_equal(value, json_object_get(own, name)))
+                        (void) json_object_del(alike, name);
+        }
+}
+
+void launch_environment_of_all(const struct launch_world *world, struct text *out)
+{
+        json_t *alike = json_object(), *value;
+        const struct launch_variables to = launch_variables_json(alike);
+        const char *name;
+
+        launch_variables_own(world, 0, &to);
+        for (size_t i = 1; i < world->count; i++) {
+                json_t *own = json_object();
+                const struct launch_variables of_rank = launch_variables_json(own);
+
+                launch_variables_own(world, i, &of_rank);
+                keep_what_is_alike(alike, own);
+                json_decref(own);
+        }
+        launch_variables_groups(world, &to);
+        if (world->spec != NULL)
+                launch_variables_job(world->spec, &to);
+        json_object_foreach(alike, name, value)
+        {
+                append_variable(out, name, json_string_value(value));
+        }
+        json_decref(alike);
+}
+
 void launch_choice(const struct launch_world *world, const struct launch_choice *of, struct text *out)
 {
+        size_t local = 0;
+
         text_printf(out, "case $%s in%c", of->variable, of->gap);
         for (size_t i = of->first; i < of->end; i++) {
                 struct text environment = { 0 };
 
+                if (of->node != NULL && strcmp(of->node, world->ranks[i].node) != 0)
+                        continue;
+                text_printf(out, "%zu) exec env ", of->node == NULL ? i : local++);
+                if (of->node != NULL)
+                        text_printf(out, "RANK=%zu ROLE_RANK=%zu ", i, i);
                 launch_environment(world, i, of->torch, &environment);
-                text_printf(out, "%zu) exec env %s", i, environment.data != NULL ? environment.data : "");
+                text_append(out, environment.data != NULL ? environment.data : "");
                 text_free(&environment);
                 for (const char *const *word = world->ranks[i].command; *word != NULL; word++) {
                         text_append_char(out, ' ');
@@ -85,18 +130,28 @@ struct launch_place launch_place_of(const struct launch_world *world, size_t ran
         const char *node = NULL;
 
         for (size_t i = 0; i < world->count; i++) {
-                if (node == NULL || strcmp(node, world->ranks[i].node) != 0) {
+                bool here = strcmp(world->ranks[i].node, world->ranks[rank].node) == 0;
+
+                if ((node == NULL || strcmp(node, world->ranks[i].node) != 0) &&
+                    launch_servers_before(world, i) == 0) {
+                        if (here)
+                                place.node_index = place.node_count;
                         place.node_count++;
-                        if (i <= rank)
-                                place.node_index = place.node_count - 1;
                 }
                 node = world->ranks[i].node;
-                if (strcmp(node, world->ranks[rank].node) == 0) {
-                        place.local_rank += i < rank;
-                        place.local_size++;
-                }
+                place.local_rank += here && i < rank;
+                place.local_size += here;
         }
         return place;
+}
+
+size_t launch_servers_before(const struct launch_world *world, size_t rank)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < rank && world->ranks[i].server; i++)
+                count += strcmp(world->ranks[i].node, world->ranks[rank].node) == 0;
+        return count;
 }
 
 int launch_need_commands(const struct launch_world *world, struct err *err)
@@ -109,13 +164,4 @@ int launch_need_commands(const struct launch_world *world, struct err *err)
                                 "`programs:`, or a table with --programs FILE",
                                 world->ranks[i].runtime, i);
         return 0;
-}
-
-bool launch_same_command(const struct launch_rank *a, const struct launch_rank *b)
-{
-        size_t i = 0;
-
-        while (a->command[i] != NULL && b->command[i] != NULL && strcmp(a->command[i], b->command[i]) == 0)
-                i++;
-        return a->command[i] == NULL && b->command[i] == NULL;
 }

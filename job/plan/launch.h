@@ -37,7 +37,7 @@ struct launch_world {
         const char *job;
         const struct job *spec;          /* what it says beside; NULL = others tell the ranks */
         uint64_t global_batch;           /* 0 = there are no shares yet */
-        const struct launch_rank *ranks; /* in rank order; ranks of a node follow each other */
+        const struct launch_rank *ranks; /* servers first; workers of a node follow each other */
         size_t count;
         bool epoch_known;
         uint64_t number, restarts, restart_max; /* of the worlds of the job, from 1 on */
@@ -55,9 +55,13 @@ void launch_quote(struct text *out, const char *word);
  * @torch: RANK, WORLD_SIZE and the others that a framework reads, too */
 void launch_environment(const struct launch_world *world, size_t index, bool torch, struct text *out);
 
+/* launch_environment_of_all() - the same of what all ranks have alike, for launchers that tell no more. */
+void launch_environment_of_all(const struct launch_world *world, struct text *out);
+
 struct launch_choice {
         size_t first, end;    /* ranks; all of them have a command */
-        const char *variable; /* that tells a process which rank it is */
+        const char *node;     /* those of this one alone, counted from 0 and told their RANK; NULL = all */
+        const char *variable; /* that tells a process which it is */
         bool torch;           /* as of launch_environment() */
         char gap;             /* between two ranks */
 };
@@ -79,6 +83,6 @@ struct launch_place {
 };
 
 struct launch_place launch_place_of(const struct launch_world *world, size_t rank);
+size_t launch_servers_before(const struct launch_world *world, size_t rank); /* on its node, before it */
 
-int launch_need_commands(const struct launch_world *world, struct err *err);        /* 0 or -EINVAL */
-bool launch_same_command(const struct launch_rank *a, const struct launch_rank *b); /* both have one */
+int launch_need_commands(const struct launch_world *world, struct err *err); /* 0 or -EINVAL */

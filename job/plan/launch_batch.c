@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "job/spec/job_role.h"
+
 /* Ranks that follow each other on one node with one runtime: a component of a heterogeneous job. */
 static size_t component_end(const struct launch_world *world, size_t first)
 {
@@ -60,38 +62,53 @@ int launch_batch_slurm(const struct launch_world *world, struct text *out, struc
         return 0;
 }
 
-/* LSF on Sunway: one rank a core group, its 64 computing cores with it. One line a program; the queue gives
- * the nodes, so that shares by rank travel in the plan, not in the line. */
-int launch_batch_bsub(const struct launch_world *world, struct text *out, struct err *err)
+/* What one line for all ranks cannot say. */
+static int check_bsub(const struct launch_world *world, struct err *err)
 {
-        const struct launch_rank *first = NULL;
-        size_t count = 0;
+        const struct launch_rank *first = &world->ranks[0];
 
         for (size_t i = 0; i < world->count; i++) {
                 const struct launch_rank *rank = &world->ranks[i];
 
                 if (strcmp(rank->runtime, "sunway") != 0)
-                        continue;
-                if (rank->command == NULL)
                         return err_set(
                                 err, -EINVAL,
-                                "no program for runtime 'sunway', which rank %zu needs; give it below the "
-                                "job's `programs:`, or a table with --programs FILE",
-                                i);
-                if (first != NULL && !launch_same_command(first, rank))
+                                "rank %zu is of runtime '%s': bsub starts Sunway core groups alone (runtime "
+                                "sunway), whose MPI no others can join; give each a job of its own",
+                                i, rank->runtime);
+                if (world->spec != NULL && (rank->batch != first->batch || rank->server != first->server))
                         return err_set(err, -EINVAL,
-                                       "ranks of runtime sunway have several programs; bsub takes one");
-                first = first != NULL ? first : rank;
-                count++;
+                                       "rank 0, a %s, has %llu samples, rank %zu, a %s, %llu: bsub tells all "
+                                       "ranks the "
+                                       "same; take `strategy: allreduce` and a globalBatch that is a "
+                                       "multiple of %zu",
+                                       job_role_names[first->server], (unsigned long long) first->batch, i,
+                                       job_role_names[rank->server], (unsigned long long) rank->batch,
+                                       world->count);
         }
-        if (first == NULL)
-                return err_set(err, -EINVAL, "no rank of the job is on a Sunway core group (runtime sunway)");
+        return launch_need_commands(world, err);
+}
+
+/* LSF on Sunway: one rank a core group, its 64 computing cores with it. One line a program, for the queue
+ * gives the nodes and the numbers. The reference trainer finds its shares in its options; other programs in
+ * the environment, which LSF hands on from where bsub runs: no shell runs beside a core group. */
+int launch_batch_bsub(const struct launch_world *world, struct text *out, struct err *err)
+{
+        int r = check_bsub(world, err);
+
+        if (r < 0)
+                return r;
+        if (world->spec != NULL) {
+                text_append(out, "env ");
+                launch_environment_of_all(world, out);
+                text_append_char(out, ' ');
+        }
         text_append(out, "bsub -b -J ");
         launch_quote(out, world->job);
         text_append(out, " -q ");
         launch_quote(out, world->queue);
-        text_printf(out, " -n %zu -cgsp 64 -share_size 4096 -host_stack 512", count);
-        for (const char *const *word = first->command; *word != NULL; word++) {
+        text_printf(out, " -n %zu -cgsp 64 -share_size 4096 -host_stack 512", world->count);
+        for (const char *const *word = world->ranks[0].command; *word != NULL; word++) {
                 text_append_char(out, ' ');
                 launch_quote(out, *word);
         }
