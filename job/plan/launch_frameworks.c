@@ -80,10 +80,12 @@ static void add_paddle(const struct launch_world *world, size_t rank, const stru
         size_t counts[2] = { 0 }, id = 0;
         unsigned local = 0;
 
-        for (size_t i = 0; i < world->count; i++) { /* ranks of a node follow each other */
+        for (size_t i = 0; i < world->count; i++) {
                 const struct launch_rank *other = &world->ranks[i];
 
-                local = i > 0 && strcmp(world->ranks[i - 1].node, other->node) == 0 ? local + 1 : 1;
+                local = i > 0 && strcmp(world->ranks[i - 1].node, other->node) == 0
+                                ? local + 1
+                                : 1 + (unsigned) launch_servers_before(world, i);
                 add_endpoint(other, world->port + local, &lists[other->server]);
                 counts[other->server]++;
                 id += i < rank && other->server == self->server;
