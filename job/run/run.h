@@ -128,7 +128,7 @@ int run_train(struct run *run, struct err *err);   /* run_train.c */
 int run_plan_share(struct run *run, struct err *err);
 
 /* run_plan_cut() - the batches of a placed job by what is known of its chips, with nothing measured anew;
- * what somebody has to know of their speeds is an event. 0; -EINVAL (fewer samples than workers); -ENOMEM. */
+ * what somebody has to know of their speeds is an event. 0 or -ENOMEM. */
 int run_plan_cut(struct run *run, struct err *err);
 void run_plan_place(struct run *run);
 int run_plan_write(const struct run *run, struct err *err); /* plan.json, as it is now */

@@ -60,12 +60,6 @@ int run_plan_share(struct run *run, struct err *err)
 
 int run_plan_cut(struct run *run, struct err *err)
 {
-        size_t workers = run->rank_count - run->server_count;
-
-        if (run->job.global_batch < workers)
-                return err_set(err, -EINVAL,
-                               "spec.globalBatch: %llu is less than the %zu workers; give each a sample",
-                               (unsigned long long) run->job.global_batch, workers);
         (void) run_speeds_find(run);
         run_speeds_remark(run);
         return run_plan_share(run, err);

@@ -11,7 +11,6 @@
 #include "agent/launch/program_file.h"
 #include "base/exit_code.h"
 #include "io/clock.h"
-#include "job/run/run_speeds.h"
 #include "job/spec/job_role.h"
 #include "job/spec/job_yaml.h"
 
@@ -40,9 +39,7 @@ static int prepare(struct run *run, const char *job_path, const json_t *document
                 r = run_place(run, err);
         if (r < 0)
                 return r;
-        (void) run_speeds_find(run);
-        run_speeds_remark(run);
-        r = run_plan_share(run, err);
+        r = run_plan_cut(run, err);
         run_plan_place(run);
         return r;
 }
