@@ -15,15 +15,16 @@
 #include "job/world/totals.h"
 
 #define FULL_BYTES (64U << 10) /* less room than that is none */
+#define LAST_BYTES 320         /* of what a rank said last: a sentence with its remedy */
 
 /* The last words of a rank, for the message. */
-static void last_words(const struct run *run, size_t index, char words[160])
+static void last_words(const struct run *run, size_t index, char words[LAST_BYTES])
 {
         char path[RUN_PATH_BYTES], line[1024];
 
         (void) run_folder_rank_path(run, path, index, "err");
         rank_watch_last_line(path, line, sizeof(line));
-        (void) text_copy(words, 160, line);
+        (void) text_copy(words, LAST_BYTES, line);
 }
 
 /* Where nothing can be written, no log can say so. */
@@ -45,7 +46,7 @@ static void add_full_folder(const struct run *run, char *words, size_t bytes)
 
 void run_watch_words(struct run *run, size_t failed)
 {
-        char words[400] = "";
+        char words[WORLD_TEXT_BYTES] = "";
 
         if (failed < run->rank_count)
                 last_words(run, failed, words);
