@@ -74,33 +74,19 @@ int json_field_error(const struct json_field *at, struct err *err, const char *f
         return -EBADMSG;
 }
 
-static const char *type_name(const json_t *value)
-{
-        switch (json_typeof(value)) {
-        case JSON_OBJECT:
-                return "an object";
-        case JSON_ARRAY:
-                return "a list";
-        case JSON_STRING:
-                return "a string";
-        case JSON_INTEGER:
-        case JSON_REAL:
-                return "a number";
-        case JSON_TRUE:
-        case JSON_FALSE:
-                return "true or false";
-        case JSON_NULL:
-                break;
-        }
-        return "null";
-}
+/* By enum json_type. */
+static const char *const type_names[] = {
+        [JSON_OBJECT] = "an object",    [JSON_ARRAY] = "a list",  [JSON_STRING] = "a string",
+        [JSON_INTEGER] = "a number",    [JSON_REAL] = "a number", [JSON_TRUE] = "true or false",
+        [JSON_FALSE] = "true or false", [JSON_NULL] = "null",
+};
 
 static int wrong_type(const struct json_field *at, const char *wanted, struct err *err)
 {
         if (json_is_string(at->value))
                 return json_field_error(at, err, "must be %s, not the string '%.*s'", wanted, SHOWN_BYTES,
                                         json_string_value(at->value));
-        return json_field_error(at, err, "must be %s, not %s", wanted, type_name(at->value));
+        return json_field_error(at, err, "must be %s, not %s", wanted, type_names[json_typeof(at->value)]);
 }
 
 int json_field_require(const struct json_field *in, const char *name, struct err *err)

@@ -47,6 +47,12 @@ static const struct {
           "status.groups[2].total: must be a whole number in 0..1024, not 1.5" },
         { "text",         "{\"status\":{\"groups\":[{},{},{\"total\":\"8\"}]}}", -EBADMSG,         -1,
           "status.groups[2].total: must be a whole number, not the string '8'" },
+        { "beyond 2^53",  "{\"status\":{\"groups\":[{},{},{\"total\":1e17}]}}",  -EBADMSG,         -1,
+          "status.groups[2].total: must be a whole number in 0..1024, not 1e+17" },
+        { "a word",       "{\"status\":{\"groups\":[{},{},{\"total\":false}]}}", -EBADMSG,         -1,
+          "status.groups[2].total: must be a whole number, not true or false" },
+        { "a list",       "{\"status\":{\"groups\":[{},{},{\"total\":[]}]}}",    -EBADMSG,         -1,
+          "status.groups[2].total: must be a whole number, not a list" },
         { "null",         "{\"status\":{\"groups\":[{},{},{\"total\":null}]}}",  JSON_FIELD_ABSENT, -1, "" },
         { "absent",       "{\"status\":{\"groups\":[{},{},{}]}}",                JSON_FIELD_ABSENT, -1, "" },
         { "no element",   "{\"status\":{\"groups\":[]}}",                        JSON_FIELD_ABSENT, -1, "" },
@@ -109,14 +115,46 @@ static void reads_every_type(void **state)
         json_decref(object);
 }
 
+/* What is absent is no error, and changes nothing; null is absent, and no object. */
+static void what_is_absent_stays_as_it_was(void **state)
+{
+        static const char *const choices[] = { "uniform", NULL };
+        json_t *object = json_loads("{\"n\":null,\"z\":\"a\\u0000b\"}", JSON_ALLOW_NUL, NULL);
+        struct json_field root = json_field_root(object), null = json_field_get(&root, "n"), inner;
+        const char *text = "as it was";
+        struct err err = { 0 };
+        unsigned choice = 7;
+        double number = 7;
+        bool flag = true;
+
+        (void) state;
+        assert_int_equal(json_field_string(&root, "n", &text, &err), JSON_FIELD_ABSENT);
+        assert_int_equal(json_field_bool(&root, "x", &flag, &err), JSON_FIELD_ABSENT);
+        assert_int_equal(json_field_double(&root, "x", 0, 1, &number, &err), JSON_FIELD_ABSENT);
+        assert_int_equal(json_field_choice(&root, "x", choices, &choice, &err), JSON_FIELD_ABSENT);
+        assert_int_equal(json_field_unsigned(&root, "x", 0, 1, &choice, &err), JSON_FIELD_ABSENT);
+        assert_int_equal(json_field_object(&root, "n", &inner, &err), JSON_FIELD_ABSENT);
+        assert_true(flag && number == 7 && choice == 7 && err.code == 0);
+        assert_string_equal(text, "as it was");
+        assert_int_equal(json_field_is_object(&null, &err), -EBADMSG);
+        assert_string_equal(err.msg, "n: must be an object, not null");
+        assert_int_equal(json_field_string(&root, "z", &text, &err), -EBADMSG);
+        assert_string_equal(err.msg, "z: must not contain a NUL character");
+        assert_int_equal(json_field_double(&root, "z", 0, 1, &number, NULL), -EBADMSG);
+        json_decref(object);
+}
+
 static void unknown_members_are_named(void **state)
 {
         static const char *const names[] = { "workers", "servers", NULL };
-        json_t *object = json_loads("{\"spec\":{\"workers\":1,\"wrokers\":2}}", 0, NULL);
-        struct json_field root = json_field_root(object), spec = json_field_get(&root, "spec");
+        json_t *object =
+                json_loads("{\"spec\":{\"workers\":1,\"wrokers\":2},\"good\":{\"workers\":1}}", 0, NULL);
+        struct json_field root = json_field_root(object), spec = json_field_get(&root, "spec"),
+                          good = json_field_get(&root, "good");
         struct err err = { 0 };
 
         (void) state;
+        assert_int_equal(json_field_only(&good, names, JSON_FIELD_UNKNOWN, &err), 0);
         assert_int_equal(json_field_only(&spec, names, JSON_FIELD_UNKNOWN, &err), -EBADMSG);
         assert_string_equal(err.msg, "spec.wrokers: is not known here; known: workers, servers");
         json_decref(object);
@@ -127,6 +165,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(says_where_a_number_is_wrong),
                 cmocka_unit_test(reads_every_type),
+                cmocka_unit_test(what_is_absent_stays_as_it_was),
                 cmocka_unit_test(unknown_members_are_named),
         };
 
