@@ -62,8 +62,6 @@ static json_t *encode_value(const ProtobufCFieldDescriptor *field, const void *v
         switch (field->type) {
         case PROTOBUF_C_TYPE_UINT64:
                 return json_integer(*(const json_int_t *) value);
-        case PROTOBUF_C_TYPE_UINT32:
-                return json_integer(*(const uint32_t *) value);
         case PROTOBUF_C_TYPE_DOUBLE:
                 return json_real(*(const double *) value);
         case PROTOBUF_C_TYPE_BOOL:
@@ -74,8 +72,8 @@ static json_t *encode_value(const ProtobufCFieldDescriptor *field, const void *v
                 return json_string(*(char *const *) value);
         case PROTOBUF_C_TYPE_MESSAGE:
                 return pb_json_encode(*(ProtobufCMessage *const *) value);
-        default:
-                return NULL;
+        default: /* numbers of 32 bits */
+                return json_integer(*(const uint32_t *) value);
         }
 }
 
@@ -217,10 +215,6 @@ static int decode_value(const ProtobufCFieldDescriptor *field, const json_t *val
                 fits = decode_integer(value, INT64_MAX, &number);
                 *(json_int_t *) into = number;
                 break;
-        case PROTOBUF_C_TYPE_UINT32:
-                fits = decode_integer(value, UINT32_MAX, &number);
-                *(uint32_t *) into = (uint32_t) number;
-                break;
         case PROTOBUF_C_TYPE_DOUBLE:
                 fits = json_is_number(value);
                 *(double *) into = json_number_value(value);
@@ -243,8 +237,9 @@ static int decode_value(const ProtobufCFieldDescriptor *field, const json_t *val
                         return not_a(field, err);
                 *(void **) into = pb_json_decode(value, field->descriptor, arena, err);
                 return *(void **) into == NULL ? -EINVAL : 0;
-        default:
-                fits = false;
+        default: /* numbers of 32 bits */
+                fits = decode_integer(value, UINT32_MAX, &number);
+                *(uint32_t *) into = (uint32_t) number;
         }
         return fits ? 0 : not_a(field, err);
 }
