@@ -76,6 +76,12 @@ static const struct {
         { "an anchor of another name", "a: &x 1\nb: &y 2\nc: *z", "an alias to an anchor that is not there" },
         { "a wrong value in a list", "a: [1, .nan]",           "infinite and undefined" },
         { "a wrong value in a map",  "a: {b: 0644}",           "leading zero" },
+        { "a tag on a list",      "a: !x [1]",                 "tags" },
+        { "a tag on a map",       "a: !x {b: 1}",              "tags" },
+        { "two colons",           "a: b: c",                   "line 1, column 5: mapping values are not allowed" },
+        { "a map that breaks off", "{a: 1, 'b",                "line 1" },
+        { "a list that breaks off", "- 1\n- 'b",               "line 2" },
+        { "more behind the end",  "{a: 1}}",                   "line 1" },
 };
 /* clang-format on */
 
@@ -155,6 +161,22 @@ static void depth_has_a_maximum(void **state)
         assert_int_equal(parse_nested(100000), -EBADMSG);
 }
 
+static void anchors_have_a_maximum(void **state)
+{
+        (void) state;
+        for (unsigned count = 1024; count <= 1025; count++) {
+                CLEANUP(text_free) struct text t = { 0 };
+                struct err err = { 0 };
+                json_t *got = NULL;
+
+                for (unsigned i = 0; i < count; i++)
+                        text_printf(&t, "- &a%u %u\n", i, i);
+                assert_int_equal(yaml_parse(t.data, t.size_bytes, &got, &err), count <= 1024 ? 0 : -EBADMSG);
+                assert_string_equal(err.msg, count <= 1024 ? "" : "line 1025, column 3: too many anchors");
+                json_decref(got);
+        }
+}
+
 static void too_many_bytes_are_refused_unread(void **state)
 {
         struct err err = { 0 };
@@ -227,6 +249,7 @@ int main(void)
                 cmocka_unit_test(refuses_with_a_place_and_a_reason),
                 cmocka_unit_test(a_bomb_of_aliases_is_refused),
                 cmocka_unit_test(depth_has_a_maximum),
+                cmocka_unit_test(anchors_have_a_maximum),
                 cmocka_unit_test(too_many_bytes_are_refused_unread),
                 cmocka_unit_test(nothing_is_an_empty_object),
                 cmocka_unit_test(a_stream_is_an_array),
