@@ -9,29 +9,23 @@
 
 #define TIMER_ACCURACY_USEC 1000 /* sd-event's own default of 250 ms is too coarse for promises in ms */
 
-static int block_signals(struct err *err)
+static void block_signals(void)
 {
+        const struct sigaction ignore = { .sa_handler = SIG_IGN };
         sigset_t set;
-        struct sigaction ignore = { .sa_handler = SIG_IGN };
 
         (void) sigemptyset(&set);
         (void) sigaddset(&set, SIGTERM);
         (void) sigaddset(&set, SIGINT);
         (void) sigaddset(&set, SIGCHLD);
-        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-                return err_set(err, -errno, "block signals: %m");
-        if (sigaction(SIGPIPE, &ignore, NULL) < 0)
-                return err_set(err, -errno, "ignore SIGPIPE: %m");
-        return 0;
+        (void) sigprocmask(SIG_BLOCK, &set, NULL);
+        (void) sigaction(SIGPIPE, &ignore, NULL);
 }
 
 static int prepare(sd_event *loop, struct err *err)
 {
-        int r = block_signals(err);
+        int r = sd_event_add_signal(loop, NULL, SIGTERM, NULL, NULL);
 
-        if (r < 0)
-                return r;
-        r = sd_event_add_signal(loop, NULL, SIGTERM, NULL, NULL);
         if (r < 0)
                 return err_set(err, r, "watch for SIGTERM: %s", strerrordesc_np(-r));
         r = sd_event_add_signal(loop, NULL, SIGINT, NULL, NULL);
@@ -50,6 +44,7 @@ int loop_new(sd_event **ret, struct err *err)
 
         if (r < 0)
                 return err_set(err, r, "make an event loop: %s", strerrordesc_np(-r));
+        block_signals();
         r = prepare(loop, err);
         if (r < 0) {
                 sd_event_unref(loop);
