@@ -35,6 +35,15 @@ static void addresses_are_numeric(void **state)
                 { "127.0.0.1:", -EINVAL, 0, false, "nor this" },
                 { "127.0.0.1", -EINVAL, 0, false, "a port is wanted" },
                 { ":80", -EINVAL, 0, false, "an address, too" },
+                { "unix:/"
+                  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                  "aaaaaaaaaaaaaaaaa",
+                  -ENAMETOOLONG, 0, false, "longer than a socket's path" },
+                { "1111111111111111111111111111111111111111111111111111111111111111111111111111111111111:80",
+                  -EINVAL, 0, false, "longer than any address" },
+                { "[]:80", -EINVAL, 0, false, "brackets around nothing" },
+                { "[::1:80", -EINVAL, 0, false, "a bracket that stays open" },
+                { "[::x]:80", -EINVAL, 0, false, "no address in them" },
         };
 
         (void) state;
