@@ -94,6 +94,20 @@ static const struct {
         { "an empty exclude rule",   "exclude:\n- {}\n",                   "agent.yaml:1: exclude[0]: " },
         { "a model without a PCI id","discovery: {models: [{vendor: x, name: y}]}\n",
                                                                            "agent.yaml:1: discovery.models[0].pci: " },
+        { "one PCI id for two",      "discovery: {models: [{vendor: x, pci: 10de, name: y}]}\n", "agent.yaml:1: discovery.models[0].pci: must be two PCI ids" },
+        { "a PCI id of five digits", "discovery: {models: [{vendor: x, pci: '10de:12345', name: y}]}\n", "agent.yaml:1: discovery.models[0].pci: " },
+        { "a PCI id that is none",   "discovery: {models: [{vendor: x, pci: '10de:zzzz', name: y}]}\n", "agent.yaml:1: discovery.models[0].pci: " },
+        { "the vendor 0000",         "discovery: {models: [{vendor: x, pci: '0000:1234', name: y}]}\n", "agent.yaml:1: discovery.models[0].pci: " },
+        { "PCI ids as a number",     "discovery: {models: [{vendor: x, pci: 7, name: y}]}\n", "agent.yaml:1: discovery.models[0].pci: must be a string" },
+        { "a model without a name",  "discovery: {models: [{vendor: x, pci: '10de:0x1234', name: ''}]}\n", "agent.yaml:1: discovery.models[0].name: must be a name" },
+        { "a memory that is none",   "discovery: {models: [{vendor: x, pci: '10de:1234', name: y, memory: much}]}\n", "agent.yaml:1: discovery.models[0].memory: must be a quantity" },
+        { "a memory below nothing",  "discovery: {models: [{vendor: x, pci: '10de:1234', name: y, memory: '-1'}]}\n", "agent.yaml:1: discovery.models[0].memory: must be a quantity" },
+        { "a vendor in capitals",    "discovery: {vendors: [{name: Acme, pci: '1234'}]}\n", "agent.yaml:1: discovery.vendors[0].name: must be a word" },
+        { "a vendor without a name", "discovery: {vendors: [{name: '', pci: '1234'}]}\n", "agent.yaml:1: discovery.vendors[0].name: must be a word" },
+        { "a vendor's wrong id",     "discovery: {vendors: [{name: acme, pci: '12'}]}\n", "agent.yaml:1: discovery.vendors[0].pci: must be a PCI id" },
+        { "a class that is none",    "discovery: {vendors: [{name: acme, pci: '1234', classes: ['12']}]}\n", "agent.yaml:1: discovery.vendors[0].classes[0]: must be a PCI id" },
+        { "a node elsewhere",        "discovery: {vendors: [{name: acme, pci: '1234', node: /etc/x}]}\n", "agent.yaml:1: discovery.vendors[0].node: must be a path" },
+        { "a node that climbs",      "discovery: {vendors: [{name: acme, pci: '1234', node: /dev/../x}]}\n", "agent.yaml:1: discovery.vendors[0].node: must be a path" },
         { "exclude is no list",      "exclude: {pci: x}\n",                "agent.yaml:1: exclude: " },
         { "a relative repair",       "repair:\n  amd:\n    path: reset\n", "agent.yaml:3: repair.amd.path: " },
         { "a repair without a path", "repair:\n  amd: {args: [x]}\n",      "agent.yaml:2: repair.amd.path: " },
@@ -120,12 +134,26 @@ static void a_mistake_is_told_with_file_and_line(void **state)
         }
 }
 
+static void a_file_has_an_end_and_nobody_need_listen(void **state)
+{
+        struct err err = { 0 };
+        struct agent_config c;
+
+        (void) state;
+        assert_int_equal(agent_config_parse("agent.yaml", "", AGENT_CONFIG_MAX_BYTES + 1, &c, &err), -E2BIG);
+        assert_non_null(strstr(err.msg, "agent.yaml: larger than "));
+        assert_int_equal(parse("pool: ''\n", &c, NULL), -EBADMSG);
+        assert_string_equal(c.pool, "regular");
+        agent_config_free(NULL);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_empty_file_is_the_defaults),
                 cmocka_unit_test(everything_is_read),
                 cmocka_unit_test(a_mistake_is_told_with_file_and_line),
+                cmocka_unit_test(a_file_has_an_end_and_nobody_need_listen),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
