@@ -75,7 +75,7 @@ static json_t *group_json(const struct ledger *ledger, const struct ledger_group
                                 symbols_name(s, g->runtime), "model", symbols_name(s, g->model), "resource",
                                 symbols_name(s, g->resource), "total", (json_int_t) g->total, "healthy",
                                 (json_int_t) g->usable, "held", (json_int_t) g->held, "leased",
-                                (json_int_t) g->leased, "free", (json_int_t) ledger_group_free(g),
+                                (json_int_t) g->leased, "free", (json_int_t) ledger_group_open(g),
                                 "memoryBytes", (json_int_t) g->memory_bytes);
 
         ledger_speeds_put(ret, &g->figures);
