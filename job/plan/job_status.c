@@ -448,6 +448,19 @@ static int wrong(struct err *err, size_t subtask, const char *field, const char 
         return err_set(err, -EBADMSG, "status.subtasks[%zu].%s: %s", subtask, field, why);
 }
 
+/* What its role has been given by the groups up to this one. */
+static uint64_t ranks_so_far(const struct job_state *state, size_t i)
+{
+        const struct job_group *group = &state->groups[i];
+        uint64_t ranks = 0;
+
+        for (size_t k = 0; k <= i; k++)
+                if (state->groups[k].server == group->server &&
+                    (group->server || state->groups[k].entry == group->entry))
+                        ranks += state->groups[k].ranks;
+        return ranks;
+}
+
 static int check_group(const struct job *job, const struct job_state *state, size_t i, struct err *err)
 {
         const struct job_group *group = &state->groups[i];
@@ -456,6 +469,9 @@ static int check_group(const struct job *job, const struct job_state *state, siz
                 return wrong(err, i, "entry", "spec.workers has no such entry");
         if (group->ranks < group->chips)
                 return wrong(err, i, "ranks", "fewer than its chips");
+        if (ranks_so_far(state, i) >
+            (group->server ? job_server_chips(job) : job->workers[group->entry].chips))
+                return wrong(err, i, "chips", "with those before it more than its role asks for");
         if (group->runtime[0] == '\0' || group->resource[0] == '\0')
                 return wrong(err, i, group->runtime[0] == '\0' ? "runtime" : "resource", "missing");
         if (group->server

@@ -115,6 +115,8 @@ static void a_status_that_does_not_fit_its_job_is_refused(void **state)
                 { "entry", "5", "entry: spec.workers has no such entry" },
                 { "ranks", "0", "status.subtasks: not a list" },
                 { "chips", "9", "ranks: fewer than its chips" },
+                { "ranks", "3", "chips: with those before it more than its role asks for" },
+                { "role", "\"server\"", "chips: with those before it more than its role asks for" },
                 { "runtime", "\"\"", "runtime: missing" },
                 { "resource", "7", "resource: missing" },
         };
