@@ -116,7 +116,7 @@ void record_start_again(struct record *record, const char *uid)
         record->dirty = record->secret_asked = record->pods_counted = record->unbound = false;
         record->gone = false;
         record->retry_usec = record->accepted_usec = record->ended_usec = 0;
-        record->refused_usec = record->plan_after_usec = record->refusals = 0;
+        record->refused_usec = record->unanswered_usec = record->plan_after_usec = record->refusals = 0;
         record->pace = (struct restarts_pace){ 0 };
         record->first_seen_usec = controller_monotonic(record->controller);
 }

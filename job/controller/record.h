@@ -54,6 +54,7 @@ struct record {
         uint64_t said_usec;    /* CLOCK_MONOTONIC: when it was last said why it waits */
         uint64_t retry_usec;   /* CLOCK_MONOTONIC: not before, after a failed write */
         uint64_t refused_usec; /* CLOCK_MONOTONIC since when its pods are refused; 0 = they are not */
+        uint64_t unanswered_usec; /* CLOCK_MONOTONIC since when asking for them is not answered; 0 = it is */
         uint64_t plan_after_usec; /* CLOCK_MONOTONIC: not planned before, after pods were refused too long */
         unsigned refusals;        /* times in a row that it was given up for that */
         unsigned calls;           /* writes under way: the record is not freed before they end */

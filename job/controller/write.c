@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <syslog.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "io/failpoint.h"
 #include "io/tls/tls_keys.h"
@@ -19,6 +20,8 @@
 
 #define RETRY_USEC     1000000u
 #define RETRY_MAX_USEC 30000000u
+
+#define UNANSWERED_USEC 30000000u /* so long nobody answers, and it is as if it were refused */
 
 /* Finalizers that are set at one time. Of hundreds of jobs that come at once the first ones get their pods
  * before the last ones get their finalizer. */
@@ -232,6 +235,34 @@ static void say_refused(struct record *record, const char *sentence)
         write_event(record, true, "PodNotCreated", "%s", said);
 }
 
+/* Did the call end before the store had a word for it? */
+static bool is_unanswered(int result)
+{
+        static const int codes[] = { ETIMEDOUT, ECONNREFUSED, EHOSTUNREACH, EPIPE, EPROTO, ENOMEM };
+
+        for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+                if (result == -codes[i])
+                        return true;
+        return false;
+}
+
+/* A pod or the Secret was not made. Who was slow to answer, or is away, has refused nothing: the job keeps
+ * its place and its chips, and asks again, as long as that may still be a moment. */
+static void not_made(struct record *record, int result, const char *sentence)
+{
+        uint64_t now = controller_monotonic(record->controller);
+
+        if (!is_unanswered(result))
+                record->unanswered_usec = 0;
+        else if (record->unanswered_usec == 0)
+                record->unanswered_usec = now;
+        if (!controller_leads(record->controller) ||
+            (record->unanswered_usec != 0 && now - record->unanswered_usec < UNANSWERED_USEC))
+                record->retry_usec = now + RETRY_USEC;
+        else
+                say_refused(record, sentence);
+}
+
 static void on_secret(void *userdata, int result, const char *sentence)
 {
         struct record *record = end(userdata, "secret", result, sentence);
@@ -240,8 +271,10 @@ static void on_secret(void *userdata, int result, const char *sentence)
                 return;
         record->secret_asked = false;
         record->secret_made = result == 0;
-        if (!record->secret_made)
-                say_refused(record, sentence);
+        if (result < 0)
+                not_made(record, result, sentence);
+        else
+                record->unanswered_usec = 0;
 }
 
 bool write_token(char token[49])
@@ -339,9 +372,12 @@ static void on_pod(void *userdata, int result, const char *sentence)
         else if (pod != NULL && pod->asked)
                 pod->asked_usec = controller_monotonic(c); /* from now on it should be seen soon */
         record = end(write, "pod", result, sentence);
-        if (record == NULL || result == 0 || result == -EEXIST)
+        if (record == NULL)
                 return;
-        say_refused(record, sentence);
+        if (result < 0 && result != -EEXIST)
+                not_made(record, result, sentence);
+        else
+                record->unanswered_usec = 0;
 }
 
 void write_pod(struct record *record, const char *name, const char *subtask, json_t *object)
