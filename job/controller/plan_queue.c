@@ -13,6 +13,7 @@
 #include "job/plan/job_lease.h"
 #include "job/plan/job_order.h"
 #include "job/plan/job_plan.h"
+#include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -65,6 +66,7 @@ static struct open_groups_claim claim_for(struct record *record, bool take_back)
                 .ledger_job = ledger_jobs_find(controller_ledger(c), record->namespace_, record->name),
                 .emergency = record->emergency,
                 .take_back = take_back,
+                .created_usec = record->created_usec,
                 .now_usec = clock_steady_usec(),
         };
 }
@@ -439,6 +441,8 @@ void plan_queue_run(struct controller *c)
 
         if (records == NULL || entries == NULL || order == NULL)
                 return;
+        /* what an older pod waits for is no younger job's: held here as in the extender, by the same rule */
+        (void) backfill_update(controller_ledger(c), cluster_rules(c->options.cluster), clock_steady_usec());
         for (struct name_map_entry *e = name_map_first(&c->records); e != NULL;
              e = name_map_next(&c->records, e)) {
                 struct record *record = (struct record *) e;

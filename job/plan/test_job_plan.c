@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "job/plan/job_plan.h"
+#include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
 #include "tests/support/job_fixture.h"
 
@@ -77,6 +78,65 @@ static void what_does_not_fit_is_said(void **state)
         assert_non_null(strstr(err.msg, "15 chips of H100"));
         assert_non_null(strstr(err.msg, "only 14 are free"));
         assert_int_equal(plan.group_count, 0);
+        job_free(&job);
+        ledger_life_free(l);
+}
+
+/* 4 of a's 8 chips are free for ever; an older pod waits for all 8 of them. */
+static void what_an_older_pod_waits_for_is_not_open(void **state)
+{
+        struct ledger *l = job_fixture_cluster();
+        struct job job = job_fixture_parse("  workers: [{model: H100, chips: 8}]\n"),
+                   small = job_fixture_parse("  workers: [{model: H100, chips: 6}]\n");
+        struct open_groups_claim claim = job_fixture_claim(l, &job);
+        struct ledger_pod_facts older = pod_of(l, "older", 8);
+        struct job_state plan = { 0 };
+        struct err err = { 0 };
+        char text[256];
+
+        (void) state;
+        bind_pod(l, "long", "a", 4);
+        older.request.models[older.request.model_count++] = symbols_add(&l->symbols, "H100");
+        assert_int_equal(ledger_pods_set(l, &older), 0);
+        assert_int_equal(backfill_update(l, &fixture_rules, 1000000), 1);
+        claim.created_usec = older.created_usec + 1;
+        assert_int_equal(job_plan(&claim, &plan, &err), -EBUSY);
+        assert_non_null(strstr(err.msg, "only 6 are free for it now; 4 are held for older pods"));
+        claim.job.job = &small; /* what is elsewhere it may have */
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
+        assert_string_equal(places(&plan, text), "b=4 c=2");
+        claim.job.job = &job;
+        claim.created_usec = older.created_usec - 1; /* one that came before the pod */
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
+        claim.created_usec = 0;
+        claim.emergency = true;
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
+        job_state_free(&plan);
+        job_free(&small);
+        job_free(&job);
+        ledger_life_free(l);
+}
+
+/* Two groups of a node are left three chips together, when the older pod has had its five. */
+static void what_an_older_pod_leaves_of_a_node_is_shared_out_once(void **state)
+{
+        struct ledger *l = test_ledger();
+        struct job job = job_fixture_parse("  placement: packed\n  workers: [{runtime: cuda, chips: 4}]\n");
+        struct open_groups_claim claim = job_fixture_claim(l, &job);
+        struct ledger_pod_facts older;
+        struct job_state plan = { 0 };
+        struct err err = { 0 };
+
+        (void) state;
+        ledger_chips_mark(l, GPU);
+        add_two_groups(l, "n", 4, 4, 100, 100);
+        older = pod_of(l, "older", 5);
+        assert_int_equal(ledger_pods_set(l, &older), 0);
+        ledger_pods_find(l, "default", "older")->waited_usec = 1; /* it has been held for since */
+        assert_int_equal(backfill_update(l, &fixture_rules, 1000000), 1);
+        assert_int_equal(job_plan(&claim, &plan, &err), -EBUSY);
+        assert_non_null(strstr(err.msg, "only 3 are free for it now; 5 are held for older pods"));
+        job_state_free(&plan);
         job_free(&job);
         ledger_life_free(l);
 }
@@ -425,6 +485,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(placements_differ),
                 cmocka_unit_test(what_does_not_fit_is_said),
+                cmocka_unit_test(what_an_older_pod_waits_for_is_not_open),
+                cmocka_unit_test(what_an_older_pod_leaves_of_a_node_is_shared_out_once),
                 cmocka_unit_test(what_is_misspelt_is_said),
                 cmocka_unit_test(equal_nodes_are_equal),
                 cmocka_unit_test(shares_follow_measured_speeds),

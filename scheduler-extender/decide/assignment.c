@@ -191,7 +191,7 @@ static int place_least(struct assigner *a, const struct placing *placing, struct
 {
         uint32_t wanted = (uint32_t) placing->role->min_chips;
         int64_t placed, beyond;
-        char words[160], hint[ROLE_HINT_BYTES];
+        char words[160], hint[ROLE_HINT_BYTES], older[64] = "";
 
         open_groups_consider(&a->claim->job, placing->role, &a->groups);
         placed = place(a, placing, wanted);
@@ -204,9 +204,12 @@ static int place_least(struct assigner *a, const struct placing *placing, struct
                 return 0;
         a->made->lacking = placing->role;
         a->made->found = (uint64_t) (placed + beyond);
-        return err_set(err, -EBUSY, "%s needs %u chips%s, and only %llu are free for it now%s",
+        if (a->groups.held > 0)
+                (void) text_format(older, sizeof(older), "; %llu are held for older pods",
+                                   (unsigned long long) a->groups.held);
+        return err_set(err, -EBUSY, "%s needs %u chips%s, and only %llu are free for it now%s%s",
                        placing->server ? "spec.servers" : "an entry of spec.workers", wanted,
-                       role_words(placing->role, words), (unsigned long long) a->made->found,
+                       role_words(placing->role, words), (unsigned long long) a->made->found, older,
                        role_hint(a->claim->job.ledger, placing->role, hint));
 }
 

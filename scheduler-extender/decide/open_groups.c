@@ -55,36 +55,59 @@ uint32_t open_groups_lent(const struct ledger_node *node, const struct ledger_gr
         return group->held > held ? group->held - held : 0;
 }
 
-/* Return: the chips of the group that the job may take. */
+/* What the holds of older pods leave of the group: what they leave of the node, without what the groups
+ * before it have of that. */
+static uint64_t left_of(const struct rules_context *context, const struct ledger_node *node,
+                        const struct ledger_group *group, const struct ledger_group *accounts)
+{
+        uint64_t left = rules_left(context, node, group->resource);
+
+        for (uint32_t i = 0; left != UINT64_MAX && &node->groups[i] != group; i++)
+                if (node->groups[i].resource == group->resource) {
+                        uint32_t before = ledger_group_open(&accounts[i]);
+
+                        left -= before < left ? before : left;
+                }
+        return left;
+}
+
+/* Return: the chips of the group that the job may take. @held: grows by those that an older pod waits for. */
 static uint32_t open_chips(const struct open_groups_claim *claim, const struct ledger_node *node,
-                           const struct ledger_group *group)
+                           const struct ledger_group *group, uint64_t *held)
 {
         struct request request = request_for_one(claim, group);
         struct rules_context context = { .ledger = claim->job.ledger,
                                          .rules = claim->rules,
                                          .request = &request,
                                          .job = claim->ledger_job,
+                                         .created_usec = claim->created_usec,
                                          .now_usec = claim->now_usec,
                                          .unfiltered = true };
         uint32_t lent = claim->take_back ? open_groups_lent(node, group) : 0, open;
         RULES_SCRATCH(accounts);
         enum reason reason;
+        uint64_t left;
 
         overflow_prepare(&context, &context.overflow);
         reason = rules_judge(&context, node);
-        if (reason != REASON_NONE &&
+        if (reason != REASON_NONE && reason != REASON_HELD_FOR_OLDER &&
             !(lent > 0 && (reason == REASON_CHIPS_BUSY || reason == REASON_CHIPS_LEASED)))
                 return 0;
         /* the account as the job sees it: its own lease and pods are its own */
         ledger_account(node, (struct ledger_account_without){ .job = claim->ledger_job }, accounts);
         open = ledger_group_open(&accounts[group - node->groups]) + lent;
-        return open < group->usable ? open : group->usable;
+        open = open < group->usable ? open : group->usable;
+        left = left_of(&context, node, group, accounts);
+        if (open <= left)
+                return open;
+        *held += open - left;
+        return (uint32_t) left;
 }
 
 static int add(const struct open_groups_claim *claim, const struct ledger_node *node,
                const struct ledger_group *group, struct open_groups *groups)
 {
-        uint32_t open = open_chips(claim, node, group);
+        uint32_t open = open_chips(claim, node, group, &groups->held);
 
         if (open == 0 && !(claim->processes && open_groups_is_cpu(&claim->job.ledger->symbols, group)))
                 return 0;
@@ -123,6 +146,7 @@ int open_groups_collect(const struct open_groups_claim *claim, const struct ledg
         const struct ledger *ledger = claim->job.ledger;
 
         groups->count = 0;
+        groups->held = 0;
         for (uint32_t n = 0; n < ledger->node_count; n++) {
                 const struct ledger_node *node = ledger->nodes[n];
 

@@ -2,8 +2,8 @@
  * role.
  *
  * A group is open as far as the rules let a pod of the job have a chip there: its own lease and pods are
- * not counted as taken. Pure but for the heap. Collecting costs O(groups of the ledger), a choice O(open
- * groups). */
+ * not counted as taken, chips that are held for older pods are. Pure but for the heap. Collecting costs
+ * O(groups of the ledger), a choice O(open groups). */
 #pragma once
 
 #include <stdbool.h>
@@ -19,11 +19,13 @@ struct open_groups_claim {
         struct batch_cut_job job; /* the ledger, the job, the program table */
         const struct rules *rules;
         const struct ledger_job
-                *ledger_job; /* its lease and pods do not count as taken; NULL = it has none */
-        bool emergency;      /* urgency: emergency, and its namespace may say so */
-        bool take_back;      /* chips that borrowers of the reserve hold count as free (emergencies) */
-        bool processes;      /* ranks are processes of a machine, not pods: entries may share a CPU group */
-        uint64_t now_usec;   /* CLOCK_REALTIME */
+                *ledger_job;   /* its lease and pods do not count as taken; NULL = it has none */
+        bool emergency;        /* urgency: emergency, and its namespace may say so */
+        bool take_back;        /* chips that borrowers of the reserve hold count as free (emergencies) */
+        bool processes;        /* ranks are processes of a machine, not pods: entries may share a CPU group */
+        uint64_t created_usec; /* of the job: chips held for older pods are not open to it; 0 = not known (as
+                                  young as can be) */
+        uint64_t now_usec;     /* CLOCK_REALTIME */
 };
 
 struct open_group {
@@ -37,6 +39,7 @@ struct open_group {
 struct open_groups {
         struct open_group *items;
         size_t count, capacity;
+        uint64_t held; /* chips beside them that older pods wait for */
 };
 
 /* open_groups_collect() - those that some role of the job could use. @equal_to: of nodes of this one's

@@ -128,23 +128,30 @@ static uint64_t leased_there(const struct rules_context *ctx, const struct ledge
 /* Chips that are leased were not free when others were held: who takes no more than its job has leased takes
  * nothing from an older pod. An emergency's hold is for chips that somebody was evicted from, and comes
  * before a lease. */
-static bool held_back(const struct rules_context *ctx, const struct ledger_node *node)
+uint64_t rules_left(const struct rules_context *ctx, const struct ledger_node *node, uint32_t resource)
 {
+        uint64_t left = UINT64_MAX;
+
         for (const struct ledger_backfill *backfill = node->backfills; backfill != NULL;
              backfill = backfill->next) {
-                uint32_t resource = backfill->pod->request.items[0].resource;
                 uint64_t room = backfill->spare;
 
-                if (!comes_first(backfill->pod, ctx) ||
+                if (backfill->pod->request.items[0].resource != resource ||
+                    !comes_first(backfill->pod, ctx) ||
                     (may_rely_on_end(ctx, backfill->pod) && ends_before(ctx, backfill->start_usec)))
                         continue;
                 if (!backfill->pod->request.emergency)
                         room += leased_there(ctx, node, resource);
-                for (size_t i = 0; i < ctx->request->item_count; i++)
-                        if (ctx->request->items[i].resource == resource &&
-                            ctx->request->items[i].chips > room)
-                                return true;
+                left = room < left ? room : left;
         }
+        return left;
+}
+
+static bool held_back(const struct rules_context *ctx, const struct ledger_node *node)
+{
+        for (size_t i = 0; node->backfills != NULL && i < ctx->request->item_count; i++)
+                if (ctx->request->items[i].chips > rules_left(ctx, node, ctx->request->items[i].resource))
+                        return true;
         return false;
 }
 

@@ -75,6 +75,10 @@ enum reason rules_judge_known(const struct rules_context *ctx, const struct ledg
 void rules_room(const struct rules_context *ctx, const struct ledger_node *node, size_t i,
                 struct rules_room *room);
 
+/* rules_left() - chips of a resource that may be taken there before the hold of an older pod is touched, what
+ * the request's own job leases included; UINT64_MAX = none is held. */
+uint64_t rules_left(const struct rules_context *ctx, const struct ledger_node *node, uint32_t resource);
+
 /* RULES_SCRATCH() - room for the groups of one node, not cleared: that would cost more than a verdict. */
 #define RULES_SCRATCH(name) struct ledger_group name[GROUPS_MAX] __attribute__((uninitialized))
 
