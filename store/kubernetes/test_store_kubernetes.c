@@ -180,7 +180,7 @@ static void a_404_takes_nothing_that_is_known(void **state)
         (void) state;
         kube_store_put_pod(f, "a", "u-a", NULL);
         kube_store_open_pods(f);
-        kube_store_admin(f, "{\"op\":\"fault\",\"match\":\"GET /api/v1/pods\",\"times\":6,\"do\":\"status\","
+        kube_store_admin(f, "{\"op\":\"fault\",\"match\":\"GET /api/v1/pods\",\"times\":4,\"do\":\"status\","
                             "\"code\":404,\"reason\":\"NotFound\"}");
         kube_store_admin(f, "{\"op\":\"drop\"}");
         KUBE_STORE_WAIT(f, store_age_usec(f->store, STORE_ALL_KINDS, clock_monotonic_usec()) > 500000);

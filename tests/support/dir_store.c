@@ -64,7 +64,10 @@ void dir_store_run_for(struct dir_store *f, uint64_t usec)
 
 void dir_store_settle(struct dir_store *f)
 {
-        dir_store_run_for(f, 100000); /* longer than a busy machine takes to notice a file */
+        /* what a file or a bind begins is on the loop at once, and goes on there in steps of a few
+         * milliseconds */
+        for (int left = 1000; left > 0 && sd_event_run(f->loop, 40000) > 0; left--)
+                ;
 }
 
 void dir_store_open(struct dir_store *f)
