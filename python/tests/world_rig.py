@@ -3,14 +3,15 @@ import multiprocessing
 import os
 import pickle
 import shutil
-import socket
 import sys
 import tempfile
 import time
 import traceback
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "../../tests/support")]
+from ports import free_port
 
 OURS = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 number = failures = 0
@@ -31,12 +32,6 @@ def done():
     shutil.rmtree(room, ignore_errors=True)
     print(f"1..{number}")
     sys.exit(1 if failures else 0)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def clean_environment():

@@ -1,25 +1,15 @@
 """A real kube-apiserver and etcd of its own on free ports, without root: what several tests and benches stand on. Nodes get no
 taint when they are made (TaintNodesByCondition): there is no controller that would take it away."""
-import base64, glob, json, os, random, socket, ssl, subprocess, time, urllib.error, urllib.request
+import base64, glob, json, os, ssl, subprocess, sys, time, urllib.error, urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from ports import free_port
 
 
 def binary():
     cache = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "remuda-tests")
     candidates = [os.environ.get("REMUDA_KUBERNETES", "")] + sorted(glob.glob(cache + "/kubernetes-v*[0-9a-f]"))
     return next((c for c in candidates if c and os.path.isfile(c) and os.access(c, os.X_OK)), None)
-
-
-def free_port():
-    """For programs that must be told one: from outside the range of outgoing connections, which could take it before them."""
-    low = int(open("/proc/sys/net/ipv4/ip_local_port_range").read().split()[0])
-    while True:
-        port = random.randrange(min(10000, low // 2), low)
-        with socket.socket() as s:
-            try:
-                s.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                pass
 
 
 class Cluster:
