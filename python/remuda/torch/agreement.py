@@ -1,8 +1,8 @@
 """Agreement: new shares that one rank has read come into force on all ranks at the same step.
 
 The lowest rank that has REMUDA_SHARES reads the file. In each step of training all ranks take part in one tiny sum that goes on beside
-the computing, a MAX over [the first step that this rank promises not to draw before the answer, step of the file, pause, shares];
-ranks that read nothing say -1. The answer is the same on all, and so is what follows from it: the shares are in force from
+the computing, a MAX over [the first step that this rank promises not to draw before the answer, files read so far, step of the newest,
+pause, shares]; ranks that read nothing say -1. The answer is the same on all, and so is what follows from it: the shares are in force from
 max(step of the file, the largest promise) on, which nobody has drawn. A rank that would draw more than it promised waits for
 the answer first. Nobody decides anything from its own file or clock.
 """
@@ -58,7 +58,8 @@ class Agreement:
         self._history, self._rank, self._world, self._group = history, rank, world, group
         self._file = None if path is None else _File(path)
         self._told: Tuple[int, List[int]] = (-1, [])  # what the file said last
-        self._taken = -1  # step of the file that was taken last
+        self._files = 0  # that were read and fit
+        self._taken = 0  # of these, the last one that is in force
         self._work: Any = None
         self._words = torch.empty(0)
         self._promised = 0
@@ -75,14 +76,17 @@ class Agreement:
         if step < self._next:
             return
         self._promised = undrawn + PROMISE
-        self._words = torch.full((3 + self._world,), -1, dtype=torch.int64)
+        self._words = torch.full((4 + self._world,), -1, dtype=torch.int64)
         self._words[0] = self._promised
         if self._file is not None:
-            self._told = self._file.read(self._world, self._history.batch) or self._told
-            self._words[1] = self._told[0]
-            self._words[2] = self._pause(step)
+            told = self._file.read(self._world, self._history.batch)
+            if told is not None:
+                self._told, self._files = told, self._files + 1
+            self._words[1] = self._files
+            self._words[2] = self._told[0]
+            self._words[3] = self._pause(step)
             if self._told[1]:
-                self._words[3:] = torch.tensor(self._told[1])
+                self._words[4:] = torch.tensor(self._told[1])
         self._work = dist.all_reduce(self._words, op=dist.ReduceOp.MAX, group=self._group, async_op=True)
         self._next = step + 1  # until the answer says how long to pause
 
@@ -100,11 +104,11 @@ class Agreement:
             return
         self._work.wait()
         self._work = None
-        promised, told, pause = (int(word) for word in self._words[:3])
+        promised, file, since, pause = (int(word) for word in self._words[:4])
         self._next += pause - 1
-        if told > self._taken:
-            self._taken = told
-            self._history.add(max(told, promised), [int(share) for share in self._words[3:]])
+        if file > self._taken:
+            self._taken = file
+            self._history.add(max(since, promised), [int(share) for share in self._words[4:]])
 
     def close(self) -> None:
         """What is under way comes to its end, or the process would not: gloo's threads may not be left in the middle."""
