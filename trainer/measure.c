@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/median.h"
 #include "trainer/json_line.h"
-#include "trainer/operators/vector.h"
 #include "trainer/random.h"
 
 #define POINTS    4
@@ -102,7 +102,7 @@ static int time_sizes(struct training *t, struct places *p, const size_t *sizes,
                 warm -= warm > 0;
         }
         for (size_t i = 0; i < POINTS; i++)
-                ret_seconds[i] = vector_median(rounds, times + i * TIMES_MAX);
+                ret_seconds[i] = median(times + i * TIMES_MAX, rounds);
         return 0;
 }
 

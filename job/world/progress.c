@@ -5,21 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-
-static int compare(const void *a, const void *b)
-{
-        double x = *(const double *) a, y = *(const double *) b;
-
-        return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-        if (count == 0)
-                return 0;
-        qsort(values, count, sizeof(*values), compare);
-        return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
+#include "base/median.h"
 
 uint64_t progress_last_step(uint64_t epoch_samples, uint64_t batch, uint64_t epochs)
 {

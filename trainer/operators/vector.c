@@ -1,8 +1,6 @@
 /* Plain loops in index order. */
 #include "trainer/operators/vector.h"
 
-#include <stdlib.h>
-
 void vector_add(size_t count, const float *x, float *sum)
 {
         for (size_t i = 0; i < count; i++)
@@ -27,17 +25,4 @@ size_t vector_largest(size_t count, const float *x)
                 if (x[i] > x[best])
                         best = i;
         return best;
-}
-
-static int by_size(const void *a, const void *b)
-{
-        double left = *(const double *) a, right = *(const double *) b;
-
-        return (left > right) - (left < right);
-}
-
-double vector_median(size_t count, double *x)
-{
-        qsort(x, count, sizeof(*x), by_size);
-        return x[count / 2];
 }

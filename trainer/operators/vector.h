@@ -8,6 +8,4 @@
 void vector_add(size_t count, const float *x, float *sum);
 /* w -= rate * g; with velocity (not NULL) velocity = momentum * velocity + g; w -= rate * velocity. */
 void vector_update(size_t count, float rate, float momentum, const float *g, float *velocity, float *w);
-/* The one in the middle; puts the values in order; count > 0. */
-double vector_median(size_t count, double *x);
 size_t vector_largest(size_t count, const float *x); /* index of the first largest; count > 0 */

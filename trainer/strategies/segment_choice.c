@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/median.h"
 #include "planner/segments/segments.h"
-#include "trainer/operators/vector.h"
 #include "trainer/strategies/segmented.h"
 
 #define WARM_UP    2 /* rounds */
@@ -176,7 +176,7 @@ static int run_trials(struct trials *s, size_t samples, struct err *err)
         }
         MPI_Allreduce(MPI_IN_PLACE, ms, (int) (s->count * ROUNDS_MAX), MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
         for (size_t i = 0; i < s->count; i++)
-                s->of[i].ms = vector_median(rounds, ms + i * ROUNDS_MAX);
+                s->of[i].ms = median(ms + i * ROUNDS_MAX, rounds);
         s->rounds = rounds;
         return 0;
 }
