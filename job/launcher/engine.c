@@ -2,6 +2,7 @@
 #include "job/launcher/engine.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,10 +34,10 @@ void engine_take(struct engine *engine, const Rendezvous__RankSeen *said)
         if (said->rank >= engine->world->rank_count)
                 return;
         rank_watch_tell(engine->world, said, &engine->lines[said->rank], clock_monotonic_usec());
-        if (said->has_accuracy) {
+        if (said->has_accuracy && isfinite(said->accuracy))
                 engine->accuracy = said->accuracy;
+        if (said->has_accuracy && fabs(said->loss) <= PROGRESS_LOSS_MAX)
                 engine->world->seen[said->rank].loss = said->loss;
-        }
 }
 
 void engine_kill(const struct engine *engine)

@@ -170,21 +170,22 @@ char rank_watch_process(pid_t pid)
         return close[2];
 }
 
+static double figure(double said)
+{
+        return isfinite(said) ? said : 0;
+}
+
 /* Steps, samples, busy_ms; such a message may come from anywhere. */
 static size_t read_paces(const Rendezvous__RankSeen *said, struct window_pace *paces)
 {
         size_t count = 0;
 
         for (size_t i = 0; i + 2 < said->n_paces && count < PROGRESS_PACES; i += 3)
-                if (said->paces[i] > 0 && said->paces[i + 1] > 0 && said->paces[i + 2] > 0)
+                if (figure(said->paces[i]) > 0 && figure(said->paces[i + 1]) > 0 &&
+                    figure(said->paces[i + 2]) > 0)
                         paces[count++] = (struct window_pace){ said->paces[i], said->paces[i + 1],
                                                                said->paces[i + 2] };
         return count;
-}
-
-static double figure(double said)
-{
-        return isfinite(said) ? said : 0;
 }
 
 void rank_watch_tell(struct world *world, const Rendezvous__RankSeen *said, uint32_t *lines,

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -242,6 +243,55 @@ static void a_world_that_nobody_judges_just_ends(void **state)
         close_play(&play);
 }
 
+/* Whatever a program says, its state is JSON, and has all ranks. */
+static void what_programs_say_is_written_as_numbers(void **state)
+{
+        static const struct {
+                double samples_per_s, busy_seconds, loss, accuracy;
+                bool believed;
+        } rows[] = {
+                { 100, 1, 0.5, 0.9, true },
+                { 0, 1e-300, 1e308, 1e308, false },
+                { 0, 1e308, -1e308, -1e308, false },
+                { 1e308, 0, NAN, NAN, false },
+                { 1e-308, 0, HUGE_VAL, HUGE_VAL, false },
+                { HUGE_VAL, HUGE_VAL, 0, 0, true }, /* as if nothing were said */
+        };
+
+        (void) state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct play play;
+                json_t *said, *ranks;
+
+                open_play(&play, &hands, 0);
+                assert_int_equal(engine_lay_out(&play.engine, 2, NULL), 0);
+                play.world.phase = WORLD_RUNNING;
+                play.world.ranks[0].batch = play.world.ranks[1].batch = 1 << 24;
+                for (uint32_t line = 1; line < 20; line++) {
+                        Rendezvous__RankSeen seen = RENDEZVOUS__RANK_SEEN__INIT;
+
+                        seen.rank = 1;
+                        seen.lines = line;
+                        seen.step = line;
+                        seen.samples = 100 * (int64_t) line;
+                        seen.samples_per_s = rows[i].samples_per_s;
+                        seen.busy_seconds = rows[i].busy_seconds * line;
+                        seen.loss = rows[i].loss;
+                        seen.accuracy = rows[i].accuracy;
+                        seen.has_accuracy = true;
+                        engine_take(&play.engine, &seen);
+                }
+                said = engine_state(&play.engine, "j", 1, 0);
+                ranks = json_object_get(said, "ranks");
+                assert_int_equal(json_array_size(ranks), 2);
+                assert_true(json_number_value(json_object_get(json_array_get(ranks, 1), "samples_per_s")) <=
+                            PROGRESS_RATE_MAX);
+                assert_int_equal(progress_believed(&play.world.seen[1]), rows[i].believed);
+                json_decref(said);
+                close_play(&play);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -249,6 +299,7 @@ int main(void)
                 cmocka_unit_test(a_signal_gives_the_ranks_their_time),
                 cmocka_unit_test(nobody_leaves_before_mpirun_is_gone),
                 cmocka_unit_test(a_world_that_nobody_judges_just_ends),
+                cmocka_unit_test(what_programs_say_is_written_as_numbers),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,8 @@
 #include <math.h>
 
 #include "base/json/json_table.h"
+#include "job/world/progress.h"
+#include "planner/shards/live_shares.h"
 
 #define EVENTS_MAX 1024
 
@@ -12,11 +14,11 @@
 #define AT(member) JSON_TABLE_AT(struct job_report_rank, member)
 static const struct json_table_row rank_rows[] = {
         { "group",         JSON_TABLE_CHARS,  AT(group) },
-        { "batch",         JSON_TABLE_UINT,   AT(batch) },
+        { "batch",         JSON_TABLE_UINT,   AT(batch), .max = LIVE_SHARES_BATCH_MAX },
         { "samples",       JSON_TABLE_UINT,   AT(samples) },
         { "restarts",      JSON_TABLE_UINT,   AT(restarts) },
-        { "samples_per_s", JSON_TABLE_DOUBLE, AT(samples_per_s) },
-        { "busy_seconds",  JSON_TABLE_DOUBLE, AT(busy_seconds) },
+        { "samples_per_s", JSON_TABLE_DOUBLE, AT(samples_per_s), .least = PROGRESS_RATE_MIN, .most = PROGRESS_RATE_MAX },
+        { "busy_seconds",  JSON_TABLE_DOUBLE, AT(busy_seconds), .most = PROGRESS_SECONDS_MAX },
         { "exit_code",     JSON_TABLE_INT,    AT(exit_code), .max = 255 },
         { .name = NULL },
 };
@@ -51,8 +53,8 @@ static const struct json_table_row rows[] = {
         { "step",          JSON_TABLE_UINT,   AT(step) },
         { "samples",       JSON_TABLE_UINT,   AT(samples) },
         { "epoch_samples", JSON_TABLE_UINT,   AT(epoch_samples) },
-        { "samples_per_s", JSON_TABLE_DOUBLE, AT(samples_per_s) },
-        { "loss",          JSON_TABLE_DOUBLE, AT(loss) },
+        { "samples_per_s", JSON_TABLE_DOUBLE, AT(samples_per_s), .most = PROGRESS_RATE_MAX },
+        { "loss",          JSON_TABLE_DOUBLE, AT(loss), .least = -PROGRESS_LOSS_MAX, .most = PROGRESS_LOSS_MAX },
         { "accuracy",      JSON_TABLE_DOUBLE, AT(accuracy) },
         { "ranks",         JSON_TABLE_LIST,   AT(ranks), .table = &rank_table, COUNT(rank_count), .max = JOB_CHIPS_MAX },
         { "events",        JSON_TABLE_LIST,   AT(events), .table = &event_table, COUNT(event_count), .max = EVENTS_MAX },

@@ -37,7 +37,8 @@ struct job_report {
         size_t program_count;
 };
 
-/* job_report_parse() - what is not understood is as if it had not been said. @ret is released with
+/* job_report_parse() - what is not understood, or beyond all bounds (job/world/progress.h), is as if it had
+ * not been said. @ret is released with
  * job_report_free(). Return: 0; -EBADMSG (no report: @ret says nothing), -ENOMEM. */
 int job_report_parse(const char *text, struct job_report *ret);
 void job_report_free(struct job_report *report);

@@ -70,6 +70,9 @@ static void say_doubt(const struct progress_rank *rank, struct text *to)
                 [PROGRESS_RATE] = { "samples_per_s",
                                     ", by which it cannot have computed as long as the world lasts; give "
                                     "samples and busy_seconds, the seconds that it computed them" },
+                [PROGRESS_FAST] = { "that it computes",
+                                    " samples a second, which no chip does; give samples, and "
+                                    "busy_seconds in seconds" },
                 [PROGRESS_UNTRUE] = { "that it computes",
                                       " ms less a step than it does: with its larger share "
                                       "steps take longer, and in so much of a step no rank says "

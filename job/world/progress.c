@@ -1,6 +1,7 @@
 /* Counts steps, and compares: with the clock for hangs, with the median of all for stragglers. */
 #include "job/world/progress.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,14 +29,37 @@ bool progress_believed(const struct progress_rank *rank)
         return rank->doubt <= PROGRESS_NO_LINE;
 }
 
-/* Totals never fall. */
-static void judge_line(struct progress_rank *rank, const struct progress_line *line)
+/* Samples a second, by the totals, or by the rate itself where there are none. */
+static double rate_of(const struct progress_rank *rank, const struct progress_line *line)
 {
+        double samples = line->samples >= 0 ? (double) line->samples : (double) rank->samples;
+
+        return line->busy_seconds > 0 ? samples / line->busy_seconds : line->samples_per_s;
+}
+
+static enum progress_doubt beyond_bounds(const struct progress_rank *rank, const struct progress_line *line)
+{
+        double rate = rate_of(rank, line);
+
+        if (line->busy_seconds > PROGRESS_SECONDS_MAX)
+                return PROGRESS_BUSY_LONG;
+        if (rate > PROGRESS_RATE_MAX)
+                return PROGRESS_FAST;
+        return rate > 0 && rate < PROGRESS_RATE_MIN ? PROGRESS_RATE : PROGRESS_BELIEVED;
+}
+
+/* Totals never fall, and nothing is beyond all bounds. Return: may its speed be taken? */
+static bool judge_line(struct progress_rank *rank, const struct progress_line *line)
+{
+        enum progress_doubt beyond = beyond_bounds(rank, line);
+
         progress_doubt(rank, line->doubt, line->doubted);
+        progress_doubt(rank, beyond, beyond == PROGRESS_BUSY_LONG ? line->busy_seconds : rate_of(rank, line));
         if (line->samples >= 0 && (uint64_t) line->samples < rank->samples)
                 progress_doubt(rank, PROGRESS_SAMPLES, (double) line->samples);
         if (line->busy_seconds > 0 && line->busy_seconds < rank->busy_seconds)
                 progress_doubt(rank, PROGRESS_BUSY, line->busy_seconds);
+        return beyond == PROGRESS_BELIEVED;
 }
 
 /* Totals are exact; a rate counts where there are none. */
@@ -77,7 +101,8 @@ static void take_pace(struct progress_rank *rank)
 
 void progress_say(struct progress_rank *rank, const struct progress_line *line, uint64_t now_usec)
 {
-        judge_line(rank, line);
+        bool bounded = judge_line(rank, line);
+
         if (!rank->reported || (line->step >= 0 && (uint64_t) line->step != rank->step))
                 rank->moved_usec = now_usec;
         rank->reported = true;
@@ -90,7 +115,7 @@ void progress_say(struct progress_rank *rank, const struct progress_line *line, 
                 rank->epoch = (uint64_t) line->epoch;
         if (line->epoch_samples > 0)
                 rank->epoch_samples = (uint64_t) line->epoch_samples;
-        if (line->has_loss)
+        if (line->has_loss && fabs(line->loss) <= PROGRESS_LOSS_MAX)
                 rank->loss = line->loss;
         if (line->accuracy > 0)
                 rank->accuracy = line->accuracy;
@@ -99,7 +124,8 @@ void progress_say(struct progress_rank *rank, const struct progress_line *line, 
                 rank->shares_step = (uint64_t) line->shares_step;
                 rank->pace_count = 0;
         }
-        take_speed(rank, line);
+        if (bounded)
+                take_speed(rank, line);
         take_pace(rank);
 }
 
@@ -163,8 +189,9 @@ double progress_speed(const struct progress_rank *rank)
 
         if (!progress_believed(rank))
                 return 0;
-        return busy_ms > 0 ? (double) (rank->samples - rank->since_samples) * 1000 / busy_ms
-                           : rank->samples_per_s;
+        if (busy_ms <= 0)
+                return rank->samples_per_s;
+        return fmin((double) (rank->samples - rank->since_samples) * 1000 / busy_ms, PROGRESS_RATE_MAX);
 }
 
 static bool is_silent(const struct progress *progress, const struct progress_rank *rank,

@@ -303,6 +303,46 @@ static void any_line_is_survived(void **state)
         }
 }
 
+/* Edges on both sides. */
+static void figures_beyond_all_bounds_are_doubted_and_not_taken(void **state)
+{
+        static const struct {
+                int64_t samples;
+                double busy_seconds, samples_per_s;
+                enum progress_doubt doubt;
+                double speed;
+        } rows[] = {
+                { 1000, 1e-9, 0, PROGRESS_BELIEVED, 1e12 },  { 1000, 0.9e-9, 0, PROGRESS_FAST, 0 },
+                { 1000, 5e-324, 0, PROGRESS_FAST, 0 },       { 1000, 0, 1e12, PROGRESS_BELIEVED, 1e12 },
+                { 1000, 0, 1.1e12, PROGRESS_FAST, 0 },       { 1000, 0, 1e308, PROGRESS_FAST, 0 },
+                { 1000, 0, 1e-9, PROGRESS_BELIEVED, 1e-9 },  { 1000, 0, 0.9e-9, PROGRESS_RATE, 0 },
+                { 1000, 0, 5e-324, PROGRESS_RATE, 0 },       { 1000, 1e9, 0, PROGRESS_BELIEVED, 1e-6 },
+                { 1000, 1.1e9, 0, PROGRESS_BUSY_LONG, 0 },   { 1000, 1e308, 0, PROGRESS_BUSY_LONG, 0 },
+                { 1000, 10, 1e308, PROGRESS_BELIEVED, 100 }, /* totals are exact */
+                { 0, 1e-300, 0, PROGRESS_BELIEVED, 0 },
+        };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct progress_rank rank = { 0 };
+                const struct progress_line line = { .step = 1,
+                                                    .epoch = -1,
+                                                    .samples = rows[i].samples,
+                                                    .busy_seconds = rows[i].busy_seconds,
+                                                    .samples_per_s = rows[i].samples_per_s,
+                                                    .has_loss = true,
+                                                    .loss = rows[i].samples_per_s };
+                double speed;
+
+                progress_say(&rank, &line, SECOND);
+                speed = progress_speed(&rank);
+                if (rank.doubt != rows[i].doubt || speed > 1.000001 * rows[i].speed ||
+                    speed < 0.999999 * rows[i].speed || rank.loss > PROGRESS_LOSS_MAX)
+                        fail_msg("row %zu: doubt %d, speed %g, loss %g", i, (int) rank.doubt, speed,
+                                 rank.loss);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -315,6 +355,7 @@ int main(void)
                 cmocka_unit_test(a_simulated_hour_with_checkpoints_and_evaluations_has_no_alarm),
                 cmocka_unit_test(waiting_has_an_end),
                 cmocka_unit_test(any_line_is_survived),
+                cmocka_unit_test(figures_beyond_all_bounds_are_doubted_and_not_taken),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
