@@ -17,7 +17,7 @@
 #define ERRORS       2.0   /* standard errors that a difference has to be beyond */
 #define REFIT_MIN    0.05  /* off by more, beyond the errors: the line was another one */
 #define REFIT_SPREAD 1.25  /* of two shares: those of 5 and 6 samples say where it is, not how steep */
-#define JUDGED_SCALE 1     /* of window.h: what new shares have brought */
+#define VAIN_MAX     4     /* 1024 paces in calm, then shorter looks are trusted again */
 #define VAIN_PART    0.5   /* of what the next shares save, those before would: the last ones were in vain */
 
 /* A rank's word is not true if steps take so many times as long with its larger share, and this part of such
@@ -46,7 +46,7 @@ static bool is_worker(const struct world *world, size_t rank)
 }
 
 /* Return: false if the window of one is not whole yet. */
-static bool see(const struct world *world, size_t scale, struct view *view)
+static bool see(const struct world *world, unsigned paces, struct view *view)
 {
         double wall_ms = 0, looks = 0;
 
@@ -59,7 +59,7 @@ static bool see(const struct world *world, size_t scale, struct view *view)
 
                 if (!is_worker(world, i))
                         continue;
-                if (!window_of(&world->seen[i].window, scale, &sum) || sum.walled <= 0 ||
+                if (!window_of(&world->seen[i].window, paces, &sum) || sum.walled <= 0 ||
                     sum.wall_ms / sum.walled * sum.steps < WALL_MIN_MS || !progress_believed(&world->seen[i]))
                         return false;
                 view->lines[i] = recut_stretch(rank->alpha_ms, rank->beta_ms, sum.samples / sum.steps,
@@ -159,6 +159,24 @@ static uint64_t step_to_tell(const struct world *world, double step_ms)
         return step > world->progress.live.step ? step : world->progress.live.step + 1;
 }
 
+static unsigned least_look(const struct live_state *state)
+{
+        static const unsigned paces[] = { WINDOW_LEAST, WINDOW_MIDDLE, WINDOW_LONG };
+
+        return paces[state->patience];
+}
+
+static unsigned longer_look(unsigned paces)
+{
+        return paces < WINDOW_MIDDLE ? paces + 1 : paces * (WINDOW_LONG / WINDOW_MIDDLE);
+}
+
+static void be_patient(struct live_state *state)
+{
+        state->vain += state->vain < VAIN_MAX;
+        state->patience += least_look(state) < WINDOW_LONG;
+}
+
 static struct live tell(struct world *world, double before_ms, double after_ms)
 {
         struct live_state *state = &world->progress.live;
@@ -174,7 +192,7 @@ static struct live tell(struct world *world, double before_ms, double after_ms)
 /* New shares are to be replaced before it was seen what they brought, and those before them would save most
  * of what the next ones do: what is seen changes faster than shares can follow. Return: is a longer look than
  * this one needed? */
-static bool was_vain(struct world *world, const struct view *view, size_t scale)
+static bool was_vain(struct world *world, const struct view *view, unsigned paces)
 {
         struct live_state *state = &world->progress.live;
         double now_ms = slowest_ms(world, view, batch_now, 0),
@@ -184,17 +202,17 @@ static bool was_vain(struct world *world, const struct view *view, size_t scale)
         if (state->count == 0 || state->judged || now_ms - before_ms <= VAIN_PART * (now_ms - next_ms))
                 return false;
         state->judged = true;
-        state->patience += state->patience < WINDOW_SCALES - 1;
-        return scale < state->patience;
+        be_patient(state);
+        return paces < least_look(state);
 }
 
 /* Would other shares be worth it, by what this window says? */
-static struct live consider(struct world *world, size_t scale)
+static struct live consider(struct world *world, unsigned paces)
 {
         CLEANUP(free_view) struct view view = { 0 };
         double now_ms, short_ms, rest_ms, saved;
 
-        if (!see(world, scale, &view))
+        if (!see(world, paces, &view))
                 return (struct live){ .kind = LIVE_NOTHING };
         now_ms = slowest_ms(world, &view, batch_now, 0);
         short_ms = slowest_ms(world, &view, batch_now, -1);
@@ -203,7 +221,7 @@ static struct live consider(struct world *world, size_t scale)
             !cut(world, &view))
                 return (struct live){ .kind = LIVE_NOTHING };
         saved = 1 - (slowest_ms(world, &view, batch_next, 1) + rest_ms) / (short_ms + rest_ms);
-        if (view.steps * saved < LIVE_COST_STEPS || was_vain(world, &view, scale))
+        if (view.steps * saved < LIVE_COST_STEPS || was_vain(world, &view, paces))
                 return (struct live){ .kind = LIVE_NOTHING };
         for (size_t i = 0; i < world->rank_count; i++) {
                 world->ranks[i].alpha_ms = view.lines[i].alpha_ms;
@@ -267,12 +285,14 @@ static struct live judge_last(struct world *world)
         struct live_state *state = &world->progress.live;
         struct live found = { .kind = LIVE_NOTHING };
 
-        for (size_t i = JUDGED_SCALE; i < WINDOW_SCALES && found.kind == LIVE_NOTHING; i++) {
+        for (unsigned paces = WINDOW_MIDDLE; found.kind == LIVE_NOTHING && paces <= WINDOW_LONG;
+             paces = longer_look(paces)) {
                 CLEANUP(free_view) struct view view = { 0 };
 
-                if (!see(world, i, &view))
+                if (!see(world, paces, &view))
                         continue;
-                if (i == WINDOW_SCALES - 1 && !state->calm) {
+                if (paces == WINDOW_LONG && !state->calm &&
+                    state->looked >= (size_t) WINDOW_LONG << state->vain) {
                         state->calm = true;
                         state->patience -= state->patience > 0;
                 }
@@ -290,6 +310,7 @@ static struct live take(struct world *world)
         struct live_state *state = &world->progress.live;
 
         state->under_way = state->off = false;
+        state->looked = 0;
         state->count++;
         for (size_t i = 0; i < world->rank_count; i++) {
                 world->ranks[i].batch_before = world->ranks[i].batch;
@@ -364,7 +385,7 @@ static void refit(struct world *world)
 {
         CLEANUP(free_view) struct view view = { 0 };
 
-        if (!see(world, 0, &view))
+        if (!see(world, WINDOW_LEAST, &view))
                 return;
         world->progress.live.fitted = true;
         for (size_t i = 0; i < world->rank_count; i++)
@@ -440,6 +461,35 @@ static struct live find_silent(struct world *world, uint64_t now_usec)
         return (struct live){ .kind = LIVE_NOTHING };
 }
 
+/* Has every worker made a pace since this was asked last? */
+static bool is_news(struct world *world)
+{
+        size_t least = SIZE_MAX;
+
+        for (size_t i = 0; i < world->rank_count; i++)
+                if (is_worker(world, i) && world->seen[i].window.count < least)
+                        least = world->seen[i].window.count;
+        if (least == world->progress.live.looked)
+                return false;
+        world->progress.live.looked = least;
+        return true;
+}
+
+/* All that is known of how long steps take. */
+static struct live judge_steps(struct world *world)
+{
+        const struct live_state *state = &world->progress.live;
+        struct live found;
+
+        if (state->count > 0 && !state->fitted)
+                refit(world);
+        found = judge_last(world);
+        for (unsigned paces = least_look(state); found.kind == LIVE_NOTHING && paces <= WINDOW_LONG;
+             paces = longer_look(paces))
+                found = consider(world, paces);
+        return found;
+}
+
 bool live_is_on(const struct world *world)
 {
         size_t workers = 0;
@@ -469,12 +519,5 @@ struct live live_judge(struct world *world, uint64_t now_usec)
                 found = find_unlike(world);
         if (found.kind == LIVE_NOTHING)
                 found = find_silent(world, now_usec);
-        if (found.kind != LIVE_NOTHING || state->under_way)
-                return found;
-        if (state->count > 0 && !state->fitted)
-                refit(world);
-        found = judge_last(world);
-        for (size_t i = state->patience; found.kind == LIVE_NOTHING && i < WINDOW_SCALES; i++)
-                found = consider(world, i);
-        return found;
+        return found.kind != LIVE_NOTHING || state->under_way || !is_news(world) ? found : judge_steps(world);
 }

@@ -13,7 +13,9 @@ struct live_state {
         bool fitted;                    /* the ranks' lines say what is seen with them */
         bool off;                       /* none are told any more */
         bool mute_said;                 /* that a rank's speed is not known, or its shares cannot change */
-        size_t patience;                /* the scale of window.h that is needed at least */
+        size_t looked;                  /* paces of every worker that were looked at */
+        size_t patience;                /* how long a look has to be at least: 4, 16, 64 paces */
+        unsigned vain;                  /* how often shares were changed for less than that shows */
         double wall_ms, unexplained_ms; /* of a step before them: in all; in which no rank computes */
         double step_ms, promised_ms;    /* the slowest rank's step before; with them */
         uint64_t count;                 /* how often new shares were taken */

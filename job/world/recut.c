@@ -35,7 +35,7 @@ static bool is_learned(const struct world *world, size_t rank, struct recut_line
 {
         struct window_sum sum;
 
-        return (window_of(&world->seen[rank].window, 0, &sum) || world->progress.live.step > 0) &&
+        return (window_of(&world->seen[rank].window, WINDOW_LEAST, &sum) || world->progress.live.step > 0) &&
                recut_line(world, rank, ret) && ret->beta_ms * RATE_MIN < 1 && ret->beta_ms * RATE_MAX > 1;
 }
 

@@ -56,8 +56,10 @@ struct story {
         size_t ranks;
         double ms[RANKS_MAX];                    /* a sample, at first */
         double alpha, exchange, noise, start_ms; /* until the first step begins */
-        double burst_ms;              /* beside all that, in each of 16 steps after the first new shares */
-        double plan_alpha, plan_beta; /* by which the shares were cut; 0, 0 = by none */
+        double burst_ms;                         /* beside all that, in steps after the first new shares */
+        size_t burst_steps;                      /* so many; 0 = 16 */
+        double evaluation_ms;                    /* beside all that, after every 20 steps */
+        double plan_alpha, plan_beta;            /* by which the shares were cut; 0, 0 = by none */
         struct change changes[3];
         uint64_t every; /* the first change and its undoing follow each other every so many steps; 0 = once */
         uint64_t steps, prefetch;
@@ -143,33 +145,50 @@ static double noise(struct play *play)
         return 1 + play->story->noise * ((double) (play->random >> 8) / (1 << 23) - 1);
 }
 
+/* A world of so many ranks, which have said nothing. @name: of the second one's chip */
+static void begin_world(struct play *play, const char *name)
+{
+        const struct story *story = play->story;
+        struct verdict v;
+
+        assert_int_equal(world_lay_out(&play->world, story->ranks, NULL), 0);
+        for (size_t i = 0; i < story->ranks; i++) {
+                play->batch[i] = BATCH / story->ranks;
+                play->ms[i] = story->ms[i];
+                play->busy_ms[i] = play->samples[i] = 0;
+                play->taken[i] = 0;
+                play->read[i] = (struct progress_rank){ 0 };
+                play->world.ranks[i] = (struct world_rank){ .place = i,
+                                                            .batch = play->batch[i],
+                                                            .alpha_ms = story->plan_alpha,
+                                                            .beta_ms = story->plan_beta };
+        }
+        (void) text_copy(play->world.places[1].name, sizeof(play->world.places[1].name), name);
+        play->step = play->told = 0;
+        play->ended = false;
+        play->world.phase = WORLD_STARTING;
+        v = verdict_on(&play->world, (uint64_t) play->now_usec);
+        assert_int_equal(v.kind, VERDICT_START);
+        play->now_usec += story->start_ms * 1000;
+        play->looked_usec = play->now_usec;
+}
+
 static void open_play(struct play *play, const struct story *story)
 {
         const struct world_rules rules = {
                 .kind = WORLD_CHIPS, .hang_usec = 3600000000ULL, .global_batch = BATCH, .recut = !story->equal
         };
 
-        *play = (struct play){ .story = story,
-                               .random = 7,
-                               .now_usec = story->start_ms * 1000,
-                               .looked_usec = story->start_ms * 1000 };
+        *play = (struct play){ .story = story, .random = 7 };
         assert_int_equal(world_init(&play->world, &rules, story->ranks, 0, NULL), 0);
-        assert_int_equal(world_lay_out(&play->world, story->ranks, NULL), 0);
-        play->world.phase = WORLD_RUNNING;
-        play->world.mpirun_runs = true;
         for (size_t i = 0; i < story->ranks; i++) {
                 struct world_place *place = &play->world.places[i];
 
                 (void) text_format(place->name, sizeof(place->name), "cpu-%zu", i);
                 (void) text_copy(place->runtime, sizeof(place->runtime), "cpu");
                 place->there = place->used = true;
-                play->batch[i] = BATCH / story->ranks;
-                play->ms[i] = story->ms[i];
-                play->world.ranks[i] = (struct world_rank){ .place = i,
-                                                            .batch = play->batch[i],
-                                                            .alpha_ms = story->plan_alpha,
-                                                            .beta_ms = story->plan_beta };
         }
+        begin_world(play, "cpu-1");
 }
 
 static double step_ms(const struct play *play, const uint64_t *batch)
@@ -249,10 +268,13 @@ static void make_step(struct play *play)
                 play->busy_ms[i] += busy[i];
                 play->samples[i] += (double) (liar && story->habit == TOTALS ? BATCH : play->batch[i]);
         }
-        if (play->told > 0 && play->step >= play->told && play->bursts < 16 && story->burst_ms > 0) {
+        if (play->told > 0 && play->step >= play->told && story->burst_ms > 0 &&
+            play->bursts < (story->burst_steps > 0 ? story->burst_steps : 16)) {
                 slowest += story->burst_ms;
                 play->bursts++;
         }
+        if (play->step % 20 == 19)
+                slowest += story->evaluation_ms;
         play->now_usec += (slowest + story->exchange) * 1000;
         play->step++;
 }
@@ -377,6 +399,16 @@ static bool is_as_told(const struct play *play, char *why, size_t size)
                (story->within == 0 || (play->useful > since && play->useful <= since + story->within));
 }
 
+static void go_on(struct play *play, uint64_t steps)
+{
+        while (play->step < steps && !play->ended) {
+                make_step(play);
+                for (size_t k = 0; k < play->story->ranks; k++)
+                        speak(play, k);
+                look(play);
+        }
+}
+
 static void every_story_ends_as_it_should(void **state)
 {
         char why[1024];
@@ -387,12 +419,7 @@ static void every_story_ends_as_it_should(void **state)
                 struct play play;
 
                 open_play(&play, &table[i]);
-                while (play.step < table[i].steps && !play.ended) {
-                        make_step(&play);
-                        for (size_t k = 0; k < table[i].ranks; k++)
-                                speak(&play, k);
-                        look(&play);
-                }
+                go_on(&play, table[i].steps);
                 if (!is_as_told(&play, why, sizeof(why)) || getenv("VERBOSE") != NULL) {
                         print_message("%s\n", why);
                         good = good && is_as_told(&play, why, sizeof(why));
@@ -402,10 +429,55 @@ static void every_story_ends_as_it_should(void **state)
         assert_true(good);
 }
 
+/* Steps of 36 to 128 ms, that a chip of two becomes half as fast in at any of sixteen moments; each step as
+ * long as it is, or up to a third longer or shorter; batches drawn ahead or not. */
+static void a_chip_of_half_its_speed_is_seen_within_twenty_steps(void **state)
+{
+        static const double sample_ms[] = { 1.125, 2, 4 }, noises[] = { 0, 0.1, 0.2, 0.33 };
+        uint64_t most = 0;
+        bool good = true;
+
+        (void) state;
+        for (size_t i = 0; i < 3 * 4 * 2 * 16; i++) {
+                double ms = sample_ms[i % 3];
+                const struct story story = { .ranks = 2,
+                                             .ms = { ms, ms },
+                                             .noise = noises[i / 3 % 4],
+                                             .prefetch = i / 12 % 2 == 0 ? 0 : 2,
+                                             .changes = { { 100 + i / 24, 1, 2 * ms } } };
+                uint64_t since = story.changes[0].step;
+                struct play play;
+
+                open_play(&play, &story);
+                play.random += (uint32_t) i;
+                go_on(&play, since);
+                if (play.recuts > 0) {
+                        print_message("%.3f ms a sample, noise %.2f: shares changed for nothing\n", ms,
+                                      story.noise);
+                        good = false;
+                }
+                go_on(&play, since + 60);
+                if (play.useful <= since || play.useful > since + 20 || play.batch[1] > 26) {
+                        print_message("%.3f ms a sample, noise %.2f, drawn %llu ahead, slower from step %llu "
+                                      "on: new "
+                                      "shares from %llu on, %llu samples\n",
+                                      ms, story.noise, (unsigned long long) story.prefetch,
+                                      (unsigned long long) since, (unsigned long long) play.useful,
+                                      (unsigned long long) play.batch[1]);
+                        good = false;
+                }
+                most = play.useful - since > most ? play.useful - since : most;
+                world_free(&play.world);
+        }
+        print_message("new shares after %llu steps at most\n", (unsigned long long) most);
+        assert_true(good);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_story_ends_as_it_should),
+                cmocka_unit_test(a_chip_of_half_its_speed_is_seen_within_twenty_steps),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

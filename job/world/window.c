@@ -1,9 +1,7 @@
-/* Blocks of 4, 16 and 64 paces. */
+/* The latest paces in a ring, the others in blocks. */
 #include "job/world/window.h"
 
 #include <math.h>
-
-static const unsigned block_paces[WINDOW_SCALES] = { 4, 16, 64 };
 
 static struct window_sum sum_of(const struct window_sum *a, const struct window_sum *b)
 {
@@ -16,29 +14,59 @@ static struct window_sum sum_of(const struct window_sum *a, const struct window_
                                     .square = a->square + b->square };
 }
 
-void window_add(struct window *window, const struct window_pace *pace, double wall_ms)
+static struct window_sum sum_of_one(const struct window_pace *pace, double wall_ms)
 {
-        const struct window_sum one = { .paces = 1,
-                                        .steps = pace->steps,
-                                        .samples = pace->samples,
-                                        .busy_ms = pace->busy_ms,
-                                        .walled = wall_ms < 0 ? 0 : pace->steps,
-                                        .wall_ms = wall_ms < 0 ? 0 : wall_ms,
-                                        .square = pace->busy_ms * pace->busy_ms / pace->steps };
-
-        for (size_t i = 0; i < WINDOW_SCALES; i++) {
-                window->next[i] = sum_of(&window->next[i], &one);
-                if (window->next[i].paces < block_paces[i])
-                        continue;
-                window->last[i] = window->next[i];
-                window->next[i] = (struct window_sum){ 0 };
-        }
+        return (struct window_sum){ .paces = 1,
+                                    .steps = pace->steps,
+                                    .samples = pace->samples,
+                                    .busy_ms = pace->busy_ms,
+                                    .walled = wall_ms < 0 ? 0 : pace->steps,
+                                    .wall_ms = wall_ms < 0 ? 0 : wall_ms,
+                                    .square = pace->busy_ms * pace->busy_ms / pace->steps };
 }
 
-bool window_of(const struct window *window, size_t scale, struct window_sum *ret)
+static void add_to_block(struct window_blocks *blocks, unsigned paces, const struct window_sum *one)
 {
-        *ret = sum_of(&window->last[scale], &window->next[scale]);
-        return window->last[scale].paces > 0;
+        blocks->next = sum_of(&blocks->next, one);
+        if (blocks->next.paces < paces)
+                return;
+        blocks->last = blocks->next;
+        blocks->next = (struct window_sum){ 0 };
+}
+
+void window_add(struct window *window, const struct window_pace *pace, double wall_ms)
+{
+        const struct window_sum one = sum_of_one(pace, wall_ms);
+
+        window->recent[window->count++ % WINDOW_RECENT] = (struct window_recent){ *pace, wall_ms };
+        add_to_block(&window->middle, WINDOW_MIDDLE, &one);
+        add_to_block(&window->longest, WINDOW_LONG, &one);
+}
+
+/* Return: the i-th latest pace, from 0 on; NULL = so many are not kept. */
+static const struct window_recent *recent(const struct window *window, size_t i)
+{
+        return i < window->count && i < WINDOW_RECENT
+                       ? &window->recent[(window->count - 1 - i) % WINDOW_RECENT]
+                       : NULL;
+}
+
+bool window_of(const struct window *window, unsigned paces, struct window_sum *ret)
+{
+        const struct window_blocks *blocks = paces == WINDOW_MIDDLE ? &window->middle : &window->longest;
+        const struct window_recent *pace;
+
+        *ret = (struct window_sum){ 0 };
+        if (paces > WINDOW_RECENT) {
+                *ret = sum_of(&blocks->last, &blocks->next);
+                return blocks->last.paces > 0;
+        }
+        for (size_t i = 0; i < paces && (pace = recent(window, i)) != NULL; i++) {
+                const struct window_sum one = sum_of_one(&pace->pace, pace->wall_ms);
+
+                *ret = sum_of(ret, &one);
+        }
+        return ret->paces == paces;
 }
 
 /* Paces of unlike length weigh by their steps: the variance of one step is about that of the paces' means

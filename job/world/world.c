@@ -88,7 +88,7 @@ static void doubt_totals(const struct world *world, const struct world_rank *ran
         if (fmax(seen->busy_seconds, seen->busy_ms / 1000) > BUSY_RATIO * seconds + BUSY_SECONDS)
                 progress_doubt(seen, seen->busy_seconds > 0 ? PROGRESS_BUSY_LONG : PROGRESS_RATE,
                                seen->busy_seconds > 0 ? seen->busy_seconds : seen->samples_per_s);
-        (void) window_of(&seen->window, 0, &sum);
+        (void) window_of(&seen->window, WINDOW_RECENT, &sum);
         if (seen->live && sum.samples > (double) most * sum.steps)
                 progress_doubt(seen, PROGRESS_SHARE, sum.samples / sum.steps);
 }
