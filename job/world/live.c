@@ -20,8 +20,8 @@
 #define VAIN_MAX     4     /* 1024 paces in calm, then shorter looks are trusted again */
 #define VAIN_PART    0.5   /* of what the next shares save, those before would: the last ones were in vain */
 
-/* A rank's word is not true if steps take so many times as long with its larger share, and this part of such
- * a step is more than before time in which nobody computes. */
+/* Steps are longer than others for no reason that a rank gives: so many times, and this part of the others is
+ * more time in which nobody computes. */
 #define UNTRUE_LONGER 1.25
 #define UNTRUE_GROWTH 1.3 /* times what the share has grown by: much longer than that is something else */
 #define UNTRUE_SHARE  0.25
@@ -159,6 +159,24 @@ static uint64_t step_to_tell(const struct world *world, double step_ms)
         return step > world->progress.live.step ? step : world->progress.live.step + 1;
 }
 
+/* With the shares of now. */
+static struct live_state_step usual_step(const struct world *world, unsigned paces)
+{
+        double ms = 0, slowest = 0, own, busy;
+        size_t known = 0;
+
+        for (size_t i = 0; i < world->rank_count; i++) {
+                if (!is_worker(world, i))
+                        continue;
+                own = window_usual_ms(&world->seen[i].window, paces, &busy);
+                ms += own;
+                known += own > 0;
+                slowest = fmax(slowest, busy);
+        }
+        ms = known > 0 ? ms / (double) known : 0;
+        return (struct live_state_step){ ms, fmax(0, ms - slowest) };
+}
+
 static unsigned least_look(const struct live_state *state)
 {
         static const unsigned paces[] = { WINDOW_LEAST, WINDOW_MIDDLE, WINDOW_LONG };
@@ -227,8 +245,7 @@ static struct live consider(struct world *world, unsigned paces)
                 world->ranks[i].alpha_ms = view.lines[i].alpha_ms;
                 world->ranks[i].beta_ms = view.lines[i].beta_ms;
         }
-        world->progress.live.wall_ms = view.wall_ms;
-        world->progress.live.unexplained_ms = rest_ms;
+        world->progress.live.before = usual_step(world, paces);
         return tell(world, now_ms + rest_ms, slowest_ms(world, &view, batch_next, 0) + rest_ms);
 }
 
@@ -251,31 +268,67 @@ static size_t most_grown(const struct world *world, double *ret_ratio)
         return most;
 }
 
-static struct live take_back(struct world *world, size_t rank, double unexplained_ms)
+static struct live find_doubted(struct world *world)
+{
+        for (size_t i = 0; i < world->rank_count; i++) {
+                struct progress_rank *seen = &world->seen[i];
+
+                if (seen->doubt == PROGRESS_BELIEVED || seen->doubt_said)
+                        continue;
+                seen->doubt_said = true;
+                return (struct live){ LIVE_DOUBTED, .rank = i };
+        }
+        return (struct live){ .kind = LIVE_NOTHING };
+}
+
+static bool is_longer(struct live_state_step step, struct live_state_step other)
+{
+        return step.ms > UNTRUE_LONGER * other.ms && step.idle_ms - other.idle_ms > UNTRUE_SHARE * other.ms;
+}
+
+/* Of the last new shares the ones before are tried again. */
+static struct live suspect(struct world *world, size_t rank, struct live_state_step step)
 {
         struct live_state *state = &world->progress.live;
 
-        progress_doubt(&world->seen[rank], PROGRESS_UNTRUE, unexplained_ms);
         for (size_t i = 0; i < world->rank_count; i++)
                 world->ranks[i].batch_next = world->ranks[i].batch_before;
+        state->suspected = true;
+        state->suspect = rank;
+        state->longer = step;
         return tell(world, state->step_ms, state->step_ms);
 }
 
-/* Are the last new shares as good as the ranks say? */
-static struct live judge_truth(struct world *world, const struct view *view)
+/* Steps that stay long were not long for what the suspect says: it is believed, and a longer look is needed.
+ */
+static struct live judge_suspect(struct world *world, struct live_state_step step)
 {
         struct live_state *state = &world->progress.live;
-        double unexplained_ms = fmax(0, view->wall_ms - slowest_ms(world, view, batch_now, 0)), grown;
+
+        state->suspected = false;
+        if (is_longer(state->longer, step))
+                progress_doubt(&world->seen[state->suspect], PROGRESS_UNTRUE, state->longer.idle_ms);
+        else
+                be_patient(state);
+        return find_doubted(world);
+}
+
+/* Are the last new shares as good as the ranks say? */
+static struct live judge_truth(struct world *world, const struct view *view, unsigned paces)
+{
+        struct live_state *state = &world->progress.live;
+        struct live_state_step step = usual_step(world, paces);
+        double grown;
         size_t rank = most_grown(world, &grown);
 
         if (state->true_so_far || view->steps * view->wall_ms < UNTRUE_MIN_MS)
                 return (struct live){ .kind = LIVE_NOTHING };
         state->true_so_far = true;
-        if (view->wall_ms > UNTRUE_LONGER * state->wall_ms &&
-            view->wall_ms < UNTRUE_GROWTH * grown * state->wall_ms &&
-            unexplained_ms - state->unexplained_ms > UNTRUE_SHARE * state->wall_ms)
-                return take_back(world, rank, unexplained_ms);
-        return (struct live){ .kind = LIVE_NOTHING };
+        if (state->suspected)
+                return judge_suspect(world, step);
+        return is_longer(step, state->before) && step.ms < UNTRUE_GROWTH * grown * state->before.ms
+                       ? suspect(world, rank, step)
+                       : (struct live){ .kind = LIVE_NOTHING };
 }
 
 /* The last new shares have stood for long enough: is a shorter look good enough again? What have they
@@ -299,7 +352,7 @@ static struct live judge_last(struct world *world)
                 if (state->count == 0)
                         continue;
                 state->judged = true;
-                found = judge_truth(world, &view);
+                found = judge_truth(world, &view, paces);
         }
         return found;
 }
@@ -393,19 +446,6 @@ static void refit(struct world *world)
                         refit_rank(&world->ranks[i], &view.lines[i], view.errors[i]);
 }
 
-static struct live find_doubted(struct world *world)
-{
-        for (size_t i = 0; i < world->rank_count; i++) {
-                struct progress_rank *seen = &world->seen[i];
-
-                if (seen->doubt == PROGRESS_BELIEVED || seen->doubt_said)
-                        continue;
-                seen->doubt_said = true;
-                return (struct live){ LIVE_DOUBTED, .rank = i };
-        }
-        return (struct live){ .kind = LIVE_NOTHING };
-}
-
 static struct live find_unlike(const struct world *world)
 {
         size_t first = world->rank_count;
@@ -484,7 +524,8 @@ static struct live judge_steps(struct world *world)
         if (state->count > 0 && !state->fitted)
                 refit(world);
         found = judge_last(world);
-        for (unsigned paces = least_look(state); found.kind == LIVE_NOTHING && paces <= WINDOW_LONG;
+        for (unsigned paces = least_look(state);
+             found.kind == LIVE_NOTHING && !state->suspected && paces <= WINDOW_LONG;
              paces = longer_look(paces))
                 found = consider(world, paces);
         return found;

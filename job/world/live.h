@@ -22,7 +22,9 @@
  * too high for what can be had over hours.
  *
  * A rank whose word is not true is found out by the clock: with its larger share steps last longer, and no
- * rank says that it computed. The shares of before are told again, and it is not asked any more. Pure. */
+ * rank says that it computed. The shares of before are told again. If steps get short again it is not asked
+ * any more, in no world of the job; if they do not, something else had the machine, and nobody has lied.
+ * Compared are usual steps, medians: one in which an evaluation was waited for is none. Pure. */
 #pragma once
 
 #include "job/world/world.h"

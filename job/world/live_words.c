@@ -46,7 +46,7 @@ static void say_taken(const struct world *world, const struct live *found, struc
                         "%.2f ms (%.2f times shorter)",
                         found->after_ms, found->before_ms, found->before_ms / found->after_ms);
         else
-                text_printf(to, ": those of before were the better ones");
+                text_printf(to, ": with those, steps took longer for no reason that a rank gives");
 }
 
 static void say_doubt(const struct progress_rank *rank, struct text *to)

@@ -106,6 +106,8 @@ static const struct story table[] = {
         { "a million samples a second are found out by the clock", 2, { 2, 2 }, .habit = BOASTS, .steps = 500, .events = "ProgressDoubted Straggler", .recuts_min = 2, .recuts_max = 2, .reach = 0.95 },
         { "also after a start that took as long as forty steps", 2, { 1, 1 }, .start_ms = 1300, .habit = BOASTS, .steps = 500, .events = "ProgressDoubted Straggler", .recuts_min = 2, .recuts_max = 2, .reach = 0.95 },
         { "a neighbour of half a second, just after new shares, makes nobody a liar", 2, { 0.3, 1.2 }, .burst_ms = 30, .steps = 600, .recuts_min = 1, .recuts_max = 4, .within = 40, .reach = 0.93 },
+        { "nor does one that lasts for minutes: steps that stay long with the shares of before were not long for a lie", 2, { 1, 4 }, .burst_ms = 150, .burst_steps = 200, .steps = 600, .recuts_min = 3, .recuts_max = 5, .within = 20, .reach = 0.95 },
+        { "nor an evaluation that all wait for, just after new shares", 2, { 1, 4 }, .evaluation_ms = 2000, .steps = 300, .recuts_min = 1, .recuts_max = 3, .within = 20, .reach = 0.95 },
         { "waiting that is counted as computing hides a fast chip, and breaks nothing", 2, { 3, 1 }, .habit = WAITS_TOO, .steps = 500 },
         { "samples of all ranks are more than a share", 2, { 1, 4 }, .habit = TOTALS, .steps = 300, .events = "ProgressDoubted Straggler" },
         { "one that does not say how long it computed is named", 2, { 1, 4 }, .habit = NO_BUSY, .steps = 300, .events = "SpeedUnknown" },

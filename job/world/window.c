@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/median.h"
+
 static struct window_sum sum_of(const struct window_sum *a, const struct window_sum *b)
 {
         return (struct window_sum){ .paces = a->paces + b->paces,
@@ -67,6 +69,22 @@ bool window_of(const struct window *window, unsigned paces, struct window_sum *r
                 *ret = sum_of(ret, &one);
         }
         return ret->paces == paces;
+}
+
+double window_usual_ms(const struct window *window, unsigned paces, double *ret_busy_ms)
+{
+        double walls[WINDOW_RECENT], busy[WINDOW_RECENT];
+        const struct window_recent *pace;
+        size_t count = 0;
+
+        for (size_t i = 0; i < paces && (pace = recent(window, i)) != NULL; i++) {
+                if (pace->wall_ms < 0)
+                        continue;
+                walls[count] = pace->wall_ms / pace->pace.steps;
+                busy[count++] = pace->pace.busy_ms / pace->pace.steps;
+        }
+        *ret_busy_ms = median(busy, count);
+        return median(walls, count);
 }
 
 /* Paces of unlike length weigh by their steps: the variance of one step is about that of the paces' means

@@ -45,5 +45,10 @@ void window_add(struct window *window, const struct window_pace *pace, double wa
  * Return: false while there are fewer; *ret has those that are there. */
 bool window_of(const struct window *window, unsigned paces, struct window_sum *ret);
 
+/* window_usual_ms() - what a step took, in all and of computing, as medians of so many of the latest paces
+ * that are kept one by one: not how long the one was in which an evaluation was waited for. 0 = it is not
+ * known. */
+double window_usual_ms(const struct window *window, unsigned paces, double *ret_busy_ms);
+
 /* window_error_ms() - the standard error of busy_ms / steps, by how unlike the paces were. Paces >= 2. */
 double window_error_ms(const struct window_sum *sum);
