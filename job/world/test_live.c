@@ -475,11 +475,38 @@ static void a_chip_of_half_its_speed_is_seen_within_twenty_steps(void **state)
         assert_true(good);
 }
 
+/* A program that lies does so again; on another chip nobody knows. */
+static void who_lied_in_one_world_is_not_asked_in_the_next(void **state)
+{
+        static const struct story story = { .ranks = 2, .ms = { 2, 2 }, .habit = BOASTS };
+        struct play play;
+
+        (void) state;
+        open_play(&play, &story);
+        go_on(&play, 300);
+        assert_string_equal(play.events, "ProgressDoubted Straggler");
+        assert_int_equal(play.recuts, 2);
+        for (size_t i = 0; i < 2; i++) { /* of the world before the last one, too */
+                begin_world(&play, "cpu-1");
+                play.events[0] = '\0';
+                go_on(&play, 300);
+                assert_string_equal(play.events, "Straggler");
+                assert_int_equal(play.recuts, 2);
+        }
+        begin_world(&play, "cpu-7");
+        play.events[0] = '\0';
+        go_on(&play, 300);
+        assert_string_equal(play.events, "ProgressDoubted Straggler");
+        assert_int_equal(play.recuts, 4);
+        world_free(&play.world);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_story_ends_as_it_should),
                 cmocka_unit_test(a_chip_of_half_its_speed_is_seen_within_twenty_steps),
+                cmocka_unit_test(who_lied_in_one_world_is_not_asked_in_the_next),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

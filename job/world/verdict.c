@@ -13,7 +13,6 @@
 #include "job/world/live_words.h"
 #include "job/world/names.h"
 #include "job/world/recut.h"
-#include "job/world/restarts.h"
 
 #define LAST_WORDS_USEC 1000000 /* of the ranks, after mpirun's end */
 #define HALT_USEC       15000000 /* a place that does not end what it runs in so long is lost, or has killed it */
@@ -578,6 +577,7 @@ static struct verdict judge_starting(struct world *world, uint64_t now_usec)
         world->mpirun_runs = true;
         world->mpirun_code = 0;
         world->progress = (struct progress){ .began_usec = now_usec };
+        doubts_recall(world);
         return verdict(VERDICT_START, "", "%s", "");
 }
 

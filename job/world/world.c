@@ -29,11 +29,13 @@ void world_free(struct world *world)
         free(world->places);
         free(world->ranks);
         free(world->seen);
+        doubts_free(&world->doubts);
         *world = (struct world){ 0 };
 }
 
 int world_lay_out(struct world *world, size_t rank_count, struct err *err)
 {
+        doubts_keep(world);
         free(world->ranks);
         free(world->seen);
         world->ranks = calloc(rank_count + 1, sizeof(*world->ranks));

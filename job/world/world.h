@@ -3,9 +3,8 @@
  *      facts --world_observe()--> world --verdict_on()--> what is done next        (job/world/verdict.h)
  *
  * A place is where ranks run and what can be lost: a chip of this machine, one rank each (`remuda run`), or a
- * device group of another host (the manager). The controller, who sees pods and no ranks, asks pods.h.
- * Whoever starts jobs turns what he sees into facts, asks for the verdict, and does it; he judges nothing
- * himself. Pure: no I/O, no clock; time (microseconds of a steady clock) is an argument. */
+ * device group of another host (the manager). The controller, who sees pods and no ranks, asks pods.h. Who
+ * starts jobs tells facts and does what the verdict says. Pure; time (steady microseconds) is given. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "job/world/progress.h"
+#include "job/world/doubts.h"
 #include "job/world/restarts.h"
 
 #define WORLD_NAME_BYTES 96
@@ -94,6 +93,7 @@ struct world {
         struct progress_rank *seen; /* of each rank */
         size_t rank_count;
         struct progress progress;
+        struct doubts doubts;
         uint64_t restarts, reshards, recuts, worlds; /* recuts: while one ran; worlds: started here */
         bool checkpoint;                             /* there is one to go on from */
         char words[WORLD_TEXT_BYTES];                /* the ranks' last ones, of who failed; "" = not known */
