@@ -76,30 +76,52 @@ static void take_speeds(struct job_state *state, const struct job_report *report
         for (size_t i = 0; i < report->rank_count; i++)
                 if (report->ranks[i].batch > 0 && !(report->ranks[i].samples_per_s > 0))
                         return;
-        for (size_t i = 0; i < state->group_count; i++)
-                state->groups[i].samples_per_s = 0;
         for (size_t i = 0; i < report->rank_count; i++) {
                 struct job_group *group = job_state_group(state, report->ranks[i].group);
 
                 if (group == NULL || report->ranks[i].batch == 0)
                         continue;
+                if (index_after(report, i, 0) == 0)
+                        group->samples_per_s = 0;
                 group->samples_per_s += report->ranks[i].samples_per_s;
                 group->source = CHIP_SPEED_MEASURED;
                 group->precision[0] = '\0';
         }
 }
 
-/* What groups and ranks take of each batch, if the report has all of it. */
-static void take_shares(struct record *record, const struct job_report *report)
+/* Has this rank of a group another share than is known? Of more ranks than a status lists, the group alone is
+ * looked at. */
+static bool is_other_share(const struct job_state *state, const struct job_group *group, uint32_t index,
+                           uint64_t batch)
 {
-        struct job_state *state = &record->state;
-        uint64_t sum = 0;
+        if (index >= group->ranks ||
+            (state->rank_count == JOB_STATUS_RANKS_MAX && job_state_rank(state, group->name, index) == NULL))
+                return false;
+        return job_state_rank_batch(state, group, index) != batch;
+}
+
+static bool are_other_shares(const struct job_state *state, const struct job_report *report)
+{
+        uint64_t part = 0;
         uint32_t index = 0;
 
-        for (size_t i = 0; i < report->rank_count; i++)
-                sum += report->ranks[i].batch;
-        if (sum != record->job.global_batch)
-                return;
+        for (size_t i = 0; i < report->rank_count; i++) {
+                const struct job_group *group = job_state_group(state, report->ranks[i].group);
+                bool last = i + 1 == report->rank_count || index_after(report, i + 1, 0) == 0;
+
+                index = index_after(report, i, index);
+                part = index == 0 ? report->ranks[i].batch : part + report->ranks[i].batch;
+                if (group != NULL && (is_other_share(state, group, index, report->ranks[i].batch) ||
+                                      (last && part != group->batch)))
+                        return true;
+        }
+        return false;
+}
+
+static void take_batches(struct job_state *state, const struct job_report *report, uint64_t sum)
+{
+        uint32_t index = 0;
+
         for (size_t i = 0; i < state->group_count; i++)
                 state->groups[i].batch = 0;
         for (size_t i = 0; i < state->rank_count; i++) /* those that its world is without have none */
@@ -118,19 +140,38 @@ static void take_shares(struct record *record, const struct job_report *report)
         }
         for (size_t i = 0; i < state->group_count; i++)
                 state->groups[i].weight = (double) state->groups[i].batch / (double) sum;
-        take_speeds(state, report);
 }
 
-bool progress_take_recuts(struct record *record, const struct job_report *report)
+/* What groups and ranks take of each batch, if the report has all of it: new shares while a world ran, those
+ * of one that is cut anew, or that goes on without some. Return: are they others? */
+static bool take_shares(struct record *record, const struct job_report *report)
+{
+        struct job_state *state = &record->state;
+        uint64_t sum = 0;
+        bool others;
+
+        for (size_t i = 0; i < report->rank_count; i++)
+                sum += job_state_group(state, report->ranks[i].group) != NULL ? report->ranks[i].batch : 0;
+        if (sum != record->job.global_batch)
+                return false;
+        others = are_other_shares(state, report);
+        if (others)
+                take_batches(state, report, sum);
+        if (state->recuts + state->reshards > 0)
+                take_speeds(state, report);
+        return others;
+}
+
+bool progress_take_shares(struct record *record, const struct job_report *report)
 {
         uint64_t recuts = record->base_recuts + report->recuts;
+        bool more = recuts > record->state.recuts;
 
-        if (recuts <= record->state.recuts)
-                return false;
-        record->controller->metrics.recuts += recuts - record->state.recuts;
-        record->state.recuts = recuts;
-        take_shares(record, report);
-        return true;
+        if (more) {
+                record->controller->metrics.recuts += recuts - record->state.recuts;
+                record->state.recuts = recuts;
+        }
+        return take_shares(record, report) || more;
 }
 
 static bool take_counts(struct record *record, const struct job_report *report)
@@ -147,7 +188,7 @@ static bool take_counts(struct record *record, const struct job_report *report)
         }
         if (reshards > state->reshards)
                 state->reshards = reshards;
-        return progress_take_recuts(record, report) || changed;
+        return progress_take_shares(record, report) || changed;
 }
 
 static uint64_t samples_total(const struct record *record)
@@ -373,7 +414,8 @@ static void on_message(void *userdata, const uint8_t *message, size_t size_bytes
                 message_read(&arena, &rendezvous__state__descriptor, message, size_bytes, NULL);
 
         if (state != NULL && job_report_parse(state->json, &report) == 0 &&
-            !job_phase_ended(record->state.phase) && !record->deleting)
+            !job_phase_ended(record->state.phase) && !record->deleting &&
+            strcmp(record->asking.address, record->state.address) == 0) /* not the one before it */
                 take_answer(record, &report);
         job_report_free(&report);
         pb_arena_free(&arena);

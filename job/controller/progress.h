@@ -11,7 +11,7 @@ void progress_close(struct record *record);
 
 /* Of a report, also of a manager's last words. */
 void progress_take_ranks(struct record *record, const struct job_report *report);
-bool progress_take_recuts(struct record *record, const struct job_report *report); /* were there new ones? */
+bool progress_take_shares(struct record *record, const struct job_report *report); /* are they others? */
 bool progress_pass_events(struct record *record, const struct job_report *report); /* were there new ones? */
 void progress_count_samples(struct record *record);
 void progress_note_moment(struct record *record);

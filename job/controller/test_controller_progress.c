@@ -140,6 +140,39 @@ static void shares_are_taken_when_they_are_whole(void **state)
                   { 55, 9 },
                   7,
                   2 },
+                { "{\"state\":\"Running\",\"recuts\":3,\"ranks\":[" RANKS_EQUAL
+                  ",{\"group\":\"w0-0\",\"batch\":6},{\"group\":\"w0-1\",\"batch\":7},{\"group\":\"w0-1\","
+                  "\"batch\":2}]}",
+                  false,
+                  { 55, 9 },
+                  7,
+                  2 }, /* the same again */
+                { "{\"state\":\"Running\",\"recuts\":3,\"reshards\":1,\"ranks\":[" RANKS_EQUAL
+                  ",{\"group\":\"w0-0\",\"batch\":7},{\"group\":\"w0-1\",\"batch\":3},{\"group\":\"w0-1\","
+                  "\"batch\":5}]}",
+                  true,
+                  { 56, 8 },
+                  7,
+                  5 }, /* of a new world, which was cut anew before it began */
+                { "{\"state\":\"Running\",\"recuts\":3,\"ranks\":[{\"group\":\"w0-1\",\"batch\":30},"
+                  "{\"group\":\"w0-1\",\"batch\":34}]}",
+                  true,
+                  { 0, 64 },
+                  0,
+                  34 }, /* of one that goes on without a group */
+                { "{\"state\":\"Running\",\"recuts\":3,\"ranks\":[{\"group\":\"w0-1\",\"batch\":30},"
+                  "{\"group\":\"nobody\",\"batch\":34}]}",
+                  false,
+                  { 0, 64 },
+                  0,
+                  34 },
+                { "{\"state\":\"Running\",\"recuts\":3,\"ranks\":[{\"group\":\"w0-1\","
+                  "\"batch\":9223372036854775807},{\"group\":\"w0-1\",\"batch\":9223372036854775807},"
+                  "{\"group\":\"w0-1\",\"batch\":66}]}",
+                  false,
+                  { 0, 64 },
+                  0,
+                  34 }, /* 64, if numbers were as long as memory */
         };
         struct asked a;
 
@@ -152,7 +185,7 @@ static void shares_are_taken_when_they_are_whole(void **state)
                 const struct job_state *s = &a.record.state;
                 uint64_t before = s->recuts;
 
-                assert_int_equal(progress_take_recuts(&a.record, &report), rows[i].taken);
+                assert_int_equal(progress_take_shares(&a.record, &report), rows[i].taken);
                 assert_int_equal(s->recuts, rows[i].taken ? 4 + report.recuts : before);
                 assert_int_equal(s->groups[0].batch, rows[i].groups[0]);
                 assert_int_equal(s->groups[1].batch, rows[i].groups[1]);

@@ -108,10 +108,10 @@ static void new_shares_of_a_world_that_runs_are_the_jobs(void **state)
         record.job.global_batch = 32;
         assert_int_equal(
                 job_report_parse("{\"state\":\"Running\",\"recuts\":0,\"ranks\":[{\"group\":\"w0-0\","
-                                 "\"batch\":32}]}",
+                                 "\"batch\":16}]}",
                                  &report),
                 0);
-        assert_false(progress_take_recuts(&record, &report));
+        assert_false(progress_take_shares(&record, &report));
         job_report_free(&report);
         assert_int_equal(
                 job_report_parse("{\"state\":\"Running\",\"recuts\":2,\"ranks\":[{\"group\":\"w0-0\","
@@ -119,14 +119,14 @@ static void new_shares_of_a_world_that_runs_are_the_jobs(void **state)
                                  "\"batch\":3}]}",
                                  &report),
                 0);
-        assert_true(progress_take_recuts(&record, &report));
+        assert_true(progress_take_shares(&record, &report));
         assert_int_equal(record.state.recuts, 5);
         assert_int_equal(controller.metrics.recuts, 2);
         assert_true(groups[0].batch == 24 && groups[1].batch == 8 && groups[0].weight == 0.75);
-        assert_false(progress_take_recuts(&record, &report));
+        assert_false(progress_take_shares(&record, &report));
         report.recuts = 3;
         report.rank_count = 2;
-        assert_true(progress_take_recuts(&record, &report));
+        assert_true(progress_take_shares(&record, &report));
         assert_true(groups[0].batch == 24 && groups[1].batch == 8);
         assert_true(groups[0].samples_per_s == 0 && groups[0].source != CHIP_SPEED_MEASURED);
         job_report_free(&report);
@@ -137,7 +137,7 @@ static void new_shares_of_a_world_that_runs_are_the_jobs(void **state)
                         "{\"group\":\"w1-0\",\"batch\":4,\"samples_per_s\":40}]}",
                         &report),
                 0);
-        assert_true(progress_take_recuts(&record, &report));
+        assert_true(progress_take_shares(&record, &report));
         assert_true(groups[0].samples_per_s == 200 && groups[1].samples_per_s == 120);
         assert_true(groups[0].source == CHIP_SPEED_MEASURED && groups[1].source == CHIP_SPEED_MEASURED);
         job_report_free(&report);
@@ -146,7 +146,7 @@ static void new_shares_of_a_world_that_runs_are_the_jobs(void **state)
                                  "\"batch\":32,\"samples_per_s\":200}]}",
                                  &report),
                 0);
-        assert_true(progress_take_recuts(&record, &report)); /* a world without the second group */
+        assert_true(progress_take_shares(&record, &report)); /* a world without the second group */
         assert_int_equal(job_state_rank_batch(&record.state, &groups[0], 0), 32);
         assert_int_equal(job_state_rank_batch(&record.state, &groups[1], 0), 0);
         assert_int_equal(job_state_rank_batch(&record.state, &groups[1], 1), 0);

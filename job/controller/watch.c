@@ -151,7 +151,7 @@ static void take_result(struct record *record, const struct job_report *report)
                 progress->samples_per_s = report->samples_per_s;
         record->state.restarts = record->base_restarts + report->restarts;
         record->state.reshards = record->base_reshards + report->reshards;
-        progress_take_recuts(record, report);
+        progress_take_shares(record, report);
         if (!isnan(report->loss))
                 progress->loss = report->loss;
         if (!isnan(report->accuracy))
