@@ -396,9 +396,44 @@ static Subtask__Restart restart_of(const struct job *job, const struct job_state
         return restart;
 }
 
-/* The first world has the batches as they are planned; once a group is missing only ratios count, and what
- * was planned has the ratio of the speeds. */
-static Subtask__Group plan_group(const struct job_group *group)
+/* What is known of all workers alike: measured speeds; parts of the batch, which have the ratio of the speeds
+ * they were cut by. One that was left out of the last world has no part. */
+struct known {
+        bool speeds, batches;
+};
+
+static struct known known_of(const struct job_state *state)
+{
+        struct known known = { true, true };
+
+        for (size_t i = 0; i < state->group_count; i++) {
+                const struct job_group *group = &state->groups[i];
+
+                known.speeds = known.speeds && (group->server || group->samples_per_s > 0);
+                known.batches = known.batches && (group->server || group->batch > 0);
+        }
+        return known;
+}
+
+/* What its ranks took of each batch in the world before: as the speeds of its chips, these are the parts that
+ * its batch is cut into again. Return: false where nobody knows, or some had none. */
+static bool take_parts(const struct job_state *state, const struct job_group *group, double *parts)
+{
+        bool unlike = false;
+
+        for (uint32_t n = 0; n < group->ranks; n++) {
+                uint64_t batch = job_state_rank_batch(state, group, n);
+
+                if (batch == 0)
+                        return false;
+                unlike = unlike || batch != job_group_rank_batch(group, n);
+                parts[n] = (double) batch;
+        }
+        return unlike;
+}
+
+/* The first world has the batches as they are planned; once a group is missing only ratios count. */
+static Subtask__Group plan_group(const struct job_group *group, struct known known)
 {
         Subtask__Group entry = SUBTASK__GROUP__INIT;
 
@@ -408,19 +443,20 @@ static Subtask__Group plan_group(const struct job_group *group)
         entry.has_role = entry.has_chips = entry.has_speed = true;
         entry.role = group->server ? SUBTASK__GROUP__ROLE__server : SUBTASK__GROUP__ROLE__worker;
         entry.chips = group->ranks;
-        entry.speed = group->samples_per_s > 0 ? group->samples_per_s
-                      : group->batch > 0       ? (double) group->batch
-                                               : (double) group->ranks;
-        entry.has_batch = !group->server;
+        entry.speed = !group->server && known.speeds    ? group->samples_per_s
+                      : !group->server && known.batches ? (double) group->batch
+                                                        : (double) group->ranks;
+        entry.has_batch = !group->server && known.batches;
         entry.batch = group->batch;
         return entry;
 }
 
-/* @groups, @list: room for all groups of the state */
+/* @groups, @list, @parts: room for all groups, and all ranks, of the state */
 static Subtask__Plan plan_of(const struct job *job, const struct job_state *state, Subtask__Group *groups,
-                             Subtask__Group **list)
+                             Subtask__Group **list, double *parts)
 {
         Subtask__Plan plan = SUBTASK__PLAN__INIT;
+        struct known known = known_of(state);
 
         plan.job = (char *) job->name;
         plan.has_global_batch = plan.has_samples = plan.has_epochs = plan.has_resume = plan.has_shards = true;
@@ -433,8 +469,12 @@ static Subtask__Plan plan_of(const struct job *job, const struct job_state *stat
         plan.has_batches_given = plan.batches_given = true;
         plan.shards = job_shares_follow_speeds(job) ? SUBTASK__SHARDS__weighted : SUBTASK__SHARDS__equal;
         for (size_t i = 0; i < state->group_count; i++) {
-                groups[i] = plan_group(&state->groups[i]);
+                groups[i] = plan_group(&state->groups[i], known);
                 list[i] = &groups[i];
+                groups[i].chip_speeds = parts;
+                if (plan.shards == SUBTASK__SHARDS__weighted && take_parts(state, &state->groups[i], parts))
+                        groups[i].n_chip_speeds = state->groups[i].ranks;
+                parts += state->groups[i].ranks;
         }
         plan.groups = list;
         plan.n_groups = state->group_count;
@@ -474,6 +514,7 @@ json_t *job_pods_manager_plan(const struct job *job, const struct job_state *sta
 {
         CLEANUP(free_p) Subtask__Group *groups = calloc(state->group_count + 1, sizeof(*groups));
         CLEANUP(free_p) Subtask__Group **list = calloc(state->group_count + 1, sizeof(*list));
+        CLEANUP(free_p) double *parts = calloc(job_state_world_size(state) + 1, sizeof(*parts));
         struct environment environment = { 0 };
         Subtask__Restart restart = restart_of(job, state);
         struct arguments args = { 0 };
@@ -481,9 +522,9 @@ json_t *job_pods_manager_plan(const struct job *job, const struct job_state *sta
         json_t *json = NULL;
         Subtask__Plan plan;
 
-        if (groups == NULL || list == NULL)
+        if (groups == NULL || list == NULL || parts == NULL)
                 return NULL;
-        plan = plan_of(job, state, groups, list);
+        plan = plan_of(job, state, groups, list, parts);
         plan.status_token = (char *) status_token;
         plan.restart = &restart;
         world_arguments(job, state, &args);
