@@ -236,7 +236,7 @@ static int agree_on_run(struct remuda_train *r, size_t samples, size_t epochs, s
         char line[256];
 
         (void) text_format(line, sizeof(line),
-                           "wrapper=%d samples=%zu batch=%zu seed=%llu epochs=%zu order=%d exchange=%g",
+                           "wrapper=%d samples=%zu batch=%zu seed=%llu epochs=%zu order=%d exchange=%.17g",
                            REMUDA_TRAIN_VERSION, samples, r->shares.batch, (unsigned long long) r->seed,
                            epochs, (int) r->rule.order, r->rule.exchange);
         return world_same(&r->world, line, "run", err);
