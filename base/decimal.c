@@ -22,18 +22,16 @@ static void decimal_from_text(double value, struct decimal *ret)
         char text[40];
         char *mantissa_end;
         uint64_t digits = 0;
-        int exponent, first = value > QUICK_LEAST && value < QUICK_MOST ? 16 : 15;
+        int exponent, precision = value > QUICK_LEAST && value < QUICK_MOST ? 15 : 14;
 
-        for (int precision = first; precision <= 17; precision++) {
-                (void) snprintf(text, sizeof(text), "%.*e", precision - 1, value);
-                if (strtod(text, NULL) == value)
-                        break;
-        }
+        do /* 17 digits tell every double */
+                (void) snprintf(text, sizeof(text), "%.*e", precision++, value);
+        while (strtod(text, NULL) != value);
         mantissa_end = strchr(text, 'e');
         assert(mantissa_end != NULL);
         exponent = (int) strtol(mantissa_end + 1, NULL, 10);
         for (const char *c = text; c < mantissa_end; c++)
-                if (*c >= '0' && *c <= '9') /* the point, whatever the locale's, is the second character */
+                if (c != text + 1) /* the point */
                         digits = digits * 10 + (uint64_t) (*c - '0');
         exponent -= (int) (mantissa_end - text) - 2;
         while (digits % 10 == 0) {

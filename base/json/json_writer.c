@@ -135,6 +135,7 @@ static bool append_few_digits(struct text *text, double value)
 
 void json_writer_append_double(struct text *text, double value)
 {
+        int precision = fabs(value) >= 1e-5 ? 16 : 15;
         char digits[40];
 
         if (value == rint(value) && fabs(value) < 1e15) {
@@ -143,11 +144,9 @@ void json_writer_append_double(struct text *text, double value)
         }
         if (append_few_digits(text, value))
                 return;
-        for (int precision = fabs(value) >= 1e-5 ? 16 : 15; precision <= 17; precision++) {
-                (void) snprintf(digits, sizeof(digits), "%.*g", precision, value);
-                if (strtod(digits, NULL) == value)
-                        break;
-        }
+        do /* 17 digits tell every double */
+                (void) snprintf(digits, sizeof(digits), "%.*g", precision++, value);
+        while (strtod(digits, NULL) != value);
         text_append(text, digits);
 }
 
