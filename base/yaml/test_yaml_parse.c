@@ -81,6 +81,7 @@ static const struct {
         { "two colons",           "a: b: c",                   "line 1, column 5: mapping values are not allowed" },
         { "a map that breaks off", "{a: 1, 'b",                "line 1" },
         { "a list that breaks off", "- 1\n- 'b",               "line 2" },
+        { "a document that breaks off", "--- 'a",              "line 1" },
         { "more behind the end",  "{a: 1}}",                   "line 1" },
 };
 /* clang-format on */

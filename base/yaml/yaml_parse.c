@@ -138,7 +138,7 @@ static int read_pair(struct reader *r, const yaml_event_t *key, unsigned depth, 
         if (e < 0)
                 return e;
         if (json_object_set_new(object, (const char *) key->data.scalar.value, value) < 0)
-                return fail_at(r, key->start_mark, "a key that is not UTF-8");
+                return err_set(r->err, -ENOMEM, "no memory for a YAML map");
         return 0;
 }
 
@@ -203,16 +203,10 @@ static int expand(struct reader *r, const yaml_event_t *event, json_t **ret)
 
 static const yaml_char_t *anchor_of(const yaml_event_t *event)
 {
-        switch (event->type) {
-        case YAML_SCALAR_EVENT:
+        if (event->type == YAML_SCALAR_EVENT)
                 return event->data.scalar.anchor;
-        case YAML_SEQUENCE_START_EVENT:
-                return event->data.sequence_start.anchor;
-        case YAML_MAPPING_START_EVENT:
-                return event->data.mapping_start.anchor;
-        default:
-                return NULL;
-        }
+        return event->type == YAML_MAPPING_START_EVENT ? event->data.mapping_start.anchor
+                                                       : event->data.sequence_start.anchor;
 }
 
 static const yaml_char_t *tag_of(const yaml_event_t *event)

@@ -118,5 +118,5 @@ bool yaml_scalar_needs_quotes(const char *text)
 
         return is_one_of(text, nulls) || is_one_of(text, trues) || is_one_of(text, falses) ||
                is_one_of(text, not_finite) || is_one_of(text, words) ||
-               (*text != '\0' && strchr("0123456789+-.", *text) != NULL);
+               strchr("0123456789+-.", *text) != NULL;
 }
