@@ -6,7 +6,7 @@
 
 void json_line_append(struct text *out, json_t *object)
 {
-        char *line = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
+        char *line = json_dumps(object, JSON_COMPACT); /* of NULL it is NULL */
 
         json_decref(object);
         if (line != NULL) {

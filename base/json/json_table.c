@@ -206,7 +206,8 @@ static size_t most_elements(const struct json_table_row *row)
 {
         size_t fit = row->kind == JSON_TABLE_ARRAY ? row->size_bytes / json_table_row_stride(row) : SIZE_MAX;
 
-        return row->max > 0 && (size_t) row->max < fit ? (size_t) row->max : fit;
+        assert(row->max < 0 || (size_t) row->max <= fit);
+        return row->max > 0 ? (size_t) row->max : fit;
 }
 
 /* Says of what is wrong with the row itself, not with what lies within it, how to mend it. */

@@ -42,10 +42,7 @@ static bool is_map(const ProtobufCFieldDescriptor *field)
         const ProtobufCMessageDescriptor *entry = field->descriptor;
 
         return field->label == PROTOBUF_C_LABEL_REPEATED && field->type == PROTOBUF_C_TYPE_MESSAGE &&
-               entry->n_fields == 2 && strcmp(entry->fields[0].name, "key") == 0 &&
-               strcmp(entry->fields[1].name, "value") == 0 &&
-               entry->fields[0].type == PROTOBUF_C_TYPE_STRING &&
-               entry->fields[1].type == PROTOBUF_C_TYPE_STRING;
+               entry->n_fields == 2 && strcmp(entry->fields[0].name, "key") == 0;
 }
 
 static const char *word_of(const ProtobufCEnumDescriptor *words, int number)
