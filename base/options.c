@@ -199,7 +199,7 @@ static int unknown(const struct option_program *program, const char *argument, s
         size_t least = 3; /* two slips of a finger are a slip, three are another word */
 
         for (const struct option_spec *s = program->specs; s->name != NULL; s++) {
-                size_t d = argument[0] == '-' && argument[1] == '-' ? distance(argument + 2, s->name) : least;
+                size_t d = argument[1] == '-' ? distance(argument + 2, s->name) : least;
 
                 if (d < least) {
                         least = d;
@@ -390,7 +390,7 @@ int options_start(const struct option_program *program, const char *version, int
                 return EXIT_DONE;
         }
         options_help(program, &help);
-        if (!help.failed && help.data != NULL)
+        if (!help.failed)
                 fputs(help.data, out);
         text_free(&help);
         return EXIT_DONE;

@@ -80,7 +80,7 @@ static const char *parse_zone(const char *s, int *ret_seconds)
 
 static const char *parse_clock(const char *s, struct tm *tm)
 {
-        s = s != NULL ? digits(s, 2, &tm->tm_hour) : NULL;
+        s = digits(s, 2, &tm->tm_hour);
         s = expect(s, ':');
         s = s != NULL ? digits(s, 2, &tm->tm_min) : NULL;
         s = expect(s, ':');
