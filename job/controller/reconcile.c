@@ -156,6 +156,7 @@ static void make_pods(struct record *record)
                 job_state_set(&record->state, record->state.phase, controller_now(c), "Created",
                               "every pod of the plan is made");
                 record->dirty = true;
+                controller_queue(record); /* nothing else need happen to it now */
         }
         if (all && !record->pods_counted) {
                 record->pods_counted = true;
