@@ -93,7 +93,7 @@ $(call object,$(call sources,$(rooms)) $(mains) $(unit_tests) $(wildcard tests/*
 
 # Tests
 support := $(B)/lib/tests.a
-$(support): $(call object,$(addprefix tests/support/,machine_text.c http_child.c dir_store.c kube_store.c))
+$(support): $(call object,$(addprefix tests/support/,machine_text.c http_child.c dir_store.c kube_store.c memory_store.c controller_bed.c))
 $(foreach test,$(unit_tests),$(eval $(B)/tests/$(basename $(notdir $(test))): $(call object,$(test))))
 # Two tests have the vendors' libraries in themselves.
 $(B)/tests/test_probe_libraries $(B)/tests/test_measure_kernels: override LDFLAGS += -Wl,--wrap=dlsym,--wrap=dlopen
@@ -166,7 +166,7 @@ soak: all ## churn for SOAK_SECONDS (3600): memory level, descriptors constant; 
 	@B=$(B) STEPS=$${STEPS:-1000000} FAILOVERS=$${FAILOVERS:-10000} tests/integration/test_extender_model
 OF       ?= asan
 OF_FLAGS ?= $(ASAN)
-torture: ## every unit test, once for each place at which memory, a file or a connection is refused (TORTURE_EVERY=K: every K-th)
+torture: ## every unit test, once for each place at which memory, a file, a process or a connection is refused (TORTURE_EVERY=K: every K-th)
 	@$(MAKE) --no-print-directory B=$(B)/$(OF) CFLAGS='$(OF_FLAGS)' unit-build $(B)/$(OF)/obj/tests/torture/torture.o
 	@mkdir -p $(B)/torture/$(OF) && ln -sfn ../../$(OF)/obj $(B)/torture/$(OF)/obj && ln -sfn ../../$(OF)/generated $(B)/torture/$(OF)/generated
 	@$(MAKE) --no-print-directory B=$(B)/torture/$(OF) CFLAGS='$(OF_FLAGS)' packages= ARCHIVE_AFTER='objcopy --redefine-syms=tests/torture/names $$@' \

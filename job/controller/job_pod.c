@@ -177,6 +177,7 @@ void job_pod_update(struct job_pod *pod, const struct job_pod *seen)
         pod->force_asked = before.force_asked;
         pod->publishing = before.publishing;
         pod->asked_usec = before.asked_usec;
+        pod->retry_usec = before.retry_usec;
         pod->bound_usec =
                 strcmp(before.uid, seen->uid) == 0 ? before.bound_usec : 0; /* another of this name */
 }

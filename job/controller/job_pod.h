@@ -18,6 +18,7 @@ struct job_pod {
         char secret[JOB_POD_NAME_BYTES];            /* that it mounts; "" = it says nothing of it */
         uint64_t asked_usec;                        /* CLOCK_MONOTONIC */
         uint64_t bound_usec;                        /* CLOCK_MONOTONIC: first seen with a node; 0 = not yet */
+        uint64_t retry_usec; /* CLOCK_MONOTONIC: not before, after a write to it that failed */
 
         /* as the object says */
         char uid[64], owner[64]; /* owner: the TrainingJob's uid; "" = it is not ours */

@@ -404,10 +404,25 @@ void write_pod(struct record *record, const char *name, const char *subtask, jso
         json_decref(object);
 }
 
+/* The pod of a write that has ended, or NULL: it is gone. What was refused is not asked for in a circle. */
+static struct job_pod *written_pod(const struct write *write, int result)
+{
+        struct job_pod *pod = record_find_pod(write->record, write->name);
+
+        if (pod != NULL && result < 0)
+                pod->retry_usec = controller_monotonic(write->record->controller) + RETRY_USEC;
+        return pod;
+}
+
+static bool may_write(const struct record *record, const struct job_pod *pod)
+{
+        return controller_monotonic(record->controller) >= pod->retry_usec;
+}
+
 static void on_published(void *userdata, int result, const char *sentence)
 {
         struct write *write = userdata;
-        struct job_pod *pod = record_find_pod(write->record, write->name);
+        struct job_pod *pod = written_pod(write, result);
 
         if (pod != NULL)
                 pod->publishing = false;
@@ -419,7 +434,7 @@ void write_manager(struct record *record, struct job_pod *pod, const char *value
         struct write *write;
         json_t *patch;
 
-        if (pod->publishing || strcmp(pod->published, value) == 0 ||
+        if (pod->publishing || strcmp(pod->published, value) == 0 || !may_write(record, pod) ||
             (write = begin(record, pod->name)) == NULL)
                 return;
         patch = json_pack("{s:{s:s, s:{s:s}}}", "metadata", "uid", pod->uid, "annotations",
@@ -433,7 +448,7 @@ void write_manager(struct record *record, struct job_pod *pod, const char *value
 static void on_deleted(void *userdata, int result, const char *sentence)
 {
         struct write *write = userdata;
-        struct job_pod *pod = record_find_pod(write->record, write->name);
+        struct job_pod *pod = written_pod(write, result);
 
         FAILPOINT("job.deleted");
         if (pod != NULL && result < 0)
@@ -453,7 +468,8 @@ void write_delete(struct record *record, struct job_pod *pod, unsigned grace_sec
 {
         struct write *write;
 
-        if (pod->asked || is_under_way(pod, grace_sec) || (write = begin(record, pod->name)) == NULL)
+        if (pod->asked || is_under_way(pod, grace_sec) || !may_write(record, pod) ||
+            (write = begin(record, pod->name)) == NULL)
                 return;
         pod->delete_asked = true;
         pod->force_asked = grace_sec == 0;
