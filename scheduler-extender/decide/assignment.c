@@ -121,9 +121,9 @@ static int64_t place(struct assigner *a, const struct placing *placing, uint32_t
         return wanted - left;
 }
 
-/* A CPU group serves any number of ranks: among the CPU groups the one with the fewest beyond its chips. Of a
- * pod they are those that the entry holds already: nobody shares a pod. */
-static struct open_group *most_patient(struct assigner *a, const struct placing *placing)
+/* A CPU group serves any number of ranks: among the CPU groups the one with the fewest beyond its chips.
+ * @held: of those that the entry has already. */
+static struct open_group *most_patient(struct assigner *a, const struct placing *placing, bool held)
 {
         struct open_group *best = NULL;
 
@@ -132,8 +132,7 @@ static struct open_group *most_patient(struct assigner *a, const struct placing 
                 const struct assignment_part *part = find_part(a, placing, candidate);
 
                 if (!candidate->fits || !open_groups_is_cpu(&a->ledger->symbols, candidate->group) ||
-                    (part == NULL && !a->claim->processes) ||
-                    (part != NULL && part->ranks >= ASSIGNMENT_RANKS_MAX))
+                    (part == NULL && held) || (part != NULL && part->ranks >= ASSIGNMENT_RANKS_MAX))
                         continue;
                 if (best == NULL || candidate->beyond < best->beyond ||
                     (candidate->beyond == best->beyond &&
@@ -143,12 +142,14 @@ static struct open_group *most_patient(struct assigner *a, const struct placing 
         return best;
 }
 
+/* On groups of the entry's own. An entry of processes that has none shares others'; pods cannot. */
 static int64_t place_beyond(struct assigner *a, const struct placing *placing, uint32_t wanted)
 {
+        bool held = most_patient(a, placing, true) != NULL || !a->claim->processes;
         uint32_t placed = 0;
 
         for (struct open_group *candidate;
-             placed < wanted && (candidate = most_patient(a, placing)) != NULL;) {
+             placed < wanted && (candidate = most_patient(a, placing, held)) != NULL;) {
                 int r = 0;
                 struct assignment_part *part = part_for(a, placing, candidate, &r);
 
