@@ -191,10 +191,11 @@ static json_t *ranks_json(const struct world *world)
                         ranks,
                         json_pack("{s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:o}", "rank", (json_int_t) i,
                                   "group", world->places[rank->place].name, "batch", (json_int_t) rank->batch,
-                                  "step", (json_int_t) seen->step, "samples", (json_int_t) seen->samples,
-                                  "samples_per_s", progress_speed(seen), "busy_seconds", seen->busy_seconds,
-                                  "restarts", (json_int_t) (world->worlds > 0 ? world->worlds - 1 : 0),
-                                  "exit_code", rank->ended ? json_integer(rank->exit_code) : json_null()));
+                                  "step", (json_int_t) seen->step, "samples",
+                                  (json_int_t) progress_samples(seen, rank->batch), "samples_per_s",
+                                  progress_speed(seen), "busy_seconds", seen->busy_seconds, "restarts",
+                                  (json_int_t) (world->worlds > 0 ? world->worlds - 1 : 0), "exit_code",
+                                  rank->ended ? json_integer(rank->exit_code) : json_null()));
         }
         return ranks;
 }

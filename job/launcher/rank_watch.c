@@ -15,7 +15,6 @@
 #include "job/world/hint.h"
 
 #define LOOK_MAX_BYTES ((size_t) 1 << 20) /* of one rank, at one look */
-#define NOT_SAID       INT64_MIN
 
 /* clang-format off */
 #define AT(member) JSON_TABLE_AT(struct progress_line, member)
@@ -50,24 +49,26 @@ static const struct json_table line_table = { .rows = line_rows,
                                                 .size_bytes = sizeof(struct rank_watch_report),
                                                 .lenient = true };
 
-/* What a program says and cannot be. Whoever has no number for a field leaves it out. */
-static void doubt_line(struct progress_line *line)
+/* A field that is there, and not such a number as it has to be; null says nothing. Return: is it doubted? */
+static bool doubt_field(const json_t *said, const char *name, bool fits, enum progress_doubt doubt,
+                        struct progress_line *line)
 {
-        if (line->step < 0 && line->step != NOT_SAID) {
-                line->doubt = PROGRESS_STEP;
-                line->doubted = (double) line->step;
-        } else if (line->samples < 0 && line->samples != NOT_SAID) {
-                line->doubt = PROGRESS_SAMPLES;
-                line->doubted = (double) line->samples;
-        } else if (line->busy_seconds < 0) {
-                line->doubt = PROGRESS_BUSY;
-                line->doubted = line->busy_seconds;
-        } else if (line->samples_per_s < 0) {
-                line->doubt = PROGRESS_RATE;
-                line->doubted = line->samples_per_s;
-        }
-        line->step = line->step == NOT_SAID ? -1 : line->step;
-        line->samples = line->samples == NOT_SAID ? -1 : line->samples;
+        const json_t *value = json_object_get(said, name);
+
+        if (value == NULL || json_is_null(value) || (fits && json_is_number(value)))
+                return false;
+        line->doubt = doubt;
+        line->doubted = json_is_number(value) ? json_number_value(value) : NAN;
+        return true;
+}
+
+/* What a program says and cannot be. Whoever has no number for a field leaves it out. */
+static void doubt_line(const json_t *said, struct progress_line *line)
+{
+        if (!doubt_field(said, "step", line->step >= 0, PROGRESS_STEP, line) &&
+            !doubt_field(said, "samples", line->samples >= 0, PROGRESS_SAMPLES, line) &&
+            !doubt_field(said, "busy_seconds", line->busy_seconds >= 0, PROGRESS_BUSY, line))
+                (void) doubt_field(said, "samples_per_s", line->samples_per_s >= 0, PROGRESS_RATE, line);
         line->live = line->shares_step >= 0;
 }
 
@@ -77,8 +78,8 @@ bool rank_watch_line(const char *line, size_t size_bytes, struct progress_line *
         bool good = json_is_object(value);
 
         *ret = (struct progress_line){ .epoch = -1,
-                                       .step = NOT_SAID,
-                                       .samples = NOT_SAID,
+                                       .step = -1,
+                                       .samples = -1,
                                        .epoch_samples = -1,
                                        .shares_step = -1,
                                        .loss = NAN,
@@ -86,7 +87,7 @@ bool rank_watch_line(const char *line, size_t size_bytes, struct progress_line *
                                        .accuracy = NAN,
                                        .begins_seconds = NAN };
         (void) json_table_decode(&line_table, value, ret, NULL);
-        doubt_line(ret);
+        doubt_line(value, ret);
         ret->has_loss = isfinite(ret->loss);
         if (!ret->has_loss)
                 ret->loss = 0;
@@ -205,7 +206,7 @@ void rank_watch_tell(struct world *world, const Rendezvous__RankSeen *said, uint
                                             .live = said->live,
                                             .shares_step = said->shares_step,
                                             .doubt = (enum progress_doubt) said->doubt,
-                                            .doubted = figure(said->doubted) };
+                                            .doubted = said->doubted };
         const struct world_fact facts[] = {
                 { .kind = WORLD_LINE, .index = said->rank, .line = &line },
                 { .kind = WORLD_STOPPED,

@@ -48,7 +48,8 @@ void run_samples_count(struct run *run)
                     access(path, R_OK) == 0)
                         run->ranks[i].used_samples = count_lines(path);
                 else if (i < run->world.rank_count)
-                        run->ranks[i].used_samples = run->world.seen[i].samples;
+                        run->ranks[i].used_samples =
+                                progress_samples(&run->world.seen[i], run->ranks[i].batch);
         }
 }
 

@@ -472,7 +472,7 @@ static struct live find_mute(struct world *world)
 
                 if (!is_worker(world, i))
                         continue;
-                if (seen->idle || !seen->reported || seen->step < LIVE_UNKNOWN)
+                if (seen->idle || !seen->reported || seen->step < seen->first_step + LIVE_UNKNOWN)
                         return (struct live){ .kind = LIVE_NOTHING };
                 if (seen->busy_ms > 0 && seen->live)
                         speaks = i;

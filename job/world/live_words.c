@@ -1,6 +1,9 @@
 /* One function a kind of sentence. */
 #include "job/world/live_words.h"
 
+#include <math.h>
+#include <string.h>
+
 #include "base/text.h"
 #include "job/world/names.h"
 
@@ -49,6 +52,16 @@ static void say_taken(const struct world *world, const struct live *found, struc
                 text_printf(to, ": with those, steps took longer for no reason that a rank gives");
 }
 
+/* @remedy: from its ';' on, after what is wrong with a number */
+static void say_figure(const char *field, double figure, const char *remedy, struct text *to)
+{
+        if (isnan(figure))
+                text_printf(to, " says a %s that is no number%s", field, strchr(remedy, ';'));
+        else
+                text_printf(to, " says %s %g%s", field, figure, remedy);
+        text_append(to, "; its speed is not taken to be known, and the shares stay");
+}
+
 static void say_doubt(const struct progress_rank *rank, struct text *to)
 {
         static const struct {
@@ -85,8 +98,7 @@ static void say_doubt(const struct progress_rank *rank, struct text *to)
                             " writes a line to REMUDA_PROGRESS that is no JSON object and is not read; leave "
                             "out what is not known: NaN and Infinity are no JSON");
         else
-                text_printf(to, " says %s %g%s; its speed is not taken to be known, and the shares stay",
-                            words[rank->doubt].field, rank->doubted, words[rank->doubt].remedy);
+                say_figure(words[rank->doubt].field, rank->doubted, words[rank->doubt].remedy, to);
 }
 
 static void say_mute(const struct world *world, const struct live *found, struct text *to)

@@ -37,24 +37,35 @@ static double rate_of(const struct progress_rank *rank, const struct progress_li
         return line->busy_seconds > 0 ? samples / line->busy_seconds : line->samples_per_s;
 }
 
-static enum progress_doubt beyond_bounds(const struct progress_rank *rank, const struct progress_line *line)
+static enum progress_doubt beyond_bounds(const struct progress_rank *rank, const struct progress_line *line,
+                                         double *ret_figure)
 {
-        double rate = rate_of(rank, line);
+        const struct {
+                double figure, most;
+                enum progress_doubt doubt;
+        } rows[] = {
+                { (double) line->step, PROGRESS_TOTAL_MAX, PROGRESS_STEP },
+                { (double) line->samples, PROGRESS_TOTAL_MAX, PROGRESS_SAMPLES },
+                { line->busy_seconds, PROGRESS_SECONDS_MAX, PROGRESS_BUSY_LONG },
+                { rate_of(rank, line), PROGRESS_RATE_MAX, PROGRESS_FAST },
+        };
 
-        if (line->busy_seconds > PROGRESS_SECONDS_MAX)
-                return PROGRESS_BUSY_LONG;
-        if (rate > PROGRESS_RATE_MAX)
-                return PROGRESS_FAST;
-        return rate > 0 && rate < PROGRESS_RATE_MIN ? PROGRESS_RATE : PROGRESS_BELIEVED;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                *ret_figure = rows[i].figure;
+                if (rows[i].figure > rows[i].most)
+                        return rows[i].doubt;
+        }
+        return *ret_figure > 0 && *ret_figure < PROGRESS_RATE_MIN ? PROGRESS_RATE : PROGRESS_BELIEVED;
 }
 
 /* Totals never fall, and nothing is beyond all bounds. Return: may its speed be taken? */
 static bool judge_line(struct progress_rank *rank, const struct progress_line *line)
 {
-        enum progress_doubt beyond = beyond_bounds(rank, line);
+        double figure;
+        enum progress_doubt beyond = beyond_bounds(rank, line, &figure);
 
         progress_doubt(rank, line->doubt, line->doubted);
-        progress_doubt(rank, beyond, beyond == PROGRESS_BUSY_LONG ? line->busy_seconds : rate_of(rank, line));
+        progress_doubt(rank, beyond, figure);
         if (line->samples >= 0 && (uint64_t) line->samples < rank->samples)
                 progress_doubt(rank, PROGRESS_SAMPLES, (double) line->samples);
         if (line->busy_seconds > 0 && line->busy_seconds < rank->busy_seconds)
@@ -105,6 +116,8 @@ void progress_say(struct progress_rank *rank, const struct progress_line *line, 
 
         if (!rank->reported || (line->step >= 0 && (uint64_t) line->step != rank->step))
                 rank->moved_usec = now_usec;
+        if (!rank->reported && line->step > 0)
+                rank->first_step = (uint64_t) line->step;
         rank->reported = true;
         rank->reported_usec = now_usec;
         if (line->step >= 0)
@@ -192,6 +205,15 @@ double progress_speed(const struct progress_rank *rank)
         if (busy_ms <= 0)
                 return rank->samples_per_s;
         return fmin((double) (rank->samples - rank->since_samples) * 1000 / busy_ms, PROGRESS_RATE_MAX);
+}
+
+uint64_t progress_samples(const struct progress_rank *rank, uint64_t share)
+{
+        uint64_t steps = rank->step >= rank->first_step ? rank->step - rank->first_step + 1 : 0;
+
+        if (progress_believed(rank))
+                return rank->samples;
+        return rank->reported && (double) steps * (double) share <= PROGRESS_TOTAL_MAX ? steps * share : 0;
 }
 
 static bool is_silent(const struct progress *progress, const struct progress_rank *rank,

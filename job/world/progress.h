@@ -52,6 +52,7 @@ enum progress_doubt {
 #define PROGRESS_RATE_MAX    1e12
 #define PROGRESS_SECONDS_MAX 1e9
 #define PROGRESS_LOSS_MAX    1e30
+#define PROGRESS_TOTAL_MAX   1e15 /* steps, samples */
 
 #define PROGRESS_PACES         8  /* of a look; more lines are taken together */
 #define PROGRESS_PACES_NUMBERS 24 /* as they travel: three each */
@@ -64,7 +65,7 @@ struct progress_line {
         double busy_seconds; /* of computing, in all; 0 = it does not say */
         bool has_loss, live; /* live: it takes new shares while it runs */
         enum progress_doubt doubt;
-        double doubted;                  /* the figure */
+        double doubted;                  /* the figure; NAN = it is no number */
         const struct window_pace *paces; /* of all lines of the look, oldest first; none: it is one line */
         size_t pace_count;
         /* for what is shown of a job; NAN = it does not say */
@@ -73,12 +74,12 @@ struct progress_line {
 };
 
 struct progress_rank {
-        bool idle;     /* a server, or one that has ended: not judged */
-        bool reported; /* has said anything */
-        uint64_t epoch, step, samples;
-        uint64_t epoch_samples; /* of all ranks in an epoch; 0 = it does not say */
-        uint64_t reported_usec; /* of its last line */
-        uint64_t moved_usec;    /* of its last step */
+        bool idle;                                 /* a server, or one that has ended: not judged */
+        bool reported;                             /* has said anything */
+        uint64_t epoch, step, samples, first_step; /* the last: that its world began with */
+        uint64_t epoch_samples;                    /* of all ranks in an epoch; 0 = it does not say */
+        uint64_t reported_usec;                    /* of its last line */
+        uint64_t moved_usec;                       /* of its last step */
         double loss, samples_per_s;
         double accuracy;              /* of its last evaluation; 0 = it does not say */
         double busy_seconds;          /* of computing, by its own word, also of one that counts no samples */
@@ -123,21 +124,20 @@ uint64_t progress_last_step(uint64_t epoch_samples, uint64_t batch, uint64_t epo
 void progress_say(struct progress_rank *rank, const struct progress_line *line, uint64_t now_usec);
 
 /* progress_look() - after the lines of one look: how long were the steps since the last one?
- * @before: the rank as it was before them; @line: that was said, with the paces of those that it stands for
- */
+ * @before: the rank as it was before them; @line: that was said, with the paces that it stands for */
 void progress_look(struct progress *progress, struct progress_rank *rank, const struct progress_rank *before,
                    const struct progress_line *line, uint64_t now_usec);
 
-/* progress_speed() - samples a second of computing, since the shares of now are in force; 0 = not known,
- * or not believed. */
+/* progress_speed() - samples a second of computing with the shares of now; 0 = not known, or not believed */
 double progress_speed(const struct progress_rank *rank);
 
 /* progress_doubt() - the rank says what cannot be; the first such word stands. */
 void progress_doubt(struct progress_rank *rank, enum progress_doubt doubt, double figure);
 bool progress_believed(const struct progress_rank *rank); /* its word on its speed */
+/* progress_samples() - in its world; of a rank that is not believed what its share is, of each step. */
+uint64_t progress_samples(const struct progress_rank *rank, uint64_t share);
 
-/* progress_hung() - Return: the rank that has made no progress for max(hang_usec, 5 median steps), or count.
- */
+/* progress_hung() - Return: a rank without progress for max(hang_usec, 5 median steps), or count. */
 size_t progress_hung(const struct progress *progress, const struct progress_rank *ranks, size_t count,
                      const struct progress_limits *limits, uint64_t now_usec);
 

@@ -475,6 +475,25 @@ static void a_chip_of_half_its_speed_is_seen_within_twenty_steps(void **state)
         assert_true(good);
 }
 
+/* Its steps go on from a checkpoint, and its first word is one before the first sample. */
+static void a_world_that_goes_on_has_time_to_say_its_speeds(void **state)
+{
+        static const struct story story = { .ranks = 2, .ms = { 1, 4 } };
+        struct play play;
+
+        (void) state;
+        open_play(&play, &story);
+        play.step = 500;
+        for (size_t i = 0; i < 2; i++)
+                speak(&play, i);
+        play.now_usec += LOOK_USEC;
+        look(&play);
+        go_on(&play, 700);
+        assert_string_equal(play.events, "");
+        assert_true(play.recuts > 0);
+        world_free(&play.world);
+}
+
 /* A program that lies does so again; on another chip nobody knows. */
 static void who_lied_in_one_world_is_not_asked_in_the_next(void **state)
 {
@@ -506,6 +525,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_story_ends_as_it_should),
                 cmocka_unit_test(a_chip_of_half_its_speed_is_seen_within_twenty_steps),
+                cmocka_unit_test(a_world_that_goes_on_has_time_to_say_its_speeds),
                 cmocka_unit_test(who_lied_in_one_world_is_not_asked_in_the_next),
         };
 

@@ -303,6 +303,62 @@ static void any_line_is_survived(void **state)
         }
 }
 
+/* What is there and is no such number is as much a lie as a negative one; null says nothing. */
+static void a_field_that_is_no_number_is_doubted(void **state)
+{
+        static const struct {
+                const char *line;
+                enum progress_doubt doubt;
+                double figure; /* 0: none */
+        } rows[] = {
+                { "{\"step\":3,\"samples\":4,\"busy_seconds\":0.5}", PROGRESS_BELIEVED, 0 },
+                { "{\"step\":null,\"samples\":null,\"busy_seconds\":null,\"samples_per_s\":null}",
+                  PROGRESS_BELIEVED, 0 },
+                { "{\"step\":\"3\"}", PROGRESS_STEP, 0 },
+                { "{\"step\":3,\"samples\":\"many\"}", PROGRESS_SAMPLES, 0 },
+                { "{\"step\":3,\"samples\":[4]}", PROGRESS_SAMPLES, 0 },
+                { "{\"step\":3,\"busy_seconds\":true}", PROGRESS_BUSY, 0 },
+                { "{\"step\":3,\"samples_per_s\":{}}", PROGRESS_RATE, 0 },
+                { "{\"step\":2.5}", PROGRESS_STEP, 2.5 },
+                { "{\"step\":-2}", PROGRESS_STEP, -2 },
+                { "{\"step\":1e18}", PROGRESS_STEP, 1e18 },
+                { "{\"step\":1000000000000000000}", PROGRESS_STEP, 1e18 },
+                { "{\"step\":3,\"samples\":1000000000000000000}", PROGRESS_SAMPLES, 1e18 },
+                { "{\"step\":3,\"samples\":4.5}", PROGRESS_SAMPLES, 4.5 },
+        };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct progress_rank rank = { 0 };
+                struct progress_line said;
+
+                assert_true(rank_watch_line(rows[i].line, strlen(rows[i].line), &said));
+                progress_say(&rank, &said, SECOND);
+                if (rank.doubt != rows[i].doubt || (rows[i].figure != 0 && rank.doubted != rows[i].figure))
+                        fail_msg("'%s': doubt %d, figure %g", rows[i].line, (int) rank.doubt, rank.doubted);
+        }
+}
+
+/* Of a rank that says the samples of all: its share, of each step that it has made in this world. */
+static void samples_of_who_is_not_believed_are_its_share(void **state)
+{
+        struct progress_rank rank = { 0 };
+        struct progress_line line = { .step = 500, .samples = 3200000000, .epoch = -1 };
+
+        (void) state;
+        assert_int_equal(progress_samples(&rank, 16), 0);
+        progress_say(&rank, &line, SECOND);
+        assert_int_equal(progress_samples(&rank, 16), 3200000000);
+        progress_doubt(&rank, PROGRESS_SHARE, 32);
+        assert_int_equal(progress_samples(&rank, 16), 16);
+        line.step = 509;
+        progress_say(&rank, &line, 2 * SECOND);
+        assert_int_equal(progress_samples(&rank, 16), 160);
+        line.step = INT64_MAX;
+        progress_say(&rank, &line, 3 * SECOND);
+        assert_int_equal(progress_samples(&rank, 16), 0); /* that many steps say nothing */
+}
+
 /* Edges on both sides. */
 static void figures_beyond_all_bounds_are_doubted_and_not_taken(void **state)
 {
@@ -355,6 +411,8 @@ int main(void)
                 cmocka_unit_test(a_simulated_hour_with_checkpoints_and_evaluations_has_no_alarm),
                 cmocka_unit_test(waiting_has_an_end),
                 cmocka_unit_test(any_line_is_survived),
+                cmocka_unit_test(a_field_that_is_no_number_is_doubted),
+                cmocka_unit_test(samples_of_who_is_not_believed_are_its_share),
                 cmocka_unit_test(figures_beyond_all_bounds_are_doubted_and_not_taken),
         };
 

@@ -9,7 +9,7 @@ struct totals totals_of(const struct world *world)
         for (size_t i = 0; i < world->rank_count; i++) {
                 const struct progress_rank *seen = &world->seen[i];
 
-                all.samples += seen->samples;
+                all.samples += progress_samples(seen, world->ranks[i].batch);
                 all.step = seen->step > all.step ? seen->step : all.step;
                 all.epoch = seen->epoch > all.epoch ? seen->epoch : all.epoch;
                 if (seen->epoch_samples > 0)
