@@ -200,7 +200,8 @@ static struct live tell(struct world *world, double before_ms, double after_ms)
         struct live_state *state = &world->progress.live;
 
         state->under_way = true;
-        state->judged = state->calm = state->fitted = state->true_so_far = false;
+        state->judged = state->calm = state->true_so_far = false;
+        state->fitted = 0;
         state->step = step_to_tell(world, before_ms);
         state->step_ms = before_ms;
         state->promised_ms = after_ms;
@@ -434,13 +435,16 @@ static void refit_rank(struct world_rank *rank, const struct recut_line *seen, d
         rank->beta_ms = slope > 0 && alpha > 0 ? slope : now_ms / now;
 }
 
+/* With each of the first steps, all of them are known better. */
 static void refit(struct world *world)
 {
         CLEANUP(free_view) struct view view = { 0 };
+        struct live_state *state = &world->progress.live;
+        unsigned paces = state->looked < WINDOW_RECENT ? (unsigned) state->looked : WINDOW_RECENT;
 
-        if (!see(world, WINDOW_LEAST, &view))
+        if (paces < WINDOW_LEAST || paces <= state->fitted || !see(world, paces, &view))
                 return;
-        world->progress.live.fitted = true;
+        state->fitted = paces;
         for (size_t i = 0; i < world->rank_count; i++)
                 if (is_worker(world, i))
                         refit_rank(&world->ranks[i], &view.lines[i], view.errors[i]);
@@ -521,7 +525,7 @@ static struct live judge_steps(struct world *world)
         const struct live_state *state = &world->progress.live;
         struct live found;
 
-        if (state->count > 0 && !state->fitted)
+        if (state->count > 0)
                 refit(world);
         found = judge_last(world);
         for (unsigned paces = least_look(state);

@@ -14,7 +14,7 @@ struct live_state {
         uint64_t step;                 /* that the ranks were told last; 0 = never */
         bool judged, calm;             /* what they brought is known; they have stood for long */
         bool true_so_far;              /* and it was seen that no rank's word is behind longer steps */
-        bool fitted;                   /* the ranks' lines say what is seen with them */
+        unsigned fitted;               /* paces by which the ranks' lines say what is seen with them */
         bool off;                      /* none are told any more */
         bool mute_said;                /* that a rank's speed is not known, or its shares cannot change */
         size_t looked;                 /* paces of every worker that were looked at */

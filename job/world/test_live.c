@@ -76,6 +76,7 @@ struct story {
 static const struct story table[] = {
         { "unlike chips of unknown speed are learned from the first steps", 2, { 1, 4 }, .steps = 300, .recuts_min = 1, .recuts_max = 3, .within = 20, .reach = 0.95 },
         { "also with a part of the step that does not grow", 2, { 1, 4 }, .alpha = 20, .steps = 600, .recuts_min = 1, .recuts_max = 6, .within = 20, .reach = 0.95 },
+        { "also where steps are not alike", 2, { 1, 4 }, .alpha = 20, .noise = 0.1, .steps = 600, .recuts_min = 1, .recuts_max = 6, .within = 20, .reach = 0.93 },
         { "a plan that is wrong is found out", 2, { 2, 6 }, .plan_alpha = 14, .plan_beta = 0.3, .steps = 300, .recuts_min = 1, .recuts_max = 4, .within = 20, .reach = 0.95 },
         { "in the other way, too", 2, { 1, 3 }, .alpha = 30, .plan_alpha = 0.1, .plan_beta = 2, .steps = 300, .recuts_min = 1, .recuts_max = 4, .within = 20, .reach = 0.95 },
         { "and under noise", 2, { 1, 4 }, .noise = 0.1, .steps = 300, .recuts_min = 1, .recuts_max = 4, .within = 20, .reach = 0.93 },
