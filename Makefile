@@ -97,6 +97,7 @@ $(support): $(call object,$(addprefix tests/support/,machine_text.c http_child.c
 $(foreach test,$(unit_tests),$(eval $(B)/tests/$(basename $(notdir $(test))): $(call object,$(test))))
 # Two tests have the vendors' libraries in themselves.
 $(B)/tests/test_probe_libraries $(B)/tests/test_measure_kernels: override LDFLAGS += -Wl,--wrap=dlsym,--wrap=dlopen
+$(B)/tests/test_tree: override LDFLAGS += -Wl,--wrap=syscall
 $(unit): $(support) $(archives)
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $(filter %/$(@F).o,$^) $(call whole,$(filter %.a,$^)) -lcmocka $(LIBS)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +26,19 @@
 struct place {
         char directory[64];
 };
+
+/* The kernel's openat2(), or one as old kernels and some sandboxes have it: none. */
+long __wrap_syscall(long number, long a, long b, long c, long d);
+long __real_syscall(long number, long a, long b, long c, long d);
+static bool openat2_is_refused;
+
+long __wrap_syscall(long number, long a, long b, long c, long d)
+{
+        if (number != SYS_openat2 || !openat2_is_refused)
+                return __real_syscall(number, a, b, c, d);
+        errno = ENOSYS;
+        return -1;
+}
 
 static int set_up(void **state)
 {
@@ -82,13 +96,19 @@ static void point(const struct place *place, const char *name, const char *targe
         assert_int_equal(symlink(target, path), 0);
 }
 
-/* The directory and the machine that is recorded of it must say the same: every check runs on both. */
+/* The directory, with and without openat2(), and the machine that is recorded of it must say the same: every
+ * check runs on all three. */
 static void both(const struct place *place, void (*check)(const struct tree *tree))
 {
         struct text text = { 0 };
         struct tree *tree = NULL, *machine = NULL;
         struct err err = { 0 };
 
+        openat2_is_refused = true;
+        assert_int_equal(tree_directory_open(place->directory, &tree, &err), 0);
+        openat2_is_refused = false;
+        check(tree);
+        tree_close(tree);
         assert_int_equal(tree_directory_open(place->directory, &tree, &err), 0);
         check(tree);
         assert_int_equal(tree_record_begin(tree, &err), 0);
@@ -271,6 +291,44 @@ static void fifos_and_nodes_are_never_opened(void **state)
         tree_close(tree);
 }
 
+static void what_is_no_file_is_not_read(void **state)
+{
+        const struct place *place = *state;
+        struct tree *tree = NULL;
+        struct tree_names names;
+        char buffer[TREE_PATH_BYTES];
+
+        assert_int_equal(tree_directory_open("/nothing/here", &tree, NULL), -ENOENT);
+        memset(buffer, 'x', sizeof(buffer) - 1);
+        buffer[sizeof(buffer) - 1] = '\0';
+        assert_int_equal(tree_directory_open(buffer, &tree, NULL), -ENAMETOOLONG);
+        make(place, "sys");
+        put(place, "sys/value", "1\n", 2);
+        point(place, "sys/link", "value");
+        assert_int_equal(tree_directory_open(place->directory, &tree, NULL), 0);
+        assert_int_equal(tree_read(tree, buffer, buffer, 1), -ENAMETOOLONG);
+        assert_int_equal(tree_kind(tree, ""), TREE_DIRECTORY);
+        assert_int_equal(tree_kind(tree, "sys"), TREE_DIRECTORY);
+        assert_int_equal(tree_read(tree, "", buffer, sizeof(buffer)), -EINVAL);
+        assert_int_equal(tree_read(tree, "sys/", buffer, sizeof(buffer)), -EINVAL);
+        assert_int_equal(tree_read(tree, "sys/.", buffer, sizeof(buffer)), -EINVAL);
+        assert_int_equal(tree_read(tree, "sys/..", buffer, sizeof(buffer)), -EINVAL);
+        assert_int_equal(tree_list(tree, "sys/value", &names), -EINVAL);
+        assert_int_equal(tree_list(tree, "/", &names), 0);
+        assert_int_equal(names.count, 1);
+        tree_names_free(&names);
+        assert_int_equal(tree_link_name(tree, "sys/link", buffer, sizeof(buffer)), 5);
+        assert_int_equal(tree_link_name(tree, "none/link", buffer, sizeof(buffer)), -ENOENT);
+        assert_int_equal(tree_realpath(tree, "sys/link", buffer, sizeof(buffer)), 9);
+        tree_close(tree);
+        assert_int_equal(tree_directory_open("/", &tree, NULL), 0);
+        assert_true(tree_is_live(tree));
+        assert_int_equal(tree_kind(tree, "dev/null"), TREE_CHARACTER);
+        assert_int_equal(tree_read(tree, "dev/null", buffer, sizeof(buffer)), -EINVAL);
+        assert_true(tree_read(tree, "proc/self/status", buffer, sizeof(buffer)) > 0);
+        tree_close(tree);
+}
+
 static void a_directory_past_the_limit_is_refused(void **state)
 {
         const struct place *place = *state;
@@ -417,6 +475,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(lists_are_sorted_and_hide_dots, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(renames_elsewhere_hide_nothing, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(fifos_and_nodes_are_never_opened, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(what_is_no_file_is_not_read, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_directory_past_the_limit_is_refused, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_spent_budget_answers_nothing, set_up, tear_down),
                 cmocka_unit_test(broken_machine_files_are_refused_with_the_line),

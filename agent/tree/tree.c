@@ -27,8 +27,7 @@ void tree_close(struct tree *tree)
 {
         if (tree == NULL)
                 return;
-        if (tree->backend != NULL)
-                tree->backend->free(tree->state);
+        tree->backend->free(tree->state);
         tree_record_free(tree->recording);
         free(tree);
 }
@@ -348,8 +347,7 @@ int tree_list(const struct tree *tree, const char *path, struct tree_names *ret)
         for (size_t i = 0; tree->recording != NULL && i < ret->count; i++) {
                 ssize_t size;
 
-                if (!text_format(child, sizeof(child), "%s/%s", clean, ret->names[i]))
-                        continue;
+                (void) text_format(child, sizeof(child), "%s/%s", clean, ret->names[i]);
                 size = noted(tree, tree->backend->link(tree->state, child, target, sizeof(target)));
                 if (size >= 0)
                         tree_record_note(tree->recording, child, TREE_LINK, target, (size_t) size);

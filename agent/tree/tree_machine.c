@@ -448,10 +448,10 @@ static size_t place_entry(struct tree_machine *machine, size_t index)
                    *before = index > 0 ? machine->entries[index - 1].path : "";
         size_t shared = 0, count = 0;
 
-        while (path[shared] != '\0' && path[shared] == before[shared])
+        while (path[shared] == before[shared]) /* they differ: no path comes twice */
                 shared++;
         for (size_t end = strcspn(path, "/");; end += 1 + strcspn(path + end + 1, "/")) {
-                bool known = end < shared || (end == shared && (before[end] == '/' || before[end] == '\0'));
+                bool known = end <= shared; /* '/' sorts first: at its own end the path before is above */
 
                 count += !known;
                 if (!known && machine->places != NULL)
