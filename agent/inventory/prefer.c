@@ -139,8 +139,7 @@ static void consider(struct search *s, uint64_t weight, bool compare_ties)
                 return;
         s->have_best = true;
         s->best_rank = rank;
-        if (n > 0)
-                memcpy(s->best, s->set + s->must_count, n * sizeof(*s->best));
+        memcpy(s->best, s->set + s->must_count, n * sizeof(*s->best));
         if (compare_ties)
                 qsort(s->best, n, sizeof(*s->best), compare_positions);
 }
@@ -289,15 +288,14 @@ static ssize_t grow_by(struct growth *g, size_t candidate)
 static void grow(struct growth *g, size_t seed)
 {
         struct search *s = g->search;
-        ssize_t next = -1;
+        ssize_t next;
 
         g->weight = 0;
         memset(g->in, 0, s->count * sizeof(*g->in));
         for (size_t i = 0; i < s->count; i++)
                 g->gains[i] = weight_to_set(s, s->candidates[i]);
         *g->work += s->count * (s->must_count + 1);
-        if (s->size > 0)
-                next = grow_by(g, seed);
+        next = grow_by(g, seed);
         while (s->set_count < s->must_count + s->size && next >= 0)
                 next = grow_by(g, (size_t) next);
         if (s->set_count == s->must_count + s->size)
@@ -470,8 +468,6 @@ static int choose_one_each(struct search *s, bool *exact)
                 memcpy(s->best, s->candidates, s->count * sizeof(*s->best));
                 return 0;
         }
-        if (s->size == 0)
-                return 0;
         if (within_reach(s->count, s->size))
                 return exactly(s);
         *exact = false;
@@ -510,10 +506,12 @@ static int add_round(struct search *s, const struct prefer_request *request, str
         if (s->count == 0)
                 return 0;
         r = choose_one_each(s, &answer->exact);
-        for (size_t i = 0; r == 0 && i < s->size; i++)
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < s->size; i++)
                 answer->taken[s->best[i]]++;
-        answer->size += r == 0 ? s->size : 0;
-        return r == 0 ? (s->size > 0) : r;
+        answer->size += s->size;
+        return 1;
 }
 
 static uint64_t score_of(const struct prefer_map *map, const uint16_t *taken)

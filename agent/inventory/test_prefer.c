@@ -13,6 +13,8 @@
 #include "base/text.h"
 #include "io/clock.h"
 
+#define NO_GROUP 999u
+
 struct machine {
         struct inventory inventory;
         size_t members[128];
@@ -45,7 +47,9 @@ static void build(struct machine *m, size_t count, const unsigned *group_of, con
                 device->numa = numa_of[i];
                 device->usable = true;
                 m->members[i] = i;
-                if (inventory_find_group(&m->inventory, device->group) != NULL)
+                if (group_of[i] == NO_GROUP)
+                        device->group[0] = '\0';
+                if (group_of[i] == NO_GROUP || inventory_find_group(&m->inventory, device->group) != NULL)
                         continue;
                 group = inventory_add_group(&m->inventory);
                 assert_non_null(group);
@@ -410,6 +414,90 @@ static void whole_groups_stay_whole_beyond(void **state)
         machine_free(&m);
 }
 
+/* Twice as many as can be searched through: what is given holds must, stays within available, and no single
+ * exchange of two devices of one group would make it better. */
+static void compare_with_exchanges(const struct machine *m, struct prefer_request *request)
+{
+        uint16_t taken[64];
+        struct prefer_answer answer = { .taken = taken };
+
+        assert_int_equal(prefer_choose(&m->map, request, &answer), 0);
+        assert_int_equal(answer.size, request->size);
+        for (size_t i = 0; i < m->count; i++)
+                assert_true(taken[i] >= request->must[i] && taken[i] <= request->available[i]);
+        for (size_t out = 0; out < m->count && m->map.shares == 1; out++)
+                for (size_t in = 0; in < m->count; in++) {
+                        uint64_t before = 0, after = 0;
+
+                        if (taken[out] == 0 || request->must[out] > 0 || taken[in] > 0 ||
+                            request->available[in] == 0 ||
+                            m->map.devices[in].group != m->map.devices[out].group)
+                                continue;
+                        for (size_t i = 0; i < m->count; i++) {
+                                if (taken[i] == 0 || i == out)
+                                        continue;
+                                before += prefer_map_weight(&m->map, i, out);
+                                after += prefer_map_weight(&m->map, i, in);
+                        }
+                        if (after > before)
+                                fail_msg("%zu of %zu: %zu for %zu is %llu instead of %llu", request->size,
+                                         m->count, in, out, (unsigned long long) after,
+                                         (unsigned long long) before);
+                }
+}
+
+static void no_exchange_makes_it_better_beyond(void **state)
+{
+        uint32_t random = 7;
+
+        (void) state;
+        for (unsigned round = 0; round < 60; round++) {
+                uint16_t have[64], need[64];
+                struct prefer_request request = { .available = have, .must = need };
+                unsigned groups[64], kinds = 1 + next_random(&random) % 4, most = 0, least = 0;
+                int numas[64];
+                struct machine m;
+
+                for (size_t i = 0; i < 40; i++) {
+                        groups[i] = round % 3 == 0 && i % 5 == 0 ? NO_GROUP : next_random(&random) % kinds;
+                        numas[i] = (int) (next_random(&random) % 3) - 1;
+                }
+                build(&m, 40, groups, numas, "nvlink", 1);
+                for (size_t i = 0; i < 40; i++) {
+                        struct device *device = &m.inventory.devices[i];
+
+                        have[i] = next_random(&random) % 8 != 0;
+                        need[i] = have[i] != 0 && next_random(&random) % 12 == 0;
+                        most += have[i];
+                        least += need[i];
+                        if (round % 2 == 0)
+                                (void) text_format(device->pci_switch, 20, "0000:%u0:00.0",
+                                                   next_random(&random) % 6);
+                        if (round % 2 == 0)
+                                (void) text_format(device->pci_port, 20, "0000:%u1:00.0",
+                                                   next_random(&random) % 3);
+                        for (device->link_count = 0; round % 4 < 2 && device->link_count < 4;
+                             device->link_count++) {
+                                struct device_link *link = &device->links[device->link_count];
+
+                                link->width = next_random(&random) % 30;
+                                (void) text_format(link->peer, 20, "0000:%02x:00.0",
+                                                   next_random(&random) % 40);
+                        }
+                }
+                prefer_map_free(&m.map);
+                assert_int_equal(prefer_map_init(&m.map, &m.inventory, m.members, 40, round % 7 == 6 ? 3 : 1),
+                                 0);
+                for (size_t i = 0; i < 40 && m.map.shares > 1; i++, most = 120, least = 0) {
+                        have[i] = 3;
+                        need[i] = 0;
+                }
+                for (request.size = least; request.size <= most; request.size += 1 + request.size / 5)
+                        compare_with_exchanges(&m, &request);
+                machine_free(&m);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -420,6 +508,7 @@ int main(void)
                 cmocka_unit_test(equals_exhaustive_search_up_to_16),
                 cmocka_unit_test(stays_valid_and_bounded_beyond),
                 cmocka_unit_test(whole_groups_stay_whole_beyond),
+                cmocka_unit_test(no_exchange_makes_it_better_beyond),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
