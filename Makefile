@@ -97,7 +97,18 @@ $(support): $(call object,$(addprefix tests/support/,machine_text.c http_child.c
 $(foreach test,$(unit_tests),$(eval $(B)/tests/$(basename $(notdir $(test))): $(call object,$(test))))
 # Two tests have the vendors' libraries in themselves.
 $(B)/tests/test_probe_libraries $(B)/tests/test_measure_kernels: override LDFLAGS += -Wl,--wrap=dlsym,--wrap=dlopen
+# Others stand between our code and a kernel or a library that refuses.
 $(B)/tests/test_tree: override LDFLAGS += -Wl,--wrap=syscall
+tls_calls := x509_privkey_init x509_privkey_generate x509_privkey_export2 rnd x509_crt_init \
+	x509_crt_set_version x509_crt_set_serial x509_crt_set_activation_time \
+	x509_crt_set_expiration_time x509_crt_set_dn_by_oid x509_crt_set_key x509_crt_get_key_id \
+	x509_crt_set_subject_key_id x509_crt_set_authority_key_id x509_crt_set_basic_constraints \
+	x509_crt_set_key_usage x509_crt_set_key_purpose_oid x509_crt_set_subject_alt_name \
+	x509_crt_sign2 x509_crt_export2 x509_crt_import x509_crt_list_import x509_crt_list_verify \
+	certificate_allocate_credentials certificate_set_x509_key_mem certificate_set_x509_trust_mem \
+	certificate_verify_peers2 init priority_set_direct credentials_set alpn_set_protocols \
+	handshake
+$(B)/tests/test_tls_refusals: override LDFLAGS += $(foreach call,$(tls_calls),-Xlinker --wrap=gnutls_$(call))
 $(unit): $(support) $(archives)
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $(filter %/$(@F).o,$^) $(call whole,$(filter %.a,$^)) -lcmocka $(LIBS)
