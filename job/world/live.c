@@ -22,10 +22,12 @@
 
 /* Steps are longer than others for no reason that a rank gives: so many times, and this part of the others is
  * more time in which nobody computes. */
-#define UNTRUE_LONGER 1.25
-#define UNTRUE_GROWTH 1.3 /* times what the share has grown by: much longer than that is something else */
-#define UNTRUE_SHARE  0.25
-#define UNTRUE_MIN_MS 1000.0 /* that it lasts: not a moment, in which something else had the processors */
+#define UNTRUE_LONGER  1.25
+#define UNTRUE_GROWTH  1.3 /* times what the share has grown by: much longer than that is something else */
+#define UNTRUE_SHARE   0.25
+#define PROMISE_BROKEN 2.0 /* the same against what was expected of them */
+#define PROMISE_SHARE  0.5
+#define UNTRUE_MIN_MS  1000.0 /* that it lasts: not a moment, in which something else had the processors */
 
 /* What a window says of all workers. */
 struct view {
@@ -287,6 +289,16 @@ static bool is_longer(struct live_state_step step, struct live_state_step other)
         return step.ms > UNTRUE_LONGER * other.ms && step.idle_ms - other.idle_ms > UNTRUE_SHARE * other.ms;
 }
 
+/* Steps with new shares are longer than those before, or, where those were long for a reason of their own,
+ * far longer than by what the ranks say; but no longer than a lie makes them. */
+static bool is_suspicious(const struct live_state *state, struct live_state_step step, double grown)
+{
+        return step.ms < UNTRUE_GROWTH * grown * state->before.ms &&
+               (is_longer(step, state->before) ||
+                (step.ms > PROMISE_BROKEN * state->promised_ms &&
+                 step.idle_ms - state->before.idle_ms > PROMISE_SHARE * state->before.ms));
+}
+
 /* Of the last new shares the ones before are tried again. */
 static struct live suspect(struct world *world, size_t rank, struct live_state_step step)
 {
@@ -327,9 +339,8 @@ static struct live judge_truth(struct world *world, const struct view *view, uns
         state->true_so_far = true;
         if (state->suspected)
                 return judge_suspect(world, step);
-        return is_longer(step, state->before) && step.ms < UNTRUE_GROWTH * grown * state->before.ms
-                       ? suspect(world, rank, step)
-                       : (struct live){ .kind = LIVE_NOTHING };
+        return is_suspicious(state, step, grown) ? suspect(world, rank, step)
+                                                 : (struct live){ .kind = LIVE_NOTHING };
 }
 
 /* The last new shares have stood for long enough: is a shorter look good enough again? What have they

@@ -58,6 +58,7 @@ struct story {
         double alpha, exchange, noise, start_ms; /* until the first step begins */
         double burst_ms;                         /* beside all that, in steps after the first new shares */
         size_t burst_steps;                      /* so many; 0 = 16 */
+        double before_ms;                        /* beside all that, in steps before the first new shares */
         double evaluation_ms;                    /* beside all that, after every 20 steps */
         double plan_alpha, plan_beta;            /* by which the shares were cut; 0, 0 = by none */
         struct change changes[3];
@@ -106,6 +107,7 @@ static const struct story table[] = {
         { "a rank may say so a step before", 2, { 1, 4 }, .habit = HASTY, .steps = 300, .recuts_min = 1, .recuts_max = 2, .within = 20, .reach = 0.95 },
         { "a million samples a second are found out by the clock", 2, { 2, 2 }, .habit = BOASTS, .steps = 500, .events = "ProgressDoubted Straggler", .recuts_min = 2, .recuts_max = 2, .reach = 0.95 },
         { "also after a start that took as long as forty steps", 2, { 1, 1 }, .start_ms = 1300, .habit = BOASTS, .steps = 500, .events = "ProgressDoubted Straggler", .recuts_min = 2, .recuts_max = 2, .reach = 0.95 },
+        { "also where something else made the steps before long", 2, { 2, 2 }, .before_ms = 40, .habit = BOASTS, .steps = 500, .events = "ProgressDoubted Straggler", .recuts_min = 2, .recuts_max = 2, .reach = 0.95 },
         { "a neighbour of half a second, just after new shares, makes nobody a liar", 2, { 0.3, 1.2 }, .burst_ms = 30, .steps = 600, .recuts_min = 1, .recuts_max = 4, .within = 40, .reach = 0.93 },
         { "nor does one that lasts for minutes: steps that stay long with the shares of before were not long for a lie", 2, { 1, 4 }, .burst_ms = 150, .burst_steps = 200, .steps = 600, .recuts_min = 3, .recuts_max = 5, .within = 20, .reach = 0.95 },
         { "nor an evaluation that all wait for, just after new shares", 2, { 1, 4 }, .evaluation_ms = 2000, .steps = 300, .recuts_min = 1, .recuts_max = 3, .within = 20, .reach = 0.95 },
@@ -276,6 +278,8 @@ static void make_step(struct play *play)
                 slowest += story->burst_ms;
                 play->bursts++;
         }
+        if (play->told == 0 || play->step < play->told)
+                slowest += story->before_ms;
         if (play->step % 20 == 19)
                 slowest += story->evaluation_ms;
         play->now_usec += (slowest + story->exchange) * 1000;
