@@ -27,13 +27,12 @@ import torch.distributed as dist
 from torch.futures import Future
 
 from ..errors import RemudaError
-from .reduce import scaled, share_booleans
+from .reduce import as_bytes, in_chunks, scaled, share_booleans
 from .vendors import kinds
 
 __all__ = ["Hierarchy"]
 
 CLOSE_SECONDS = 5
-CHUNK_BYTES = 32 << 20  # of parameters that are broadcast together
 
 
 class _Side:
@@ -135,7 +134,7 @@ class Hierarchy:
                     bucket.tensor.copy_(bucket.host, non_blocking=True)
         if len(self.ranks) > 1:
             with bucket.side.after(bucket.mark):
-                return dist.broadcast(_bytes(bucket.tensor), src=self.leader, group=self.group, async_op=True)
+                return dist.broadcast(as_bytes(bucket.tensor), src=self.leader, group=self.group, async_op=True)
         return None
 
     def _finish(self, step: list[_Bucket]) -> None:
@@ -167,17 +166,15 @@ class Hierarchy:
 
     def broadcast(self, tensors: Iterable[torch.Tensor]) -> None:
         """Rank 0's values, for all. Not while a step is on its way."""
-        for chunk in _chunks(tensors):
-            flat = torch.cat([t.detach().reshape(-1) for t in chunk])
+        def broadcast(flat: torch.Tensor) -> None:
             if self._leads:
                 host = flat.cpu()
-                dist.broadcast(_bytes(host), src=self.leaders[0], group=self._across)
+                dist.broadcast(as_bytes(host), src=self.leaders[0], group=self._across)
                 flat.copy_(host)
             if len(self.ranks) > 1:
-                dist.broadcast(_bytes(flat), src=self.leader, group=self.group)
-            with torch.no_grad():
-                for t, piece in zip(chunk, flat.split([t.numel() for t in chunk])):
-                    t.copy_(piece.view_as(t))
+                dist.broadcast(as_bytes(flat), src=self.leader, group=self.group)
+
+        in_chunks(tensors, broadcast)
 
     def ddp(self, module: torch.nn.Module, **options: Any) -> torch.nn.parallel.DistributedDataParallel:
         """DistributedDataParallel over this kind, with rank 0's parameters and buffers in all kinds, buffers before every forward pass. That
@@ -205,20 +202,3 @@ class Hierarchy:
         """Nothing is on its way any more; after a failure, for ranks that do not come it waits no longer than CLOSE_SECONDS."""
         self._queue.put(None)
         self._thread.join(CLOSE_SECONDS)
-
-
-def _bytes(flat: torch.Tensor) -> torch.Tensor:
-    """What is only moved, for backends that do not know its dtype (gloo and bf16)."""
-    return flat.view(torch.uint8)
-
-
-def _chunks(tensors: Iterable[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
-    """Tensors of one dtype and device, as many as fit into CHUNK_BYTES, one at least."""
-    open_chunks: dict[tuple[torch.dtype, torch.device], list[torch.Tensor]] = {}
-    for t in tensors:
-        chunk = open_chunks.setdefault((t.dtype, t.device), [])
-        if chunk and sum(c.numel() for c in chunk) * t.element_size() + t.numel() * t.element_size() > CHUNK_BYTES:
-            yield list(chunk)
-            chunk.clear()
-        chunk.append(t)
-    yield from open_chunks.values()

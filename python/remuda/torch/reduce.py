@@ -1,14 +1,16 @@
-"""Reduce: how the gradients of all ranks are added up where all of them share one collective library."""
+"""Reduce: how the gradients of all ranks are added up where all of them share one collective library; and how what a backend does
+not know is moved."""
 import time
 import weakref
-from typing import Any, Callable
+from typing import Any, Callable, Iterable, Iterator, List, Sequence
 
 import torch
 import torch.distributed as dist
 
-__all__ = ["Flat", "scaled", "share_booleans"]
+__all__ = ["Flat", "as_bytes", "in_chunks", "move_bfloat16", "scaled", "share_booleans"]
 
 CLOSE_SECONDS = 1  # for others that are behind; those that ended are not waited for
+CHUNK_BYTES = 32 << 20  # of parameters that are broadcast together
 
 
 def scaled(tensor: torch.Tensor, weight: float) -> torch.Tensor:
@@ -26,6 +28,47 @@ def share_booleans(module: torch.nn.Module, broadcast: Callable[[torch.Tensor], 
     ignored = list(getattr(module, "_ddp_params_and_buffers_to_ignore", []))
     if masks:
         torch.nn.parallel.DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(module, [*ignored, *masks])
+
+
+def as_bytes(flat: torch.Tensor) -> torch.Tensor:
+    """What is only moved, for backends that do not know its dtype (gloo and bf16)."""
+    return flat.view(torch.uint8)
+
+
+def _chunks(tensors: Iterable[torch.Tensor]) -> Iterator[List[torch.Tensor]]:
+    """Tensors of one dtype and device, as many as fit into CHUNK_BYTES, one at least."""
+    open_chunks: dict[tuple[torch.dtype, torch.device], list[torch.Tensor]] = {}
+    for t in tensors:
+        chunk = open_chunks.setdefault((t.dtype, t.device), [])
+        if chunk and sum(c.numel() for c in chunk) * t.element_size() + t.numel() * t.element_size() > CHUNK_BYTES:
+            yield list(chunk)
+            chunk.clear()
+        chunk.append(t)
+    yield from open_chunks.values()
+
+
+def in_chunks(tensors: Iterable[torch.Tensor], move: Callable[[torch.Tensor], None]) -> None:
+    """What `move` makes of their values, several in one piece, becomes theirs."""
+    for chunk in _chunks(tensors):
+        flat = torch.cat([t.detach().reshape(-1) for t in chunk])
+        move(flat)
+        with torch.no_grad():
+            for t, piece in zip(chunk, flat.split([t.numel() for t in chunk])):
+                t.copy_(piece.view_as(t))
+
+
+def move_bfloat16() -> None:
+    """DDP broadcasts parameters and buffers as they are, and gloo of torch 1.13 knows no bfloat16: from now on their bytes are moved."""
+    plain = dist._broadcast_coalesced
+
+    def broadcast(group: Any, tensors: Sequence[torch.Tensor], size: int, source: int = 0) -> None:
+        moved = [t for t in tensors if t.dtype == torch.bfloat16 and dist.get_backend(group) == "gloo"]
+        in_chunks(moved, lambda flat: group.broadcast(as_bytes(flat), source).wait())
+        if len(moved) < len(tensors):
+            plain(group, [t for t in tensors if all(t is not other for other in moved)], size, source)
+
+    if plain.__module__ != __name__:
+        dist._broadcast_coalesced = broadcast
 
 
 class Flat:

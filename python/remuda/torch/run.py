@@ -19,7 +19,7 @@ from . import vendors
 from .agreement import Agreement
 from .hierarchy import Hierarchy
 from .members import check_versions, exchange
-from .reduce import Flat
+from .reduce import Flat, move_bfloat16
 from .sampler import BatchSampler, state_values
 from .stopwatch import Stopwatch
 from .weights import Weights
@@ -72,6 +72,7 @@ def init(batch: Optional[int] = None, backend: Optional[str] = None) -> "Run":
         if "flagcx" in choice.backend:
             importlib.import_module("flagcx")  # makes its backend known
         dist.init_process_group(choice.backend, store=dist.PrefixStore("default", store), rank=rank, world_size=world)
+    move_bfloat16()
     return Run(env, members, shares, made, store, choice.inner)
 
 
