@@ -71,7 +71,11 @@ def init(batch: Optional[int] = None, backend: Optional[str] = None) -> "Run":
     if made:
         if "flagcx" in choice.backend:
             importlib.import_module("flagcx")  # makes its backend known
-        dist.init_process_group(choice.backend, store=dist.PrefixStore("default", store), rank=rank, world_size=world)
+        try:
+            dist.init_process_group(choice.backend, store=dist.PrefixStore("default", store), rank=rank, world_size=world)
+        except (AttributeError, RuntimeError, ValueError) as problem:  # this torch has none of that name; or what it wants is not there
+            raise RemudaError(f"backend '{choice.backend}' on rank {rank} of {world}: {str(problem).splitlines()[0][:160]}; leave `backend` out of init(), or "
+                              "install a torch that has it") from None
     move_bfloat16()
     return Run(env, members, shares, made, store, choice.inner)
 
