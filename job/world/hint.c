@@ -32,7 +32,8 @@ size_t hint_words(const char *text, const char **ret)
 }
 
 static const char *const memory[] = { "out of memory", "allocate memory", "MemoryError", "bad_alloc", NULL },
-                         *const peers[] = { "connection", "peer", "broken pipe", NULL };
+                         *const peers[] = { "connection", "peer", "broken pipe", NULL },
+                         *const unused[] = { "did not receive grad", NULL };
 
 static bool speaks_of(const char *words, const char *const *matter)
 {
@@ -65,6 +66,9 @@ void hint_add(const struct world *world, size_t rank, struct text *to)
                             "chips with more memory",
                             (unsigned long long) world->ranks[rank].batch,
                             (unsigned long long) world->rules.global_batch);
+        else if (speaks_of(world->words, unused))
+                text_printf(to, "; the loss does not use them: leave them out of the model, or give "
+                                "run.wrap(model, find_unused_parameters=True)");
         else if (left < world->rank_count && (world->words[0] == '\0' || speaks_of(world->words, peers)))
                 text_printf(to, "; %s had ended before it, with exit code 0: all ranks need the same steps",
                             names_rank(world, left).text);

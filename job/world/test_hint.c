@@ -22,6 +22,8 @@ static const struct {
           .says = "its share is 24 of 64 samples a step" },
         { .words = "terminate called after throwing 'std::bad_alloc'", .says = "smaller spec.globalBatch" },
         { .words = "DefaultCPUAllocator: can't allocate memory", .says = "chips with more memory" },
+        { .words = "Parameter indices which did not receive grad for rank 1: 2 3",
+          .says = "find_unused_parameters=True" },
         { .words = "Connection closed by peer",
           .says = "rank 2 (cpu on c) had ended before it, with exit code 0",
           .ended = true,
