@@ -392,6 +392,8 @@ static void every_story_has_one_verdict_for_both_callers(void **state)
         assert_int_equal(bad, 0);
 }
 
+#define HANG_REMEDY "; where a step may take so long, give a larger spec.restart.hangSeconds"
+
 /* What people read, and what scripts look for. */
 static void the_sentences_name_rank_and_place(void **state)
 {
@@ -411,19 +413,19 @@ static void the_sentences_name_rank_and_place(void **state)
                 { WORLD_GROUPS,
                   { .hang = 2 },
                   "mute 2; run 12",
-                  "rank 2 of group g1 hangs: it has not made one step" },
+                  "rank 2 of group g1 hangs: it has not made one step" HANG_REMEDY },
                 { WORLD_CHIPS,
                   { .hang = 2 },
                   "run 1; mute all; run 3",
-                  "rank 0 (cuda on GPU-0) has made no progress since step 3" },
+                  "rank 0 (cuda on GPU-0) has made no progress since step 3" HANG_REMEDY },
                 { WORLD_CHIPS, /* in the kernel, and ahead: it only waits for the one that hangs */
                   { .hang = 2 },
                   "run 1; mute 2; run 1; mute all; stuck 3; run 3",
-                  "rank 2 (cuda on GPU-2) has made no progress since step 3" },
+                  "rank 2 (cuda on GPU-2) has made no progress since step 3" HANG_REMEDY },
                 { WORLD_CHIPS, /* in the kernel, and no further than the others */
                   { .hang = 2 },
                   "run 1; mute all; stuck 3; run 3",
-                  "rank 3 (cuda on GPU-3) has made no progress since step 3" },
+                  "rank 3 (cuda on GPU-3) has made no progress since step 3" HANG_REMEDY },
                 { WORLD_CHIPS,
                   { 0 },
                   "sick 2",

@@ -286,21 +286,20 @@ static size_t find_hung(const struct world *world, uint64_t now_usec)
         return stuck < world->rank_count && !is_ahead(&world->seen[stuck], &world->seen[hung]) ? stuck : hung;
 }
 
+#define HANG_REMEDY "; where a step may take so long, give a larger spec.restart.hangSeconds"
 static struct verdict judge_hang(struct world *world, uint64_t now_usec)
 {
         size_t hung = find_hung(world, now_usec);
-        struct names_rank name;
+        struct verdict v;
 
         if (hung == world->rank_count)
                 return go_on();
-        name = names_rank(world, hung);
-        return fault(
-                world,
-                world->seen[hung].reported
-                        ? verdict(VERDICT_SAY, "RankHung", "%s has made no progress since step %llu",
-                                  name.text, (unsigned long long) world->seen[hung].step)
-                        : verdict(VERDICT_SAY, "RankHung", "%s hangs: it has not made one step", name.text),
-                EXIT_FAILED, false, now_usec);
+        v = world->seen[hung].reported
+                    ? verdict(VERDICT_SAY, "RankHung", "%s has made no progress since step %llu" HANG_REMEDY,
+                              names_rank(world, hung).text, (unsigned long long) world->seen[hung].step)
+                    : verdict(VERDICT_SAY, "RankHung", "%s hangs: it has not made one step" HANG_REMEDY,
+                              names_rank(world, hung).text);
+        return fault(world, v, EXIT_FAILED, false, now_usec);
 }
 
 /* From the fault to the first step of every worker in the new world: what a repair really costs. */
