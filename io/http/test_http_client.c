@@ -217,6 +217,63 @@ static void every_answer_is_told_as_what_it_is(void **state)
         }
 }
 
+#define PEM "-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n"
+
+/* clang-format off */
+static const struct {
+        const char *what, *scheme;
+        struct http_client_options client;
+        struct http_call_options call;
+        int error;
+        const char *heard; /* a part of the request; NULL = there was none to be read */
+} asked[] = {
+        { "nothing special",          "http",  { 0 }, { 0 }, 0, "Accept: application/json\r\n" },
+        { "another answer",           "http",  { 0 }, { .accept = "text/plain" }, 0, "Accept: text/plain\r\n" },
+        { "who asks",                 "http",  { .user_agent = "test/1" }, { .authorization = "Bearer secret" }, 0, "Authorization: Bearer secret\r\n" },
+        { "a body",                   "http",  { 0 }, { .body = "x", .body_bytes = 1, .content_type = "text/plain" }, 0, "Content-Type: text/plain\r\n" },
+        { "a body of no kind",        "http",  { 0 }, { .body = "x", .body_bytes = 1 }, 0, "\r\n\r\nx" },
+        { "keys that are not needed", "http",  { .ca_pem = PEM, .certificate_pem = PEM, .key_pem = PEM }, { 0 }, 0, "GET / " },
+        { "files that are not there", "http",  { .ca_file = "/none", .certificate_file = "/none", .key_file = "/none" }, { 0 }, 0, "GET / " },
+        { "no CA at that place",      "https", { .ca_file = "/none" }, { 0 }, -EPROTO, NULL },
+        { "no certificate there",     "https", { .certificate_file = "/none", .key_file = "/none" }, { 0 }, -EPROTO, NULL },
+        { "a CA that is none",        "https", { .ca_pem = PEM }, { 0 }, -EPROTO, NULL },
+        { "text before the files",    "https", { .ca_file = "/none", .ca_pem = PEM }, { 0 }, -EPROTO, NULL },
+        { "another name",             "https", { .insecure = true, .tls_server_name = "other.example" }, { 0 }, -EPROTO, NULL },
+        { "another name, no TLS",     "http",  { .tls_server_name = "other.example" }, { 0 }, 0, "Host: other.example:" },
+};
+/* clang-format on */
+
+static void what_is_asked_is_what_was_said(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
+                struct http_client_options options = asked[i].client;
+                struct http_call_options call = asked[i].call;
+                struct heard heard = { .done = false };
+                struct http_client *client = NULL;
+                struct server server;
+                sd_event *loop = NULL;
+
+                assert_int_equal(loop_new(&loop, NULL), 0);
+                serve(loop, &server, asked[i].scheme, OK("hello"), false);
+                options.base_url = server.url;
+                call.method = call.body != NULL ? "POST" : "GET";
+                call.path = "/";
+                call.done = on_done;
+                call.userdata = &heard;
+                assert_int_equal(http_client_new(loop, &options, &client, NULL), 0);
+                assert_int_equal(http_call_start(client, &call, NULL), 0);
+                wait_for(loop, &heard.done);
+                if (heard.result.error != asked[i].error ||
+                    (asked[i].heard != NULL && strstr(server.heard.data, asked[i].heard) == NULL))
+                        fail_msg("%s: %d '%s', heard '%s'", asked[i].what, heard.result.error,
+                                 heard.result.sentence, server.heard.data != NULL ? server.heard.data : "");
+                http_client_free(client);
+                stop(&server);
+                sd_event_unref(loop);
+        }
+}
+
 static void nobody_there_and_no_address(void **state)
 {
         static const struct {
@@ -364,6 +421,7 @@ int main(void)
 {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_answer_is_told_as_what_it_is),
+                cmocka_unit_test(what_is_asked_is_what_was_said),
                 cmocka_unit_test(nobody_there_and_no_address),
                 cmocka_unit_test(a_name_that_no_server_has_is_refused_at_once),
                 cmocka_unit_test(what_runs_ends_with_its_client_and_what_was_cancelled_with_nothing),
