@@ -36,8 +36,8 @@ int launch_programs_check(struct launch_programs *p, const struct program_table_
         int r;
 
         if (k->sha256[0] != '\0' && stat(program->path, &st) == 0 && st.st_dev == k->dev &&
-            st.st_ino == k->ino && st.st_mtim.tv_sec == k->mtime.tv_sec &&
-            st.st_mtim.tv_nsec == k->mtime.tv_nsec &&
+            st.st_ino == k->ino && st.st_ctim.tv_sec == k->changed.tv_sec &&
+            st.st_ctim.tv_nsec == k->changed.tv_nsec &&
             (program->sha256[0] == '\0' || strcmp(program->sha256, k->sha256) == 0))
                 return 0;
         k->sha256[0] = '\0';
@@ -49,7 +49,7 @@ int launch_programs_check(struct launch_programs *p, const struct program_table_
         (void) text_copy(k->sha256, sizeof(k->sha256), sha256);
         k->dev = st.st_dev;
         k->ino = st.st_ino;
-        k->mtime = st.st_mtim;
+        k->changed = st.st_ctim; /* unlike st_mtim, nobody sets it back */
         return 0;
 }
 

@@ -26,7 +26,7 @@ struct launch_programs {
                 char sha256[SHA256_HEX_BYTES]; /* of its file on this node; "" = not read, or not good */
                 dev_t dev;
                 ino_t ino;
-                struct timespec mtime;
+                struct timespec changed;
                 uint64_t results[LAUNCH_PROGRAMS_RESULT_COUNT];
         } known[PROGRAM_TABLE_MAX + 1]; /* the last is for runtimes without a program */
         size_t known_count;
