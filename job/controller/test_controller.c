@@ -315,7 +315,7 @@ static void who_would_be_refused_waits(void **state)
         struct bed *b = bed_begin(plain);
 
         (void) state;
-        bed_put_node(b, "b", "H100", 8);
+        bed_put_node(b, "a", "H100", 16); /* who is refused holds none: room for all */
         memory_store_refuse(b->store, "create Pod", -EPERM, "exceeded quota");
         for (char name[] = "j1"; name[1] <= '5'; name[1]++) {
                 bed_put_job(b, name, BED_TWO_CHIPS);

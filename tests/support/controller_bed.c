@@ -95,7 +95,7 @@ void bed_end(struct bed *b)
 
 void bed_settle(struct bed *b)
 {
-        uint64_t end = clock_monotonic_usec() + 20000000;
+        uint64_t end = clock_monotonic_usec() + patience_usec();
 
         for (int quiet = 0; quiet < 3;) {
                 size_t before = json_array_size(b->store->lines);

@@ -7,6 +7,7 @@
 #include "job/controller/controller.h"
 #include "job/controller/controller_internal.h"
 #include "tests/support/memory_store.h"
+#include "tests/support/patience.h"
 
 struct bed {
         sd_event *loop;
@@ -24,7 +25,7 @@ void bed_end(struct bed *b);
 /* Runs the loop until it holds; a busy machine is waited for. */
 #define BED_WAIT(b, what)                                                                                    \
         do {                                                                                                 \
-                uint64_t end_ = clock_monotonic_usec() + 20000000;                                           \
+                uint64_t end_ = clock_monotonic_usec() + patience_usec();                                    \
                 while (!(what)) {                                                                            \
                         if (clock_monotonic_usec() > end_)                                                   \
                                 fail_msg("never came: %s; said:\n%s", #what, (b)->said.data);                \

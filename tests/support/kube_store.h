@@ -10,6 +10,7 @@
 #include "io/clock.h"
 #include "io/http/http_client.h"
 #include "store/store.h"
+#include "tests/support/patience.h"
 
 #define KUBE_STORE_PODS  "/api/v1/namespaces/default/pods"
 #define KUBE_STORE_NODES "/api/v1/nodes"
@@ -33,7 +34,7 @@ struct kube_store {
 /* Runs the loop until `what` holds; fails the test when it does not within 20 s. */
 #define KUBE_STORE_WAIT(f, what)                                                                             \
         do {                                                                                                 \
-                uint64_t end_ = clock_monotonic_usec() + 20000000;                                           \
+                uint64_t end_ = clock_monotonic_usec() + patience_usec();                                    \
                 while (!(what)) {                                                                            \
                         if (clock_monotonic_usec() > end_) {                                                 \
                                 char *all_ = json_dumps((f)->troubles, 0);                                   \
