@@ -59,15 +59,17 @@ static int append(struct environment *environment, char *variable)
 {
         if (variable == NULL)
                 return -ENOMEM;
+        if (environment->count >= ENVIRONMENT_MAX) {
+                free(variable);
+                return -E2BIG;
+        }
         if (environment->count + 1 >= environment->capacity) {
                 size_t capacity = environment->capacity == 0 ? 128 : 2 * environment->capacity;
                 char **grown = reallocarray(environment->variables, capacity, sizeof(*grown));
 
-                if (environment->count >= ENVIRONMENT_MAX || grown == NULL) {
+                if (grown == NULL) {
                         free(variable);
-                        if (grown != NULL)
-                                environment->variables = grown;
-                        return grown == NULL ? -ENOMEM : -E2BIG;
+                        return -ENOMEM;
                 }
                 environment->variables = grown;
                 environment->capacity = capacity;
