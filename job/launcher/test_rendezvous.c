@@ -400,6 +400,21 @@ static const struct { const char *fields, *says; } plans[] = {
         { "\"job\":\"j\",\"groups\":[{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":2,\"stages\":[{\"first\":0,\"last\":1}]}]", "one for each of its chips, 2" },
         { "\"job\":\"j\",\"groups\":[{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":1,\"stages\":[{\"first\":2,\"last\":1}]}]", "stages[0]: first and last" },
         { "\"job\":\"j\",\"resume_args\":\"--resume\"",                              "resume_args: a list" },
+        { "\"job\":\"j\",\"status_token\":\"short\"", "status_token: 16 to 63" },
+        { "\"job\":\"j\",\"status_token\":\"0123456789012345678901234567890123456789012345678901234567890123\"", "status_token: 16 to 63" },
+        { "\"job\":\"j\",\"environment\":{\"\":\"x\"}", "a name without '='" },
+        { "\"job\":\"j\",\"groups\":[{\"name\":\"a\",\"runtime\":\"\",\"chips\":2}]", "runtime: the name" },
+        { "\"job\":\"j\",\"groups\":[{\"name\":\"a\",\"runtime\":\"a-runtime-whose-name-has-no-end-a-runtime-whose-name-has-no-end\",\"chips\":2}]", "runtime: the name" },
+        { "\"job\":\"j\",\"groups\":[{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":2,\"vendor\":\"twenty-four-letters-long\"}]", "vendor: the name" },
+        { "\"job\":\"j\",\"groups\":[{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":2,\"speed\":0}]", "speed: a number above 0" },
+        { "\"job\":\"j\",\"groups\":[{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":2,\"speed\":1e19}]", "speed: a number above 0" },
+        { "\"job\":\"j\",\"groups\":[{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":2,\"chip_speeds\":[1]}]", "chip_speeds: a number above 0 is needed for each chip" },
+        { "\"job\":\"j\",\"groups\":[{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":2,\"chip_speeds\":[1,0]}]", "chip_speeds: a number above 0" },
+        { "\"job\":\"j\",\"groups\":[{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":2,\"chip_speeds\":[1e19,1]}]", "chip_speeds: a number above 0" },
+        { "\"job\":\"j\",\"groups\":[{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":2,\"stages\":[{\"first\":0,\"last\":0},{\"first\":0,\"last\":4000000}]}]", "stages[1]: first and last" },
+        { "\"job\":\"j\",\"groups\":[{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":1},{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":1}]", "'a' is there twice" },
+        { "\"job\":\"j\",\"groups\":[{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":1,\"batch\":8},{\"name\":\"b\",\"runtime\":\"cpu\",\"chips\":1}]", "given for 1 of 2 workers" },
+        { "\"job\":\"j\",\"restart\":{\"max\":5000},\"groups\":[{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":2}]", "restart: max" },
 };
 /* clang-format on */
 
@@ -421,6 +436,44 @@ static void a_bad_plan_is_refused(void **state)
                 if (subtask_read(value, &arena, &plan, &err) != -EINVAL ||
                     strstr(err.msg, plans[i].says) == NULL)
                         fail_msg("%s: want '%s', got '%s'", text, plans[i].says, err.msg);
+                pb_arena_free(&arena);
+                json_decref(value);
+        }
+}
+
+/* One more than there may be of anything. */
+static void a_plan_has_its_limits(void **state)
+{
+        static const struct {
+                int groups, chips, checkpoint;
+                const char *says;
+        } rows[] = {
+                { SUBTASK_GROUPS_MAX + 1, 1, 9, "groups: a list of 1 to 256" },
+                { 17, MESSAGE_CHIPS_MAX, 9, "69632 chips in all" },
+                { 1, 1, 1024, "checkpoint: a folder's path" },
+        };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                json_t *groups = json_array(), *value;
+                char path[2048] = "/", name[16];
+                Subtask__Plan *plan;
+                struct pb_arena arena;
+                struct err err = { 0 };
+
+                memset(path, 'x', (size_t) rows[i].checkpoint);
+                path[rows[i].checkpoint] = '\0';
+                for (int k = 0; k < rows[i].groups; k++) {
+                        snprintf(name, sizeof(name), "g%d", k);
+                        json_array_append_new(groups, json_pack("{s:s, s:s, s:i}", "name", name, "runtime",
+                                                                "cpu", "chips", rows[i].chips));
+                }
+                value = json_pack("{s:s, s:i, s:s, s:o}", "job", "j", "global_batch", 8, "checkpoint", path,
+                                  "groups", groups);
+                pb_arena_init(&arena, SUBTASK_ARENA_BYTES);
+                if (subtask_read(value, &arena, &plan, &err) != -EINVAL ||
+                    strstr(err.msg, rows[i].says) == NULL)
+                        fail_msg("want '%s', got '%s'", rows[i].says, err.msg);
                 pb_arena_free(&arena);
                 json_decref(value);
         }
@@ -515,6 +568,7 @@ int main(void)
                 cmocka_unit_test(a_split_keeps_its_stages),
                 cmocka_unit_test(a_bad_subtask_is_refused),
                 cmocka_unit_test(a_bad_plan_is_refused),
+                cmocka_unit_test(a_plan_has_its_limits),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
