@@ -266,7 +266,8 @@ static int open_lock(struct leader *l, struct err *err)
         int r = open_directory(l);
 
         if (r < 0)
-                return err_set(err, r, "open the store's directory: %s", strerror(-r));
+                return err_set(err, r, "open the store's directory '%.200s': %s",
+                               l->options.store + strlen("dir:"), strerror(-r));
         try_lock(l);
         l->read_since = l->lock_fd >= 0; /* the store is opened after this */
         return loop_every(l->loop, LOCK_USEC, LOCK_USEC, on_again, l, &l->again);

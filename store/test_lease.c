@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -251,6 +252,117 @@ static void who_is_held_up_in_a_handler_leads_no_longer(void **state)
         fixture_free(f);
 }
 
+/* A replica beside a scheduler, that may be in the midst of a commit. */
+struct beside {
+        struct replica replica; /* the first: on_changed() is given it */
+        bool idle;
+};
+
+static bool is_idle(void *userdata)
+{
+        return ((const struct beside *) userdata)->idle;
+}
+
+static void put_neighbour(struct fixture *f, const char *holder)
+{
+        char body[400];
+
+        (void) text_format(body, sizeof(body),
+                           "{\"op\":\"put\",\"path\":\"/apis/coordination.k8s.io/v1/namespaces/remuda/"
+                           "leases\",\"object\":{\"metadata\":{\"name\":\"scheduler\"},\"spec\":{"
+                           "\"holderIdentity\":\"%s\",\"leaseDurationSeconds\":60}}}",
+                           holder);
+        admin(f, body);
+}
+
+/* A kube-scheduler that leads on another host wants the replica there. */
+static void a_replica_leads_where_its_scheduler_does(void **state)
+{
+        struct fixture *f = fixture_new();
+        struct beside a = { .idle = false };
+        struct lease_options options = { .kubeconfig = f->config,
+                                         .name = "remuda-extender",
+                                         .identity = "here_1",
+                                         .beside = "scheduler",
+                                         .host = "here",
+                                         .duration_sec = 3,
+                                         .renew_sec = 2,
+                                         .retry_sec = 1,
+                                         .changed = on_changed,
+                                         .idle = is_idle,
+                                         .userdata = &a };
+        struct err err = { 0 };
+
+        (void) state;
+        put_neighbour(f, "there_x");
+        assert_int_equal(lease_open(f->loop, &options, &a.replica.lease, &err), 0);
+        for (uint64_t end = clock_monotonic_usec() + 1500000; clock_monotonic_usec() < end;)
+                turn(f);
+        assert_false(lease_leading(a.replica.lease));
+        put_neighbour(f, "hereabouts_x"); /* another host, too */
+        put_neighbour(f, "here_x");
+        WAIT_UNTIL(f, lease_leading(a.replica.lease));
+        put_neighbour(f, "there_y");
+        WAIT_UNTIL(f,
+                   !lease_leading(a.replica.lease)); /* but it is given up when what is under way has ended */
+        assert_string_equal(lease_holder(a.replica.lease), "here_1");
+        a.idle = true;
+        WAIT_UNTIL(f, lease_holder(a.replica.lease)[0] == '\0');
+        put_neighbour(f, "");
+        WAIT_UNTIL(f, lease_leading(a.replica.lease));
+        lease_close(a.replica.lease);
+        fixture_free(f);
+}
+
+/* Whoever writes its own claim over ours leads: ours is read again, not written. */
+static void who_was_quicker_leads(void **state)
+{
+        struct fixture *f = fixture_new();
+
+        (void) state;
+        open_lease(f, &f->a, "a");
+        WAIT_UNTIL(f, f->a.leading);
+        admin(f, "{\"op\":\"put\",\"path\":\"/apis/coordination.k8s.io/v1/namespaces/remuda/leases\","
+                 "\"object\":{\"metadata\":{\"name\":\"remuda-extender\"},\"spec\":{\"holderIdentity\":"
+                 "\"other\",\"leaseDurationSeconds\":2}}}");
+        WAIT_UNTIL(f, strcmp(lease_holder(f->a.lease), "other") == 0);
+        WAIT_UNTIL(f, !lease_leading(f->a.lease));
+        WAIT_UNTIL(f, lease_leading(f->a.lease)); /* its claim is over */
+        fixture_free(f);
+}
+
+static void a_lease_that_cannot_be_is_refused(void **state)
+{
+        static const struct {
+                struct lease_options options;
+                const char *says;
+        } rows[] = {
+                { { .name = "x", .identity = "a", .duration_sec = 2, .renew_sec = 2 },
+                  "retry < renew < duration" },
+                { { .name = "x", .identity = "a", .renew_sec = 1 }, "retry < renew < duration" },
+                { { .name = "../x", .identity = "a" }, "'../x' is no name" },
+                { { .name = "x", .namespace_ = "a/b", .identity = "a" }, "is no name" },
+                { { .name = "x", .identity = "" }, "its holder has none" },
+                { { .name = "x", .identity = "a", .beside = "y" }, "this host has none" },
+                { { .name = "x", .identity = "a", .beside = "y", .host = "" }, "this host has none" },
+                { { .name = "x", .identity = "a", .beside = "a/b", .host = "h" }, "'a/b' is no name" },
+        };
+        struct fixture *f = fixture_new();
+
+        (void) state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct lease_options options = rows[i].options;
+                struct lease *lease = NULL;
+                struct err err = { 0 };
+
+                options.kubeconfig = f->config;
+                if (lease_open(f->loop, &options, &lease, &err) != -EINVAL || lease != NULL ||
+                    strstr(err.msg, rows[i].says) == NULL)
+                        fail_msg("want '%s', got '%s'", rows[i].says, err.msg);
+        }
+        fixture_free(f);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -259,6 +371,9 @@ int main(void)
                 cmocka_unit_test(who_cannot_renew_stops_leading_before_others_start),
                 cmocka_unit_test(a_lost_reply_to_a_renewal_is_survived),
                 cmocka_unit_test(who_is_held_up_in_a_handler_leads_no_longer),
+                cmocka_unit_test(a_replica_leads_where_its_scheduler_does),
+                cmocka_unit_test(who_was_quicker_leads),
+                cmocka_unit_test(a_lease_that_cannot_be_is_refused),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
