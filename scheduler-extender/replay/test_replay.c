@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "base/text.h"
 #include "scheduler-extender/replay/replay.h"
 #include "scheduler-extender/replay/trace_csv.h"
 
@@ -181,6 +182,76 @@ static void a_trace_is_read_by_its_column_names(void **state)
         trace_csv_nodes_free(&nodes);
 }
 
+/* clang-format off */
+#define NODES_OF "sn,gpu,cpu_milli,memory_mib,model\n"
+#define PODS_OF  "name,num_gpu,cpu_milli,memory_mib,gpu_milli,gpu_spec,creation_time,deletion_time\n"
+static const struct { bool pods; const char *text, *says; } traces[] = {
+        { false, "",                              "is empty; the first line must name the columns" },
+        { false, "\n\r\n",                     "is empty" },
+        { false, "name,gpu,memory_mib\n",        "line 1: there is no column 'cpu_milli'" },
+        { true,  "name,cpu_milli,memory_mib\n",  "line 1: there is no column 'num_gpu'" },
+        { false, NODES_OF "n,1,x,1,\n",          "line 2: cpu_milli: 'x' is not a whole number" },
+        { false, NODES_OF "n,1,1.5,1,\n",        "line 2: cpu_milli: '1.5' is not a whole number" },
+        { false, NODES_OF "n,1,1,1e300,\n",      "line 2: memory_mib: '1e300' is not a whole number" },
+        { false, NODES_OF "\nn,1,1,4294967296\n", "line 3: memory_mib: must be at most 4294967295, not '4294967296'" },
+        { false, NODES_OF "n,1000000,1,1\n",     "line 2: num_gpu: must be at most" },
+        { true,  PODS_OF "p,x,1,1\n",            "line 2: num_gpu" },
+        { true,  PODS_OF "p,1,x,1\n",            "line 2: cpu_milli" },
+        { true,  PODS_OF "p,1,1,x\n",            "line 2: memory_mib" },
+        { true,  PODS_OF "p,1,1,1,1001\n",       "line 2: gpu_milli: must be at most 1000" },
+        { true,  PODS_OF "p,1,1,1,,,-1\n",       "line 2: creation_time" },
+        { true,  PODS_OF "p,1,1,1,,,,never\n",   "line 2: deletion_time" },
+        { true,  PODS_OF "p,1,1,1,,A|a-model-whose-name-has-no-end-a-model-whose-name-has-no-end-at-all\n", "line 2: more than 64 models" },
+        { false, NODES_OF "n,1,1,1,a-model-whose-name-has-no-end-a-model-whose-name-has-no-end-at-all\n",   "line 2: more than 64 models" },
+};
+/* clang-format on */
+
+static int decode(bool of_pods, const char *text, size_t size, struct trace_csv_models *models,
+                  struct err *err)
+{
+        struct trace_csv_nodes nodes;
+        struct trace_csv_pods pods;
+        int r;
+
+        if (of_pods) {
+                r = trace_csv_pods_decode(text, size, models, &pods, err);
+                trace_csv_pods_free(&pods);
+        } else {
+                r = trace_csv_nodes_decode(text, size, models, &nodes, err);
+                trace_csv_nodes_free(&nodes);
+        }
+        return r;
+}
+
+static void a_wrong_trace_says_which_line(void **state)
+{
+        struct trace_csv_models models = { .count = 0 };
+        struct text many = { 0 };
+        struct err err = { 0 };
+
+        (void) state;
+        for (size_t i = 0; i < sizeof(traces) / sizeof(traces[0]); i++)
+                if (decode(traces[i].pods, traces[i].text, strlen(traces[i].text), &models, &err) !=
+                            -EBADMSG ||
+                    strstr(err.msg, traces[i].says) == NULL)
+                        fail_msg("%s: want '%s', got '%s'", traces[i].text, traces[i].says, err.msg);
+        assert_int_equal(decode(false, "sn\0gpu", 6, &models, &err), -EBADMSG);
+        assert_non_null(strstr(err.msg, "zero byte"));
+        text_append(&many, NODES_OF);
+        for (int i = 0; i <= TRACE_MODELS_MAX; i++)
+                text_printf(&many, "n%d,1,1,1,m%d\n", i, i);
+        models.count = 0;
+        assert_int_equal(decode(false, many.data, many.size_bytes, &models, &err), -EBADMSG);
+        assert_non_null(strstr(err.msg, "line 66: more than 64 models"));
+        text_free(&many);
+        many = (struct text){ 0 }; /* more columns than any trace has: the rest is passed over */
+        text_append(&many, "sn,gpu,cpu_milli,memory_mib");
+        for (int i = 0; i < 100; i++)
+                text_append(&many, ",x");
+        assert_int_equal(decode(false, many.data, many.size_bytes, &models, &err), 0);
+        text_free(&many);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -188,6 +259,7 @@ int main(void)
                 cmocka_unit_test(the_same_seed_gives_the_same_and_departures_end),
                 cmocka_unit_test(impossible_traces_are_refused),
                 cmocka_unit_test(a_trace_is_read_by_its_column_names),
+                cmocka_unit_test(a_wrong_trace_says_which_line),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
