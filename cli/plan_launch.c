@@ -364,7 +364,11 @@ static void append_table(const struct launch *launch, struct text *out)
 static void remark(const struct launch *launch, enum launch_lines_format format)
 {
         size_t unknown = 0;
+        struct err err;
 
+        if (format == LAUNCH_TORCHRUN && launch_need_commands(&launch->world, &err) < 0)
+                fprintf(stderr, "remuda plan launch: torchrun's line of some nodes is left out: %s\n",
+                        err.msg);
         for (size_t i = 0; format == LAUNCH_RANKTABLE && i < launch->world.count; i++)
                 unknown +=
                         strcmp(launch->ranks[i].runtime, "cann") == 0 && launch->ranks[i].device_ip == NULL;
