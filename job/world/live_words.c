@@ -2,7 +2,6 @@
 #include "job/world/live_words.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "job/world/names.h"
@@ -52,53 +51,45 @@ static void say_taken(const struct world *world, const struct live *found, struc
                 text_printf(to, ": with those, steps took longer for no reason that a rank gives");
 }
 
-/* @remedy: from its ';' on, after what is wrong with a number */
-static void say_figure(const char *field, double figure, const char *remedy, struct text *to)
-{
-        if (isnan(figure))
-                text_printf(to, " says a %s that is no number%s", field, strchr(remedy, ';'));
-        else
-                text_printf(to, " says %s %g%s", field, figure, remedy);
-        text_append(to, "; its speed is not taken to be known, and the shares stay");
-}
+/* What a rank says and cannot be: the field, why not if that is not plain, what to give instead. */
+static const struct {
+        const char *field, *why, *remedy;
+} doubts[PROGRESS_DOUBTS] = {
+        [PROGRESS_STEP] = { "step", "", "give the number of the step made last, from 0 on" },
+        [PROGRESS_SAMPLES] = { "samples", "",
+                               "give all samples of this rank since the world began, which never fall" },
+        [PROGRESS_BUSY] = { "busy_seconds", "",
+                            "give all seconds that it computed since the world began, which never fall" },
+        [PROGRESS_BUSY_LONG] = { "busy_seconds", ", which is longer than the world lasts",
+                                 "give the seconds that it computed since the world began" },
+        [PROGRESS_SHARE] = { "samples", " a step, which is more than its share",
+                             "give its own samples, not those of all ranks" },
+        [PROGRESS_RATE] = { "samples_per_s", ", by which it cannot have computed as long as the world lasts",
+                            "give samples and busy_seconds, the seconds that it computed them" },
+        [PROGRESS_FAST] = { "that it computes", " samples a second, which no chip does",
+                            "give samples, and busy_seconds in seconds" },
+        [PROGRESS_UNTRUE] = { "that it computes",
+                              " ms less a step than it does: with its larger share steps take longer, and in "
+                              "so much of a step no rank says that it computes",
+                              "measure busy_seconds until the device is done, without the waiting for "
+                              "others" },
+};
 
 static void say_doubt(const struct progress_rank *rank, struct text *to)
 {
-        static const struct {
-                const char *field, *remedy;
-        } words[PROGRESS_DOUBTS] = {
-                [PROGRESS_STEP] = { "step", "; give the number of the step made last, from 0 on" },
-                [PROGRESS_SAMPLES] = { "samples",
-                                       "; give all samples of this rank since the world began, which "
-                                       "never fall" },
-                [PROGRESS_BUSY] = { "busy_seconds",
-                                    "; give all seconds that it computed since the world began, "
-                                    "which never fall" },
-                [PROGRESS_BUSY_LONG] = { "busy_seconds",
-                                         ", which is longer than the world lasts; give the seconds "
-                                         "that it computed since the world began" },
-                [PROGRESS_SHARE] = { "samples",
-                                     " a step, which is more than its share; give its own samples, not "
-                                     "those of all ranks" },
-                [PROGRESS_RATE] = { "samples_per_s",
-                                    ", by which it cannot have computed as long as the world lasts; give "
-                                    "samples and busy_seconds, the seconds that it computed them" },
-                [PROGRESS_FAST] = { "that it computes",
-                                    " samples a second, which no chip does; give samples, and "
-                                    "busy_seconds in seconds" },
-                [PROGRESS_UNTRUE] = { "that it computes",
-                                      " ms less a step than it does: with its larger share "
-                                      "steps take longer, and in so much of a step no rank says "
-                                      "that it computes; measure busy_seconds until the device is done, "
-                                      "without the waiting for others" },
-        };
-
-        if (rank->doubt == PROGRESS_NO_LINE)
+        if (rank->doubt == PROGRESS_NO_LINE) {
                 text_printf(to,
                             " writes a line to REMUDA_PROGRESS that is no JSON object and is not read; leave "
                             "out what is not known: NaN and Infinity are no JSON");
+                return;
+        }
+        if (isnan(rank->doubted))
+                text_printf(to, " says a %s that is no number", doubts[rank->doubt].field);
         else
-                say_figure(words[rank->doubt].field, rank->doubted, words[rank->doubt].remedy, to);
+                text_printf(to, " says %s %g%s", doubts[rank->doubt].field, rank->doubted,
+                            doubts[rank->doubt].why);
+        text_printf(to, "; %s; its speed is not taken to be known, and the shares stay",
+                    doubts[rank->doubt].remedy);
 }
 
 static void say_mute(const struct world *world, const struct live *found, struct text *to)
