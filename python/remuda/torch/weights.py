@@ -16,6 +16,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from ..errors import RemudaWarning
 from .clipping import Clipping, hooked
+from .reduce import scaled
 from .stopwatch import Stopwatch
 
 __all__ = ["Weights"]
@@ -72,7 +73,7 @@ class Weights:
             self._scaling.pop().remove()
         if factor != 1:
             def scale(gradient: torch.Tensor) -> torch.Tensor:
-                return torch.zeros_like(gradient) if factor == 0 else gradient * factor
+                return scaled(gradient.clone(), factor)
 
             self._scaling = [parameter.register_hook(scale) for parameter in self._parameters]
 
