@@ -5,7 +5,7 @@ import math
 import os
 import time
 import warnings
-from typing import Any, Dict, List, Optional, Sized, Tuple, Union
+from typing import Any, Dict, List, Optional, Sized, SupportsFloat, Tuple, Union
 
 import torch
 import torch.distributed as dist
@@ -84,6 +84,9 @@ class _Loss:
     """A number that may still be under way: a device is not waited for."""
 
     def __init__(self, loss: Any):
+        tensor = isinstance(loss, torch.Tensor)
+        if loss.numel() != 1 if tensor else not (loss is None or isinstance(loss, SupportsFloat)):
+            raise RemudaError(f"progress({f'a tensor of {loss.numel()}' if tensor else type(loss).__name__}): one number is wanted, such as loss.mean()")
         self._loss, self._arrived = loss, None
         if isinstance(loss, torch.Tensor):
             self._loss = loss.detach().to("cpu", non_blocking=True)
