@@ -162,7 +162,9 @@ class Run:
         """By which a loss is multiplied where gradients are averaged over ranks by something else (FSDP, DeepSpeed, Horovod): world x weight.
         Read it in every step.
         """
-        if self._sampler is not None and self._sampler.begun:
+        if isinstance(self._leader, Weights):
+            self._warn("run.loss_scale was read, but run.wrap() lets each rank's gradient count by its samples already: leave it out of the loss")
+        elif self._sampler is not None and self._sampler.begun:
             self._begin("loss_scale")
         return self.world * self.weight
 
