@@ -70,7 +70,8 @@ class _Progress(_lightning.Callback):  # type: ignore[misc]
         self._run = run
 
     def on_train_batch_end(self, _trainer: Any, _module: Any, outputs: Any, *_arguments: Any, **_more: Any) -> None:
-        self._run.progress(outputs.get("loss") if isinstance(outputs, dict) else outputs)
+        loss = outputs.get("loss") if isinstance(outputs, dict) else outputs  # of a loop by hand, whatever it returned
+        self._run.progress(loss if isinstance(loss, torch.Tensor) and loss.numel() == 1 else None)
 
 
 class Strategy(_strategies.DDPStrategy):  # type: ignore[misc]
