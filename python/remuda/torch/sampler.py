@@ -229,6 +229,11 @@ class _Iteration(Iterator[List[int]]):
             raise StopIteration
         return self._sampler.draw(step)
 
+    def _drawn_out(self, handed: int) -> bool:
+        """The end was drawn, and still each batch that is handed out is a draw; a reader ahead of that falls silent one batch before the end."""
+        steps = self.end - self.first
+        return self._calls > steps + 1 and handed < steps - 1
+
     @property
     def trained(self) -> int:
         if self._behind is not None:
@@ -248,7 +253,7 @@ class _Iteration(Iterator[List[int]]):
             self._behind = self._calls - 1
         handed = self._calls - self._behind
         self._begun += 1
-        if self._begun > handed and not self._ended:
+        if self._begun > handed and (not self._ended or self._drawn_out(handed)):
             self._several = True
         # a batch that the loop left out; and one that it goes through again
         self._begun = handed if self._several else max(self._begun, handed)
