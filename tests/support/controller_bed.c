@@ -104,6 +104,11 @@ void bed_settle(struct bed *b)
                 if (clock_monotonic_usec() > end)
                         fail_msg("it never comes to rest; said:\n%s", b->said.data);
                 memory_store_tell(b->store);
+                if (b->controller->plan_wanted &&
+                    b->controller->leading) { /* a slow machine plans more seldom */
+                        b->controller->plan_again_usec = 0;
+                        controller_think(b->controller);
+                }
                 ran = sd_event_run(b->loop, 0);
                 quiet = ran > 0 || json_array_size(b->store->changed) > 0 ||
                                         json_array_size(b->store->lines) > before
