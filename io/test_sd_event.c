@@ -92,7 +92,8 @@ static void what_can_be_read_is_told(void **state)
 
         watch(rig, EPOLLIN);
         assert_int_equal(write(rig->fds[1], "ab", 2), 2);
-        run_for(rig, 20000);
+        for (unsigned i = 0; rig->calls < 2 && i < 250; i++) /* a busy machine takes its time */
+                run_for(rig, 20000);
         assert_int_equal(rig->calls, 2); /* a byte a call: it is told as long as there is something */
         assert_int_equal(rig->events, EPOLLIN);
 }
