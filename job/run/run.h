@@ -123,13 +123,12 @@ int run_measure(struct run *run, struct err *err); /* run_measure.c */
 int run_plan(struct run *run, struct err *err);    /* run_plan.c */
 int run_train(struct run *run, struct err *err);   /* run_train.c */
 
-/* run_plan_share() - the workers' batches, by their speeds. run_plan_place() - their weights and samples of
- * an epoch, by their batches, in the order of the ranks. */
-int run_plan_share(struct run *run, struct err *err);
-
 /* run_plan_cut() - the batches of a placed job by what is known of its chips, with nothing measured anew;
  * what somebody has to know of their speeds is an event. 0 or -ENOMEM. */
 int run_plan_cut(struct run *run, struct err *err);
+
+/* run_plan_place() - the workers' weights and samples of an epoch, by their batches, in the order of ranks.
+ */
 void run_plan_place(struct run *run);
 int run_plan_write(const struct run *run, struct err *err); /* plan.json, as it is now */
 

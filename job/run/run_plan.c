@@ -40,7 +40,8 @@ static bool leave_idle(struct run *run, const struct shard *shards, size_t count
         return false;
 }
 
-int run_plan_share(struct run *run, struct err *err)
+/* The workers' batches, by their speeds. */
+static int share(struct run *run, struct err *err)
 {
         CLEANUP(free_p)
         struct shard *shards = calloc(run->rank_count - run->server_count + 1, sizeof(*shards));
@@ -62,7 +63,7 @@ int run_plan_cut(struct run *run, struct err *err)
 {
         (void) run_speeds_find(run);
         run_speeds_remark(run);
-        return run_plan_share(run, err);
+        return share(run, err);
 }
 
 void run_plan_place(struct run *run)
@@ -140,7 +141,7 @@ int run_plan(struct run *run, struct err *err)
         if (run->job.strategy == JOB_STRATEGY_SPLIT && run->job.shards == JOB_SHARDS_WEIGHTED)
                 r = run_split_plan(run, err);
         if (r == 0)
-                r = run_plan_share(run, err);
+                r = share(run, err);
         if (r < 0)
                 return err_wrap(err, r, "shares");
         run_plan_place(run);
