@@ -353,6 +353,24 @@ static int decode_value(const struct json_table_row *row, const struct json_fiel
         return at->value == NULL || row->decode == NULL ? JSON_FIELD_ABSENT : row->decode(at, field, err);
 }
 
+/* The value at the end of the row's path, by the row's kind and rule. */
+static int decode_leaf(const struct json_table *table, const struct json_table_row *row,
+                       const struct json_field *at, char *object, struct err *err)
+{
+        int r = decode_value(row, at, object, table->lenient, table->lenient ? NULL : err);
+
+        if (r == 0 && (is_blank(row, object) || (row->help != NULL && !json_written_plain(row, at))))
+                r = json_field_error(at, err, "must not be empty");
+        if (row->table == NULL && row->element == NULL &&
+            (row->kind != JSON_TABLE_CUSTOM || row->help == NULL))
+                r = with_mend(row, at, r, err);
+        if (r == 0)
+                r = check_rule(row, at, err);
+        if (row->given > 0 && at->value != NULL)
+                *(bool *) (object + row->given) = true;
+        return r;
+}
+
 /* @name: of the row, or what is left of its path below @in. */
 static int decode_row(const struct json_table *table, const struct json_table_row *row,
                       const struct json_field *in, const char *name, char *object, struct err *err)
@@ -370,16 +388,7 @@ static int decode_row(const struct json_table *table, const struct json_table_ro
                 at = json_field_get(in, name);
                 if (row->help != NULL)
                         at.value = json_object_get(in->value, name);
-                r = decode_value(row, &at, object, table->lenient, table->lenient ? NULL : err);
-                if (r == 0 && (is_blank(row, object) || (row->help != NULL && !json_written_plain(row, &at))))
-                        r = json_field_error(&at, err, "must not be empty");
-                if (row->table == NULL && row->element == NULL &&
-                    (row->kind != JSON_TABLE_CUSTOM || row->help == NULL))
-                        r = with_mend(row, &at, r, err);
-                if (r == 0)
-                        r = check_rule(row, &at, err);
-                if (row->given > 0 && at.value != NULL)
-                        *(bool *) (object + row->given) = true;
+                r = decode_leaf(table, row, &at, object, err);
         }
         if (r == JSON_FIELD_ABSENT && row->required)
                 return row->help != NULL ? json_field_error(&at, err, "missing; %s", row->mend)
