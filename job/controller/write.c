@@ -235,10 +235,13 @@ static void say_refused(struct record *record, const char *sentence)
         write_event(record, true, "PodNotCreated", "%s", said);
 }
 
-/* Did the call end before the store had a word for it? */
+/* Does it say nothing of what was to be made: no answer, or that of a server that is not well (5xx, 429), or
+ * no memory here? */
 static bool is_unanswered(int result)
 {
-        static const int codes[] = { ETIMEDOUT, ECONNREFUSED, EHOSTUNREACH, EPIPE, EPROTO, ENOMEM };
+        static const int codes[] = {
+                ETIMEDOUT, ECONNREFUSED, EHOSTUNREACH, EPIPE, EPROTO, EIO, EBUSY, ENOMEM
+        };
 
         for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
                 if (result == -codes[i])
