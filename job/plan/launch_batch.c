@@ -79,9 +79,8 @@ static int check_bsub(const struct launch_world *world, struct err *err)
                 if (world->spec != NULL && (rank->batch != first->batch || rank->server != first->server))
                         return err_set(err, -EINVAL,
                                        "rank 0, a %s, has %llu samples, rank %zu, a %s, %llu: bsub tells all "
-                                       "ranks the "
-                                       "same; take `strategy: allreduce` and a globalBatch that is a "
-                                       "multiple of %zu",
+                                       "ranks the same; take `strategy: allreduce`, `shards: equal` and a "
+                                       "globalBatch that is a multiple of %zu",
                                        job_role_names[first->server], (unsigned long long) first->batch, i,
                                        job_role_names[rank->server], (unsigned long long) rank->batch,
                                        world->count);
@@ -89,7 +88,7 @@ static int check_bsub(const struct launch_world *world, struct err *err)
         return launch_need_commands(world, err);
 }
 
-/* LSF on Sunway: one rank a core group, its 64 computing cores with it. One line a program, for the queue
+/* LSF on Sunway: one rank a core group, its 64 computing cores with it. One line, for the queue
  * gives the nodes and the numbers. The reference trainer finds its shares in its options; other programs in
  * the environment, which LSF hands on from where bsub runs: no shell runs beside a core group. */
 int launch_batch_bsub(const struct launch_world *world, struct text *out, struct err *err)

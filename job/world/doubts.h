@@ -2,9 +2,9 @@
  *
  * A rank that was not believed in one world is not believed in the next: the same program runs on the same
  * chip, and found out anew it would cost all ranks long steps each time. One rule for every way of being
- * found out (progress.h), as long as the job's manager lives; on another chip a rank begins with credit.
- * Known by the name of their place, and which of the ranks there it was: places and ranks are numbered anew.
- * Pure but for the heap. */
+ * found out (progress.h), as long as the job's manager lives; in another place a rank begins with credit.
+ * Known by the name of their place (a group keeps its own when it moves), and which of the ranks there it
+ * was: places and ranks are numbered anew. Pure but for the heap. */
 #pragma once
 
 #include "job/world/progress.h"

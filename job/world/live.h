@@ -9,8 +9,9 @@
  * are: ranks that cannot all take them take none, and who is known to use others than the rest ends the
  * world.
  *
- * Looks of 4, 5, 6 ... 16 paces and of 64 are asked: the shortest one that is sure decides, so that a chip of
- * half its speed is seen within a few steps, wherever they began, and under noise within a dozen.
+ * Looks of 4, 5, 6 ... 15 paces and of blocks of 16 and 64 are asked: the shortest one that is sure decides,
+ * so that a chip of half its speed is seen within a few steps, wherever they began, and under noise within a
+ * dozen.
  *
  * New shares cost about LIVE_COST_STEPS steps: batches that were drawn are drawn anew, the ranks agree. They
  * are worth it where what they save on the steps that were looked at, less two standard errors on both sides,

@@ -18,7 +18,7 @@ struct live_state {
         bool off;                      /* none are told any more */
         bool mute_said;                /* that a rank's speed is not known, or its shares cannot change */
         size_t looked;                 /* paces of every worker that were looked at */
-        size_t patience;               /* how long a look has to be at least: 4, 16, 64 paces */
+        size_t patience;               /* how long a look has to be at least: 0, 1, 2 = 4, 16, 64 paces */
         unsigned vain;                 /* how often shares were changed for less than that shows */
         struct live_state_step before; /* with the shares before the last */
         bool suspected;                /* a rank's word: the shares of before are tried again */

@@ -4,7 +4,7 @@
  * changed; longer looks, which tell a small difference from noise, are sums over blocks: the last whole one
  * and the one that grows, so that once whole they are one to two blocks long. Example: throttled in the
  * middle of a block of four, a look of blocks alone would mix old and new steps for four to eight steps; the
- * latest five or six say the same after five or six. Pure; 740 bytes a rank, a few additions a pace. */
+ * latest five or six say the same after five or six. Pure; 712 bytes a rank, a few additions a pace. */
 #pragma once
 
 #include <stdbool.h>
