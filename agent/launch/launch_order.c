@@ -46,10 +46,21 @@ int launch_order_read(const struct json_field *root, struct launch_order *ret, s
         return 0;
 }
 
-/* Only what the table lets through, and our own words, pass from the order into the program's environment. */
+/* What the agent says comes first and stands alone: no word of an order takes its place. Of those, only what
+ * the table lets through and REMUDA_* pass into the program's environment. */
 static bool may_pass(const struct program_table_row *program, const char *name)
 {
         return text_starts_with(name, "REMUDA_") || program_table_passes(program, name);
+}
+
+static bool add(char *variables[], size_t *n, const char *name, const char *value)
+{
+        char *line = NULL;
+
+        if (asprintf(&line, "%s=%s", name, value) < 0)
+                return false;
+        variables[(*n)++] = line;
+        return true;
 }
 
 static int make_environment(const struct program_table_row *program, const struct launch_order *o,
@@ -58,23 +69,24 @@ static int make_environment(const struct program_table_row *program, const struc
         const char *name;
         size_t n = 0;
         json_t *value;
+        bool made;
 
-        variables[n++] = strdup("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+        if (json_object_size(ours) + json_object_size(o->environment.value) + 2 > max)
+                return err_set(err, -E2BIG, "environment: %zu variables, at most %zu pass",
+                               json_object_size(o->environment.value), max - 2 - json_object_size(ours));
+        made = add(variables, &n, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+        json_object_foreach((json_t *) ours, name, value) made =
+                made && add(variables, &n, name, json_string_value(value));
         json_object_foreach((json_t *) o->environment.value, name, value)
         {
                 if (!json_is_string(value) || !may_pass(program, name))
                         return err_set(err, -EINVAL,
                                        "environment.%.60s: not a string that the program table lets through",
                                        name);
-                if (n + 1 < max && asprintf(&variables[n], "%s=%s", name, json_string_value(value)) >= 0)
-                        n++;
+                if (strcmp(name, "PATH") != 0 && json_object_get(ours, name) == NULL)
+                        made = made && add(variables, &n, name, json_string_value(value));
         }
-        json_object_foreach((json_t *) ours, name, value)
-        {
-                if (n + 1 < max && asprintf(&variables[n], "%s=%s", name, json_string_value(value)) >= 0)
-                        n++;
-        }
-        return 0;
+        return made ? 0 : err_set(err, -ENOMEM, "no memory for the environment");
 }
 
 int launch_order_start(const struct launch_order *order, const struct caller *caller,
