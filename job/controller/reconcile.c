@@ -149,6 +149,8 @@ static void make_pods(struct record *record)
         }
         all = placed && make_manager(record) && all;
         tell_groups(record);
+        if (all)
+                record->unanswered_usec = 0; /* also what was made without an answer */
         if (all && job_state_awaits_condition(&record->state, JOB_CONDITION_PODS_CREATED)) {
                 record->refused_usec = record->refusals = 0;
                 job_state_set_condition(&record->state, JOB_CONDITION_PODS_CREATED, true, controller_now(c),
@@ -223,7 +225,7 @@ static bool give_up_refused(struct record *record)
                            c->options.pods_wait_sec, (unsigned long long) (pause / 1000000),
                            record->state.conditions[JOB_CONDITION_PODS_CREATED].message);
         write_event(record, true, "LeaseEnded", "%s", sentence);
-        record->refused_usec = 0;
+        record->refused_usec = record->unanswered_usec = 0;
         record->refusals++;
         record->plan_after_usec = now + pause;
         record_give_up(record, "PodNotCreated", sentence);
