@@ -31,11 +31,12 @@ static size_t number_of(const struct world *world, size_t rank)
 
 static const struct doubt *find(const struct world *world, size_t rank)
 {
+        size_t number = world->doubts.count > 0 ? number_of(world, rank) : 0;
+
         for (size_t i = 0; i < world->doubts.count; i++) {
                 const struct doubt *doubt = &world->doubts.list[i];
 
-                if (strcmp(doubt->place, place_of(world, rank)) == 0 &&
-                    doubt->number == number_of(world, rank))
+                if (doubt->number == number && strcmp(doubt->place, place_of(world, rank)) == 0)
                         return doubt;
         }
         return NULL;
