@@ -146,7 +146,7 @@ void json_writer_append_double(struct text *text, double value)
                 return;
         do /* 17 digits tell every double */
                 (void) snprintf(digits, sizeof(digits), "%.*g", precision++, value);
-        while (strtod(digits, NULL) != value);
+        while (precision <= 17 && strtod(digits, NULL) != value); /* what is no number never is */
         text_append(text, digits);
 }
 
