@@ -141,6 +141,32 @@ static void what_an_older_pod_leaves_of_a_node_is_shared_out_once(void **state)
         ledger_life_free(l);
 }
 
+/* A job that wants the second group alone has what is left of the node there: nothing is taken from the
+ * first. */
+static void what_an_older_pod_leaves_is_not_lost_to_other_groups(void **state)
+{
+        struct ledger *l = test_ledger();
+        struct job job = job_fixture_parse("  workers: [{model: A100, chips: 3}]\n");
+        struct open_groups_claim claim = job_fixture_claim(l, &job);
+        struct ledger_pod_facts older;
+        struct job_state plan = { 0 };
+        struct err err = { 0 };
+        char text[256];
+
+        (void) state;
+        ledger_chips_mark(l, GPU);
+        add_two_groups(l, "n", 4, 4, 100, 100);
+        older = pod_of(l, "older", 5);
+        assert_int_equal(ledger_pods_set(l, &older), 0);
+        ledger_pods_find(l, "default", "older")->waited_usec = 1; /* it has been held for since */
+        assert_int_equal(backfill_update(l, &fixture_rules, 1000000), 1);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
+        assert_string_equal(places(&plan, text), "n=3");
+        job_state_free(&plan);
+        job_free(&job);
+        ledger_life_free(l);
+}
+
 static void what_is_misspelt_is_said(void **state)
 {
         static const struct {
@@ -487,6 +513,7 @@ int main(void)
                 cmocka_unit_test(what_does_not_fit_is_said),
                 cmocka_unit_test(what_an_older_pod_waits_for_is_not_open),
                 cmocka_unit_test(what_an_older_pod_leaves_of_a_node_is_shared_out_once),
+                cmocka_unit_test(what_an_older_pod_leaves_is_not_lost_to_other_groups),
                 cmocka_unit_test(what_is_misspelt_is_said),
                 cmocka_unit_test(equal_nodes_are_equal),
                 cmocka_unit_test(shares_follow_measured_speeds),

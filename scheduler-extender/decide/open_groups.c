@@ -55,15 +55,29 @@ uint32_t open_groups_lent(const struct ledger_node *node, const struct ledger_gr
         return group->held > held ? group->held - held : 0;
 }
 
+static bool any_role_takes(const struct batch_cut_job *job, const struct ledger_group *group)
+{
+        const struct symbols *symbols = &job->ledger->symbols;
+
+        if (job_server_chips(job->job) > 0 && open_groups_takes(&job->job->servers, symbols, group))
+                return true;
+        for (size_t i = 0; i < job->job->worker_count; i++)
+                if (open_groups_takes(&job->job->workers[i], symbols, group))
+                        return true;
+        return false;
+}
+
 /* What the holds of older pods leave of the group: what they leave of the node, without what the groups
- * before it have of that. */
-static uint64_t left_of(const struct rules_context *context, const struct ledger_node *node,
-                        const struct ledger_group *group, const struct ledger_group *accounts)
+ * before it that the job may take have of that. */
+static uint64_t left_of(const struct open_groups_claim *claim, const struct rules_context *context,
+                        const struct ledger_node *node, const struct ledger_group *group,
+                        const struct ledger_group *accounts)
 {
         uint64_t left = rules_left(context, node, group->resource);
 
         for (uint32_t i = 0; left != UINT64_MAX && &node->groups[i] != group; i++)
-                if (node->groups[i].resource == group->resource) {
+                if (node->groups[i].resource == group->resource &&
+                    any_role_takes(&claim->job, &node->groups[i])) {
                         uint32_t before = ledger_group_open(&accounts[i]);
 
                         left -= before < left ? before : left;
@@ -97,7 +111,7 @@ static uint32_t open_chips(const struct open_groups_claim *claim, const struct l
         ledger_account(node, (struct ledger_account_without){ .job = claim->ledger_job }, accounts);
         open = ledger_group_open(&accounts[group - node->groups]) + lent;
         open = open < group->usable ? open : group->usable;
-        left = left_of(&context, node, group, accounts);
+        left = left_of(claim, &context, node, group, accounts);
         if (open <= left)
                 return open;
         *held += open - left;
@@ -126,18 +140,6 @@ static int add(const struct open_groups_claim *claim, const struct ledger_node *
                 .group = group
         };
         return 0;
-}
-
-static bool any_role_takes(const struct batch_cut_job *job, const struct ledger_group *group)
-{
-        const struct symbols *symbols = &job->ledger->symbols;
-
-        if (job_server_chips(job->job) > 0 && open_groups_takes(&job->job->servers, symbols, group))
-                return true;
-        for (size_t i = 0; i < job->job->worker_count; i++)
-                if (open_groups_takes(&job->job->workers[i], symbols, group))
-                        return true;
-        return false;
 }
 
 int open_groups_collect(const struct open_groups_claim *claim, const struct ledger_node *equal_to,
