@@ -41,8 +41,8 @@ int launch_programs_check(struct launch_programs *p, const struct program_table_
             (program->sha256[0] == '\0' || strcmp(program->sha256, k->sha256) == 0))
                 return 0;
         k->sha256[0] = '\0';
-        if (stat(program->path, &st) < 0)
-                return err_set(err, -errno, "'%s': %m", program->path);
+        st = (struct stat){ 0 };
+        (void) stat(program->path, &st); /* before it is read: what is changed meanwhile is read again */
         r = program_file_check(program, sha256, err);
         if (r < 0)
                 return r;
