@@ -179,8 +179,15 @@ static int start(struct repair *r, const struct agent_config_repair *repair, con
                 return result;
         }
         (void) text_copy(r->device, sizeof(r->device), d->id);
+        result = sd_event_add_child(r->services->loop, &r->child, r->pid, WEXITED, on_end, r);
+        if (result < 0) { /* nobody would hear of its end, and no other would ever be run */
+                (void) kill(-r->pid, SIGKILL);
+                (void) waitpid(r->pid, NULL, 0);
+                r->pid = 0;
+                return result;
+        }
         (void) loop_after(r->services->loop, TIMEOUT_USEC, on_timeout, r, &r->timeout);
-        return sd_event_add_child(r->services->loop, &r->child, r->pid, WEXITED, on_end, r);
+        return 0;
 }
 
 void repair_consider(struct repair *r, const struct judge *judge)
