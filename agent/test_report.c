@@ -1,0 +1,191 @@
+/* Report: what is published reaches its file, a store that refuses is said, and no event is told twice. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/report.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "io/loop.h"
+#include "tests/support/dir_store.h"
+#include "tests/support/patience.h"
+
+#define NODE "node-1"
+
+struct bed {
+        struct dir_store *directory; /* also the loop */
+        struct inventory published;
+        struct log log;
+        struct services services;
+        struct report *report;
+};
+
+static int set_up(void **state)
+{
+        struct bed *bed = calloc(1, sizeof(*bed));
+
+        assert_non_null(bed);
+        bed->directory = dir_store_new();
+        inventory_init(&bed->published);
+        (void) text_copy(bed->published.node, sizeof(bed->published.node), NODE);
+        log_init(&bed->log);
+        bed->services = (struct services){
+                .loop = bed->directory->loop, .log = &bed->log, .published = &bed->published, .userdata = bed
+        };
+        *state = bed;
+        return 0;
+}
+
+static int tear_down(void **state)
+{
+        struct bed *bed = *state;
+
+        report_free(bed->report);
+        inventory_free(&bed->published);
+        dir_store_free(bed->directory);
+        free(bed);
+        return 0;
+}
+
+static int begin(struct bed *bed, const char *folder, struct err *err)
+{
+        static char store[128]; /* is borrowed */
+
+        assert_true(text_format(store, sizeof(store), "%s%s", folder,
+                                strcmp(folder, "dir:") == 0 ? bed->directory->path : ""));
+        return report_new(&bed->services, NODE, store, NULL, &bed->report, err);
+}
+
+static struct report_status status_of(const struct bed *bed)
+{
+        struct report_status status;
+
+        report_status(bed->report, &status);
+        return status;
+}
+
+static void wait_until_answered(struct bed *bed, uint64_t answers)
+{
+        uint64_t until = loop_now_usec(bed->services.loop) + patience_usec();
+
+        while (status_of(bed).writes_total + status_of(bed).failures_total < answers &&
+               loop_now_usec(bed->services.loop) < until)
+                assert_true(sd_event_run(bed->services.loop, 10000) >= 0);
+        assert_int_equal(status_of(bed).writes_total + status_of(bed).failures_total, answers);
+}
+
+static void what_is_published_comes_into_the_store(void **state)
+{
+        struct bed *bed = *state;
+        CLEANUP(free_p) char *file = NULL;
+
+        assert_int_equal(begin(bed, "dir:", NULL), 0);
+        assert_true(status_of(bed).enabled && status_of(bed).in_step);
+        bed->published.generation = 7;
+        report_changed(bed->report);
+        assert_false(status_of(bed).in_step);
+        report_changed(bed->report); /* while it is being written: once more, and not at once */
+        wait_until_answered(bed, 1);
+        file = dir_store_read(bed->directory, NODE ".nodeaccelerators.json");
+        if (strstr(file, "\"generation\": 7") == NULL && strstr(file, "\"generation\":7") == NULL)
+                fail_msg("%s", file);
+        assert_false(status_of(bed).in_step);
+        wait_until_answered(bed, 2);
+        assert_true(status_of(bed).in_step);
+        report_changed(bed->report); /* a moment after the last: it waits its second */
+        assert_false(status_of(bed).in_step);
+        assert_int_equal(status_of(bed).writes_total, 2);
+        assert_int_equal(status_of(bed).failures_total, 0);
+}
+
+static void no_store_is_in_step_with_everything(void **state)
+{
+        struct bed *bed = *state;
+
+        assert_int_equal(begin(bed, "none", NULL), 0);
+        report_changed(bed->report);
+        assert_true(status_of(bed).in_step);
+        assert_false(status_of(bed).enabled);
+        report_free(NULL);
+}
+
+static void a_store_that_cannot_be_is_refused(void **state)
+{
+        struct bed *bed = *state;
+        struct err err = { 0 };
+
+        assert_int_equal(begin(bed, "etcd", &err), -EINVAL);
+        assert_int_equal(strncmp(err.msg, "--store etcd: ", 14), 0);
+        report_free(TAKE(bed->report));
+}
+
+static void an_event_is_told_once_in_a_while(void **state)
+{
+        static const struct {
+                const char *device, *reason;
+                bool told;
+        } events[] = {
+                { "a", "DeviceUnhealthy", true },  { "a", "DeviceUnhealthy", false },
+                { "b", "DeviceUnhealthy", true },  { "a", "DeviceHealthy", true },
+                { NULL, "ScanFailed", true },      { NULL, "ScanFailed", false },
+                { "a", "DeviceUnhealthy", false },
+        };
+        struct bed *bed = *state;
+        uint64_t told = 0;
+
+        assert_int_equal(begin(bed, "none", NULL), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+                report_event(bed->report, "Warning", events[i].reason, events[i].device, "it says so");
+                told += events[i].told;
+                if (status_of(bed).events_total != told)
+                        fail_msg("event %zu", i);
+        }
+        for (unsigned i = 0; i < 256; i++) { /* so many are remembered */
+                char device[16];
+
+                assert_true(text_format(device, sizeof(device), "%u", i));
+                report_event(bed->report, "Normal", "DeviceHealthy", device, "healthy again");
+        }
+        report_event(bed->report, "Warning", "DeviceUnhealthy", "a", "it says so");
+        assert_int_equal(status_of(bed).events_total, told + 256 + 1);
+}
+
+static void events_go_to_the_store(void **state)
+{
+        struct bed *bed = *state;
+        CLEANUP(free_p) char *events = NULL;
+
+        assert_int_equal(begin(bed, "dir:", NULL), 0);
+        report_event(bed->report, "Warning", "DeviceUnhealthy", "GPU-0", "Hot: 120 degrees");
+        report_event(bed->report, "Normal", "ScanDone", NULL, "all well");
+        for (uint64_t until = loop_now_usec(bed->services.loop) + patience_usec();
+             loop_now_usec(bed->services.loop) < until;) {
+                free(events);
+                events = dir_store_read(bed->directory, "events.jsonl");
+                if (strstr(events, "all well") != NULL)
+                        break;
+                assert_true(sd_event_run(bed->services.loop, 10000) >= 0);
+        }
+        assert_non_null(strstr(events, "device GPU-0: Hot: 120 degrees"));
+        assert_non_null(strstr(events, "all well"));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(what_is_published_comes_into_the_store, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(no_store_is_in_step_with_everything, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_store_that_cannot_be_is_refused, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(an_event_is_told_once_in_a_while, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(events_go_to_the_store, set_up, tear_down),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
