@@ -28,7 +28,7 @@ struct audit audit_pod(const struct ledger *ledger, const char *namespace_, cons
 struct audit audit_node(const struct ledger *ledger, const char *name)
 {
         const struct ledger_node *node = ledger_nodes_find(ledger, name, strlen(name));
-        struct audit audit = { .known = node != NULL && ledger_node_known(node) };
+        struct audit audit = { .known = node != NULL && ledger_node_known(node), .of_node = true };
 
         for (uint32_t g = 0; node != NULL && g < node->group_count; g++)
                 audit.chips += node->groups[g].usable;
@@ -51,10 +51,12 @@ static void describe(const struct audit *audit, struct text *text)
                 text_append(text, "nothing");
         else if (audit->ended)
                 text_append(text, "that it has ended");
-        else if (audit->node[0] != '\0')
-                text_printf(text, "%llu chips on node %s", (unsigned long long) audit->chips, audit->node);
+        else if (audit->of_node)
+                text_printf(text, "%llu usable chips", (unsigned long long) audit->chips);
+        else if (audit->node[0] == '\0')
+                text_append(text, "that it is on no node");
         else
-                text_printf(text, "no node and %llu usable chips", (unsigned long long) audit->chips);
+                text_printf(text, "%llu chips on node %s", (unsigned long long) audit->chips, audit->node);
 }
 
 bool audit_differs(const struct audit *before, const struct audit *now, char *sentence, size_t sentence_bytes)

@@ -10,7 +10,7 @@
 #include "scheduler-extender/ledger/ledger.h"
 
 struct audit {
-        bool known, ended, deleting;
+        bool known, of_node, ended, deleting;
         char node[256]; /* "" = not bound */
         uint64_t chips; /* held by the pod, or usable on the node */
 };

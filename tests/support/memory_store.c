@@ -117,6 +117,22 @@ static void do_change(struct store *store, enum store_kind kind, const char *nam
         json_decref(made);
 }
 
+/* As a merge patch has it (RFC 7396): null takes a field away. */
+static void drop_nulls(json_t *object)
+{
+        const char *name;
+        json_t *value;
+        void *next;
+
+        json_object_foreach_safe(object, next, name, value)
+        {
+                if (json_is_null(value))
+                        (void) json_object_del(object, name);
+                else
+                        drop_nulls(value);
+        }
+}
+
 static void do_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                      const json_t *patch, store_answer answer, void *userdata)
 {
@@ -129,8 +145,10 @@ static void do_patch(struct store *store, enum store_kind kind, const char *name
 
         if (wanted != NULL && strcmp(wanted, memory_store_text(m, key, "metadata|resourceVersion")) != 0)
                 result = -ESTALE;
-        if (takes(m, "patch", key, result, answer, userdata))
-                merge(m, key, patch);
+        if (!takes(m, "patch", key, result, answer, userdata))
+                return;
+        merge(m, key, patch);
+        drop_nulls(json_object_get(m->objects, key));
 }
 
 static void do_create(struct store *store, enum store_kind kind, const char *namespace_, const json_t *object,
@@ -167,6 +185,45 @@ static void do_delete(struct store *store, enum store_kind kind, const char *nam
                 memory_store_drop(m, key);
 }
 
+static void do_bind(struct store *store, const struct store_binding *binding, store_answer answer,
+                    void *userdata)
+{
+        struct memory_store *m = (struct memory_store *) store;
+        char key[NAME_BYTES];
+        bool there = json_object_get(m->objects,
+                                     object_name(key, STORE_POD, binding->namespace_, binding->name)) != NULL;
+        json_t *bound;
+
+        if (!takes(m, "bind", key, there ? 0 : -ENOENT, answer, userdata))
+                return;
+        bound = json_pack("{s:{s:O*}, s:{s:s}}", "metadata", "annotations", binding->annotations, "spec",
+                          "nodeName", binding->node);
+        merge(m, key, bound);
+        json_decref(bound);
+}
+
+static void do_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
+                     unsigned grace_sec, store_answer answer, void *userdata)
+{
+        struct memory_store *m = (struct memory_store *) store;
+        char key[NAME_BYTES];
+        bool there = json_object_get(m->objects, object_name(key, STORE_POD, namespace_, name)) != NULL;
+
+        (void) uid;
+        (void) grace_sec;
+        if (takes(m, "evict", key, there ? 0 : -ENOENT, answer, userdata))
+                memory_store_merge(m, key, "{\"metadata\":{\"deletionTimestamp\":\"2026-11-21T10:00:00Z\"}}");
+}
+
+/* It has always told all. */
+static uint64_t age_usec(const struct store *store, unsigned kinds, uint64_t now_usec)
+{
+        (void) store;
+        (void) kinds;
+        (void) now_usec;
+        return 0;
+}
+
 static void do_event(struct store *store, const struct store_event *event)
 {
         char name[NAME_BYTES];
@@ -194,7 +251,10 @@ struct memory_store *memory_store_new(sd_event *loop, const struct store_options
                                                       .patch = do_patch,
                                                       .create = do_create,
                                                       .delete = do_delete,
-                                                      .event = do_event };
+                                                      .event = do_event,
+                                                      .bind = do_bind,
+                                                      .evict = do_evict,
+                                                      .age_usec = age_usec };
         struct memory_store *m = calloc(1, sizeof(*m));
 
         assert_non_null(m);
@@ -202,6 +262,16 @@ struct memory_store *memory_store_new(sd_event *loop, const struct store_options
         m->objects = json_object();
         m->changed = json_array();
         m->lines = json_array();
+        return m;
+}
+
+struct memory_store *memory_store_replace(struct store **store)
+{
+        struct store_options options = (*store)->options;
+        struct memory_store *m = memory_store_new((*store)->loop, &options);
+
+        store_close(*store);
+        *store = &m->store;
         return m;
 }
 

@@ -17,6 +17,9 @@ struct memory_store {
 
 struct memory_store *memory_store_new(sd_event *loop, const struct store_options *options);
 
+/* memory_store_replace() - in the place of one that is open, with its options: nothing is in it. */
+struct memory_store *memory_store_replace(struct store **store);
+
 /* memory_store_refuse() - from now on; NULL = nothing any more. Borrowed. */
 void memory_store_refuse(struct memory_store *m, const char *words, int result, const char *sentence);
 
