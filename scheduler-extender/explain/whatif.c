@@ -463,6 +463,8 @@ static int place_all(struct cluster *c, const json_t *items, uint64_t now_usec, 
 
                 if (kind != NULL && strcmp(kind, "TrainingJob") == 0) {
                         r = place_job(c, item, now_usec, placements, placed, err);
+                } else if (kind != NULL && strcmp(kind, "Pod") != 0) {
+                        r = err_set(err, -EBADMSG, "kind: must be Pod or TrainingJob, not '%.40s'", kind);
                 } else {
                         pod = admit(c, item, i, err);
                         r = pod == NULL ? -EBADMSG : place(c, pod, now_usec, placements, placed, err);
