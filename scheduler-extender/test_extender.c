@@ -11,124 +11,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "io/clock.h"
-#include "io/http/http_client.h"
-#include "io/loop.h"
-#include "scheduler-extender/extender.h"
 #include "scheduler-extender/server/settings.h"
-#include "tests/support/dir_store.h"
-#include "tests/support/patience.h"
+#include "tests/support/extender_bed.h"
 
-#define INVENTORY(NAME)                                                                                      \
-        "{\"apiVersion\":\"remuda.dev/"                                                                      \
-        "v1alpha1\",\"kind\":\"NodeAccelerators\",\"metadata\":{\"name\":\"" NAME                            \
-        "\"},\"status\":{\"generation\":1,\"bootID\":\"b\",\"nodeClass\":\"any\",\"pool\":\"regular\","      \
-        "\"devices\":[],\"groups\":[{\"name\":\"g\",\"vendor\":\"nvidia\",\"runtime\":\"cuda\",\"model\":"   \
-        "\"H100\",\"resource\":\"nvidia.com/gpu\",\"fabric\":\"none\",\"total\":8,\"healthy\":8,\"free\":0," \
-        "\"tflopsBf16\":100,\"memoryBytes\":85899345920}]}}"
-#define POD(NAME, MORE)                                                                                      \
-        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"" NAME                             \
-        "\",\"namespace\":\"default\",\"uid\":\"u-" NAME "\"" MORE                                           \
-        "},\"spec\":{\"containers\":[{\"name\":\"c\",\"resources\":{\"limits\":{\"nvidia.com/"               \
-        "gpu\":\"2\"}}}]}}"
-#define ARGS(NAME) "{\"Pod\":" POD(NAME, "") ",\"NodeNames\":[\"a\",\"b\",\"z\"]}"
-#define BIND(NAME, UID, NODE)                                                                                \
-        "{\"PodName\":\"" NAME "\",\"PodNamespace\":\"default\",\"PodUID\":\"" UID "\",\"Node\":\"" NODE "\"}"
-
-struct bed {
-        struct dir_store *folder;
-        struct extender_options options;
-        struct extender *extender;
-        struct http_client *client;
-        char spec[80], url[160];
-        struct text said;
-        bool answered;
-        unsigned status;
-        char body[65536];
-};
-
-static void on_log(void *userdata, int priority, const char *event, const char *text)
-{
-        (void) priority;
-        text_printf(&((struct bed *) userdata)->said, "%s %s\n", event, text);
-}
-
-static struct bed *begin(void)
-{
-        struct bed *b = calloc(1, sizeof(*b));
-
-        assert_non_null(b);
-        b->folder = dir_store_new();
-        dir_store_write(b->folder, "a.json", INVENTORY("a"));
-        dir_store_write(b->folder, "b.json", INVENTORY("b"));
-        dir_store_write(b->folder, "p.json", POD("p", ""));
-        dir_store_write(b->folder, "q.json", POD("q", ",\"labels\":{\"remuda.dev/urgency\":\"emergency\"}"));
-        (void) text_format(b->spec, sizeof(b->spec), "dir:%s", b->folder->path);
-        extender_options_default(&b->options);
-        b->options.server.store = b->spec;
-        b->options.server.listen = "127.0.0.1:0";
-        b->options.server.log = on_log;
-        b->options.server.log_userdata = b;
-        return b;
-}
-
-static void open_extender(struct bed *b)
-{
-        struct http_client_options client = { .base_url = b->url };
-        struct err err = { 0 };
-
-        if (extender_new(b->folder->loop, &b->options, &b->extender, &err) < 0)
-                fail_msg("%s", err.msg);
-        (void) text_format(b->url, sizeof(b->url), "http://%s", extender_address(b->extender));
-        assert_int_equal(http_client_new(b->folder->loop, &client, &b->client, NULL), 0);
-}
-
-static void end(struct bed *b)
-{
-        http_client_free(b->client);
-        extender_free(b->extender);
-        dir_store_free(b->folder);
-        text_free(&b->said);
-        free(b);
-}
-
-static void on_answer(void *userdata, const struct http_call_result *result)
-{
-        struct bed *b = userdata;
-
-        b->answered = true;
-        b->status = result->error != 0 ? 0 : result->status;
-        (void) text_format(b->body, sizeof(b->body), "%.*s", (int) result->body_bytes,
-                           result->body == NULL ? "" : result->body);
-}
-
-static unsigned ask(struct bed *b, const char *path, const char *body)
-{
-        struct http_call_options call = { .method = body == NULL ? "GET" : "POST",
-                                          .path = path,
-                                          .body = body,
-                                          .body_bytes = body == NULL ? 0 : strlen(body),
-                                          .content_type = "application/json",
-                                          .timeout_usec = 20000000,
-                                          .done = on_answer,
-                                          .userdata = b };
-
-        b->answered = false;
-        assert_int_equal(http_call_start(b->client, &call, NULL), 0);
-        for (uint64_t end = clock_monotonic_usec() + patience_usec(); !b->answered;) {
-                if (clock_monotonic_usec() > end)
-                        fail_msg("no answer to %s", path);
-                (void) sd_event_run(b->folder->loop, 20000);
-        }
-        return b->status;
-}
-
-static void await_ready(struct bed *b)
-{
-        for (uint64_t end = clock_monotonic_usec() + patience_usec(); ask(b, "/leaderz", NULL) != 200;)
-                if (clock_monotonic_usec() > end)
-                        fail_msg("never ready: %s", b->body);
-}
+#define POD(NAME, MORE)       EXTENDER_BED_POD(NAME, MORE)
+#define BIND(NAME, UID, NODE) EXTENDER_BED_BIND(NAME, UID, NODE)
+#define ARGS(NAME)            "{\"Pod\":" POD(NAME, "") ",\"NodeNames\":[\"a\",\"b\",\"z\"]}"
 
 /* clang-format off */
 static const struct { const char *path, *body; unsigned status; const char *says; } requests[] = {
@@ -162,37 +50,37 @@ static const struct { const char *path, *body; unsigned status; const char *says
 
 static void requests_are_answered_or_refused(void **state)
 {
-        struct bed *b = begin();
+        struct extender_bed *b = extender_bed_new();
 
         (void) state;
-        open_extender(b);
-        await_ready(b);
+        extender_bed_open(b);
+        extender_bed_ready(b);
         for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
-                if (ask(b, requests[i].path, requests[i].body) != requests[i].status ||
+                if (extender_bed_ask(b, requests[i].path, requests[i].body) != requests[i].status ||
                     strstr(b->body, requests[i].says) == NULL)
                         fail_msg("%zu %s %s: %u %s", i, requests[i].path,
                                  requests[i].body == NULL ? "" : requests[i].body, b->status, b->body);
-        end(b);
+        extender_bed_free(b);
 }
 
 /* Before the first lists are in nobody is told anything that may be wrong. */
 static void nothing_is_answered_before_all_is_read(void **state)
 {
-        struct bed *b = begin();
+        struct extender_bed *b = extender_bed_new();
 
         (void) state;
         for (int i = 0; i < 300; i++) { /* more than is read in one go */
                 char name[20], text[1200];
 
                 (void) text_format(name, sizeof(name), "n%d.json", i);
-                (void) text_format(text, sizeof(text), "%s", INVENTORY("n"));
+                (void) text_format(text, sizeof(text), "%s", EXTENDER_BED_INVENTORY("n"));
                 dir_store_write(b->folder, name, text);
         }
-        open_extender(b);
-        if (ask(b, "/readyz", NULL) == 503)
-                assert_int_equal(ask(b, "/healthz", NULL), 200);
-        await_ready(b);
-        end(b);
+        extender_bed_open(b);
+        if (extender_bed_ask(b, "/readyz", NULL) == 503)
+                assert_int_equal(extender_bed_ask(b, "/healthz", NULL), 200);
+        extender_bed_ready(b);
+        extender_bed_free(b);
 }
 
 /* clang-format off */
@@ -221,7 +109,7 @@ static void what_cannot_be_is_refused_at_the_beginning(void **state)
 {
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
-                struct bed *b = begin();
+                struct extender_bed *b = extender_bed_new();
                 struct server_options *o = &b->options.server;
                 const struct server_options *wrong = &refusals[i].options;
                 struct err err = { 0 };
@@ -237,13 +125,13 @@ static void what_cannot_be_is_refused_at_the_beginning(void **state)
                 r = extender_new(b->folder->loop, &b->options, &b->extender, &err);
                 if (r != refusals[i].result || strstr(err.msg, refusals[i].says) == NULL)
                         fail_msg("%s: %d %s", refusals[i].what, r, err.msg);
-                end(b);
+                extender_bed_free(b);
         }
 }
 
 static void a_configuration_says_which_field_is_wrong(void **state)
 {
-        struct bed *b = begin();
+        struct extender_bed *b = extender_bed_new();
         char path[120], names[SETTINGS_LIST_MAX * 3];
         struct settings settings;
         struct err err = { 0 };
@@ -275,7 +163,7 @@ static void a_configuration_says_which_field_is_wrong(void **state)
         assert_int_equal(settings_read(&b->options.server, &settings, &err), -EINVAL);
         assert_non_null(strstr(err.msg, "more than 64 names"));
         settings_free(&settings);
-        end(b);
+        extender_bed_free(b);
 }
 
 int main(void)

@@ -1,0 +1,336 @@
+/* What an extender writes, and what it makes of each answer: binds of no clear end and of pods not seen yet,
+ * labels, evictions for emergencies, and what it wakes and tells people by. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/reserve.h"
+#include "tests/support/extender_bed.h"
+
+#define MERGE_POD(NAME)      memory_store_merge(b->memory, "Pod default/" NAME, EXTENDER_BED_POD(NAME, ""))
+#define ASK_BIND(NAME, NODE) extender_bed_ask(b, "/scheduler/bind", EXTENDER_BED_BIND(NAME, "u-" NAME, NODE))
+
+static bool said(const struct extender_bed *b, const char *words)
+{
+        return b->said.data != NULL && strstr(b->said.data, words) != NULL;
+}
+
+static const struct ledger_pod *pod_of(const struct extender_bed *b, const char *name)
+{
+        return ledger_pods_find(cluster_ledger(b->extender->cluster), "default", name);
+}
+
+static struct extender_bed *begin(bool any_emergency)
+{
+        struct extender_bed *b = extender_bed_new();
+
+        if (any_emergency)
+                b->options.server.emergency_namespaces = "*";
+        else
+                dir_store_remove(b->folder, "q.json");
+        extender_bed_open(b);
+        extender_bed_ready(b);
+        EXTENDER_BED_WAIT(b, b->extender->was_ready);
+        extender_bed_to_memory(b);
+        return b;
+}
+
+/* clang-format off */
+static const struct { int result; const char *sentence, *says; bool holds; } failures[] = {
+        { -ENOENT,    "no such pod",         "no such pod",                   false },
+        { -ESTALE,    "another uid",         "another uid",                   false },
+        { -EALREADY,  "bound elsewhere",     "bound elsewhere",               false },
+        { -EINVAL,    "no bind",             "no bind",                       false },
+        { -EACCES,    "not there",           "not there",                     false },
+        { -EEXIST,    "is there",            "is there",                      false },
+        { -ENOSPC,    "no room",             "no room",                       false },
+        { -EROFS,     "read only",           "read only",                     false },
+        { -EPERM,     "no right",            "no right",                      false },
+        { -ECANCELED, "",                    "the bind could not be written", true },
+};
+/* clang-format on */
+
+/* Chips are given back where it is certain that there was no bind. */
+static void a_bind_that_failed_gives_its_chips_back(void **state)
+{
+        struct extender_bed *b = begin(false);
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(failures); i++) {
+                MERGE_POD("x");
+                memory_store_tell(b->memory);
+                memory_store_refuse(b->memory, "bind", failures[i].result, failures[i].sentence);
+                assert_int_equal(ASK_BIND("x", "a"), 200);
+                if (strstr(b->body, failures[i].says) == NULL ||
+                    (pod_of(b, "x")->node != NULL) != failures[i].holds || pod_of(b, "x")->settling)
+                        fail_msg("%d: %s", failures[i].result, b->body);
+        }
+        assert_int_equal(b->extender->metrics.bind_failures, ARRAY_SIZE(failures));
+        assert_int_equal(b->extender->metrics.binds, 0);
+        extender_bed_free(b);
+}
+
+static void a_bind_of_no_clear_end_is_repeated_until_it_has_one(void **state)
+{
+        struct extender_bed *b = begin(false);
+
+        (void) state;
+        MERGE_POD("done");
+        MERGE_POD("not");
+        MERGE_POD("gone");
+        MERGE_POD("told");
+        MERGE_POD("left");
+        memory_store_tell(b->memory);
+        memory_store_refuse(b->memory, "bind", -EIO, "the line broke");
+        assert_int_equal(ASK_BIND("done", "a"), 200);
+        assert_non_null(strstr(b->body, "the line broke"));
+        (void) ASK_BIND("not", "a");
+        (void) ASK_BIND("gone", "a");
+        (void) ASK_BIND("told", "b");
+        assert_true(pod_of(b, "done")->settling && pod_of(b, "done")->assumed);
+        EXTENDER_BED_WAIT(b, memory_store_count(b->memory, "bind Pod default/done") > 1); /* and once more */
+        memory_store_drop(b->memory, "Pod default/gone");
+        memory_store_merge(b->memory, "Pod default/told", "{\"spec\":{\"nodeName\":\"b\"}}");
+        memory_store_tell(b->memory);
+        memory_store_refuse(b->memory, "bind Pod default/not", -ENOENT, "no such pod");
+        for (uint64_t until = clock_monotonic_usec() + patience_usec(); b->extender->settling != NULL;) {
+                assert_true(clock_monotonic_usec() < until);
+                (void) sd_event_run(b->folder->loop, 10000); /* the answers come before the watch tells */
+        }
+        assert_true(said(b, "bind-settled pod=default/done node=a bound=yes\n"));
+        assert_true(said(b, "bind-settled pod=default/not node=a bound=no error=\"no such pod\""));
+        assert_false(said(b, "bind-settled pod=default/told"));
+        assert_false(said(b, "bind-settled pod=default/gone"));
+        assert_true(pod_of(b, "done")->node != NULL && !pod_of(b, "done")->settling);
+        assert_null(pod_of(b, "not")->node);
+        assert_int_equal(b->extender->metrics.binds_settled[0], 1);
+        assert_int_equal(b->extender->metrics.binds_settled[1], 1);
+        memory_store_refuse(b->memory, "bind", -EIO, "the line broke");
+        (void) ASK_BIND("left", "a");
+        assert_non_null(b->extender->settling);
+        extender_bed_free(b); /* with one that has no end yet */
+}
+
+static void a_bind_of_a_pod_that_was_not_seen_waits_for_it(void **state)
+{
+        struct extender_bed *b = begin(false);
+
+        (void) state;
+        b->answers = 0;
+        MERGE_POD("old");
+        memory_store_tell(b->memory);
+        extender_bed_send(b, "/scheduler/bind", EXTENDER_BED_BIND("late", "u-late", "a"));
+        extender_bed_send(b, "/scheduler/bind", EXTENDER_BED_BIND("old", "u-new", "a"));
+        EXTENDER_BED_WAIT(b, b->extender->awaiting_count == 2);
+        MERGE_POD("other"); /* neither of them */
+        memory_store_tell(b->memory);
+        assert_int_equal(b->extender->awaiting_count, 2);
+        MERGE_POD("late");
+        memory_store_merge(b->memory, "Pod default/old", "{\"metadata\":{\"uid\":\"u-new\"}}");
+        memory_store_tell(b->memory);
+        EXTENDER_BED_WAIT(b, b->answers == 2);
+        assert_int_equal(b->extender->metrics.binds, 2);
+        assert_int_equal(b->extender->awaiting_count, 0);
+        assert_string_equal(memory_store_text(b->memory, "Pod default/late", "spec|nodeName"), "a");
+        assert_string_equal(
+                memory_store_text(b->memory, "Pod default/old", "metadata|annotations|remuda.dev/groups"),
+                "g=2");
+        assert_int_equal(ASK_BIND("never", "a"), 200);
+        assert_non_null(strstr(b->body, "the pod is not in the store"));
+        extender_bed_send(b, "/scheduler/bind", EXTENDER_BED_BIND("never", "u-never", "a"));
+        EXTENDER_BED_WAIT(b, b->extender->awaiting_count == 1);
+        extender_bed_free(b); /* with one that waits */
+}
+
+#define LABEL(NODE, NAME) memory_store_text(b->memory, "Node " NODE, "metadata|labels|remuda.dev/" NAME)
+#define ODD_GROUPS                                                                                           \
+        "{\"status\":{\"pool\":\"a pool\",\"groups\":["                                                      \
+        "{\"name\":\"--\",\"vendor\":\"\",\"runtime\":\"x\",\"model\":\"m\",\"resource\":\"x.y/"             \
+        "a\",\"fabric\":\"none\",\"total\":1,\"healthy\":1,\"free\":0,\"tflopsBf16\":1,\"memoryBytes\":1},"  \
+        "{\"name\":\"one two_\",\"vendor\":\"v\",\"runtime\":\"x\",\"model\":\"A 100\",\"resource\":\"x.y/"  \
+        "a\",\"fabric\":\"none\",\"total\":2,\"healthy\":2,\"free\":0,\"tflopsBf16\":1,\"memoryBytes\":1},"  \
+        "{\"name\":\"three\",\"vendor\":\"v\",\"runtime\":\"x\",\"model\":\"A 100\",\"resource\":\"x.y/"     \
+        "a\",\"fabric\":\"none\",\"total\":3,\"healthy\":3,\"free\":0,\"tflopsBf16\":1,\"memoryBytes\":1},"  \
+        "{\"name\":\"four\",\"vendor\":\"w\",\"runtime\":\"x\",\"model\":\"??\",\"resource\":\"x.y/"         \
+        "a\",\"fabric\":\"none\",\"total\":4,\"healthy\":4,\"free\":0,\"tflopsBf16\":1,\"memoryBytes\":1}]}" \
+        "}"
+
+static void labels_follow_the_inventory(void **state)
+{
+        struct extender_bed *b = begin(false);
+
+        (void) state;
+        memory_store_merge(b->memory, "Node a",
+                           "{\"kind\":\"Node\",\"metadata\":{\"name\":\"a\",\"labels\":{\"remuda.dev/pool\":"
+                           "\"old\",\"remuda.dev/group.gone\":\"1\",\"remuda.dev/node-class\":\"any\","
+                           "\"remuda.dev/own\":\"x\",\"zone\":\"x\"}}}");
+        EXTENDER_BED_WAIT(b, strcmp(LABEL("a", "pool"), "regular") == 0);
+        assert_string_equal(LABEL("a", "nvidia.count"), "8");
+        assert_string_equal(LABEL("a", "nvidia.H100.count"), "8");
+        assert_string_equal(LABEL("a", "group.g"), "8");
+        assert_string_equal(LABEL("a", "group.gone"), "");
+        assert_string_equal(LABEL("a", "own"), "x"); /* not of ours */
+        memory_store_merge(b->memory, "NodeAccelerators a", EXTENDER_BED_INVENTORY("a"));
+        memory_store_merge(b->memory, "NodeAccelerators a", ODD_GROUPS);
+        EXTENDER_BED_WAIT(b, strcmp(LABEL("a", "v.count"), "5") == 0);
+        assert_string_equal(LABEL("a", "pool"), "a-pool");
+        assert_string_equal(LABEL("a", "v.A-100.count"), "5");
+        assert_string_equal(LABEL("a", "w.count"), "4");
+        assert_string_equal(LABEL("a", "group.one-two"), "2");
+        assert_string_equal(LABEL("a", "nvidia.count"), "");
+
+        memory_store_refuse(b->memory, "patch Node b", -EPERM, "no right");
+        memory_store_merge(b->memory, "Node b", "{\"kind\":\"Node\",\"metadata\":{\"name\":\"b\"}}");
+        EXTENDER_BED_WAIT(b, said(b, "labels node=b error=\"no right\""));
+        memory_store_refuse(b->memory, NULL, 0, "");
+        memory_store_merge(b->memory, "NodeAccelerators b", EXTENDER_BED_INVENTORY("b"));
+        EXTENDER_BED_WAIT(b, strcmp(LABEL("b", "nvidia.count"), "8") == 0);
+
+        memory_store_drop(b->memory, "Node a");
+        memory_store_drop(b->memory, "NodeAccelerators b"); /* what it had is no longer so */
+        EXTENDER_BED_WAIT(b, LABEL("b", "nvidia.count")[0] == '\0');
+        extender_bed_free(b);
+}
+
+#define BOUND(NODE, CHIPS)                                                                                   \
+        "{\"spec\":{\"nodeName\":\"" NODE "\",\"containers\":[{\"name\":\"c\",\"resources\":{\"limits\":{"   \
+        "\"nvidia.com/gpu\":\"" CHIPS "\"}}}]}}"
+#define EMERGENCY                                                                                            \
+        "{\"metadata\":{\"labels\":{\"remuda.dev/urgency\":\"emergency\"},\"creationTimestamp\":"            \
+        "\"2026-11-21T10:00:00Z\"}}"
+
+static void put_bound(struct extender_bed *b, const char *name, const char *object, const char *bound)
+{
+        char key[40];
+
+        (void) text_format(key, sizeof(key), "Pod default/%s", name);
+        memory_store_merge(b->memory, key, object);
+        memory_store_merge(b->memory, key, bound);
+}
+
+/* Two full nodes of others, and a reserved one of which the borrowers one and two have four chips each. */
+static struct extender_bed *begin_lent(void)
+{
+        struct extender_bed *b = begin(true);
+
+        memory_store_merge(b->memory, "NodeAccelerators r", EXTENDER_BED_INVENTORY("r"));
+        memory_store_merge(b->memory, "NodeAccelerators r", "{\"status\":{\"pool\":\"reserved\"}}");
+        put_bound(b, "on-a", EXTENDER_BED_POD("on-a", ""), BOUND("a", "8"));
+        put_bound(b, "on-b", EXTENDER_BED_POD("on-b", ""), BOUND("b", "8"));
+        put_bound(b, "one", EXTENDER_BED_POD("one", ""), BOUND("r", "4"));
+        put_bound(b, "two", EXTENDER_BED_POD("two", ""), BOUND("r", "4"));
+        return b;
+}
+
+static void an_emergency_takes_the_reserve_back(void **state)
+{
+        struct extender_bed *b = begin_lent();
+
+        (void) state;
+        b->options.server.no_evict = true;
+        memory_store_tell(b->memory);
+        reserve_update(b->extender, extender_now(b->extender)); /* q waits, and may not evict */
+        assert_int_equal(memory_store_count(b->memory, "evict"), 0);
+        b->options.server.no_evict = false;
+        memory_store_refuse(b->memory, "evict", -EBUSY, "a budget forbids it");
+        reserve_update(b->extender, extender_now(b->extender));
+        EXTENDER_BED_WAIT(b, said(b, "result=-16 a budget forbids it"));
+        assert_true(said(b, "take-back pod=default/q node=r victims=1 chips=4"));
+        memory_store_refuse(b->memory, NULL, 0, "");
+        reserve_update(b->extender, extender_now(b->extender)); /* not again within a minute */
+        assert_int_equal(memory_store_count(b->memory, "evict"), 1);
+        reserve_update(b->extender, extender_now(b->extender) + 61000000);
+        assert_int_equal(memory_store_count(b->memory, "evict"), 2);
+        EXTENDER_BED_WAIT(b, b->extender->metrics.evictions == 1);
+        memory_store_tell(b->memory);
+        reserve_update(b->extender,
+                       extender_now(b->extender) + 200000000); /* it fits once that one is gone */
+        assert_int_equal(memory_store_count(b->memory, "evict"), 2);
+        extender_bed_free(b);
+}
+
+#define JOB_ON_R                                                                                             \
+        "{\"apiVersion\":\"remuda.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"j\","     \
+        "\"namespace\":\"default\",\"uid\":\"u\"},\"spec\":{\"urgency\":\"emergency\",\"workers\":["         \
+        "{\"runtime\":\"cuda\",\"chips\":8}],\"programs\":{\"cuda\":{\"image\":\"x\",\"command\":[\"/x\"]}}" \
+        "},\"status\":{\"phase\":\"Starting\",\"world\":0,\"plan\":{\"samples\":0,\"notes\":[]},"            \
+        "\"subtasks\":[{\"name\":\"w0-0\",\"role\":\"worker\",\"entry\":0,\"index\":0,\"incarnation\":0,"    \
+        "\"node\":\"r\",\"group\":\"g\",\"runtime\":\"cuda\",\"vendor\":\"nvidia\",\"model\":\"H100\","      \
+        "\"resource\":\"nvidia.com/gpu\",\"chips\":8,\"ranks\":8,\"firstRank\":0,\"batch\":256,\"weight\":"  \
+        "1,\"speedSource\":\"assumed\",\"state\":\"Waiting\"}]}}"
+
+static void a_plan_of_an_emergency_has_room_made(void **state)
+{
+        struct extender_bed *b = begin_lent();
+
+        (void) state;
+        memory_store_drop(b->memory, "Pod default/q"); /* the only one that is urgent is the job */
+        memory_store_merge(b->memory, "TrainingJob default/j", JOB_ON_R);
+        EXTENDER_BED_WAIT(b, b->extender->metrics.evictions == 2);
+        assert_int_equal(memory_store_count(b->memory, "evict Pod default/one"), 1);
+        assert_int_equal(memory_store_count(b->memory, "evict Pod default/two"), 1);
+        reserve_update(b->extender, extender_now(b->extender)); /* not again, as long as they go */
+        assert_int_equal(memory_store_count(b->memory, "evict"), 2);
+        extender_bed_free(b);
+}
+
+static void who_waits_is_woken_and_what_is_wrong_is_told(void **state)
+{
+        struct extender_bed *b = begin(false);
+        char name[40];
+
+        (void) state;
+        memory_store_merge(b->memory, "Node b", "{\"kind\":\"Node\",\"metadata\":{\"name\":\"b\"}}");
+        memory_store_merge(b->memory, "NodeAccelerators a", EXTENDER_BED_INVENTORY("a"));
+        memory_store_tell(b->memory);
+        memory_store_merge(
+                b->memory, "NodeAccelerators a",
+                "{\"status\":{\"groups\":[{\"name\":\"g\",\"vendor\":\"nvidia\",\"runtime\":\"cuda\","
+                "\"model\":"
+                "\"H100\",\"resource\":\"nvidia.com/gpu\",\"fabric\":\"none\",\"total\":9,\"healthy\":9,"
+                "\"free\":0,\"tflopsBf16\":1,\"memoryBytes\":1}]}}");
+        EXTENDER_BED_WAIT(b, said(b, "wake node=b why=\"chips became usable\"")); /* it has a Node object */
+        assert_string_not_equal(
+                memory_store_text(b->memory, "Node b", "metadata|annotations|remuda.dev/changed"), "");
+
+        for (int i = 0; i < 12; i++) {
+                (void) text_format(name, sizeof(name), "Pod default/odd-%d", i);
+                memory_store_merge(b->memory, name, EXTENDER_BED_POD("odd", ""));
+                memory_store_merge(b->memory, name, "{\"spec\":{\"containers\":7}}");
+        }
+        memory_store_tell(b->memory);
+        assert_int_equal(memory_store_count(b->memory, "event Unreadable"), 10); /* a few for many */
+
+        memory_store_merge(b->memory, "Pod default/p", EXTENDER_BED_POD("p", ""));
+        memory_store_merge(b->memory, "Pod default/p", "{\"spec\":{\"nodeName\":\"a\"}}");
+        b->memory->store.rechecking = true; /* what should be known already */
+        memory_store_tell(b->memory);
+        b->memory->store.rechecking = false;
+        assert_int_equal(memory_store_count(b->memory, "event LedgerDrift default/p"), 1);
+        assert_int_equal(b->extender->metrics.drifts, 1);
+        assert_true(said(b, "drift kind=Pod key=default/p"));
+        extender_bed_free(b);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_bind_that_failed_gives_its_chips_back),
+                cmocka_unit_test(a_bind_of_no_clear_end_is_repeated_until_it_has_one),
+                cmocka_unit_test(a_bind_of_a_pod_that_was_not_seen_waits_for_it),
+                cmocka_unit_test(labels_follow_the_inventory),
+                cmocka_unit_test(an_emergency_takes_the_reserve_back),
+                cmocka_unit_test(a_plan_of_an_emergency_has_room_made),
+                cmocka_unit_test(who_waits_is_woken_and_what_is_wrong_is_told),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
