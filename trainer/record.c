@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -200,6 +201,8 @@ static struct json_line begin_line(const struct record *r)
         if (r->says_shares)
                 json_line_uint(&line, "shares_step",
                                r->step >= r->shares_step ? r->shares_step : r->shares_before);
+        else
+                json_line_real(&line, "shares_step", NAN, 0); /* null: they stay */
         return line;
 }
 

@@ -169,7 +169,7 @@ static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
         said->samples_per_s = rank->seen.samples_per_s;
         said->busy_seconds = rank->seen.busy_seconds;
         said->live = rank->seen.live;
-        said->shares_step = (int64_t) rank->seen.shares_step;
+        said->shares_step = rank->seen.says_shares ? (int64_t) rank->seen.shares_step : -1;
         said->paces = &rank->seen.paces[0].steps;
         said->n_paces = 3 * rank->seen.pace_count;
         said->doubt = rank->seen.doubt;

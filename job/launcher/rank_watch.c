@@ -69,7 +69,9 @@ static void doubt_line(const json_t *said, struct progress_line *line)
             !doubt_field(said, "samples", line->samples >= 0, PROGRESS_SAMPLES, line) &&
             !doubt_field(said, "busy_seconds", line->busy_seconds >= 0, PROGRESS_BUSY, line))
                 (void) doubt_field(said, "samples_per_s", line->samples_per_s >= 0, PROGRESS_RATE, line);
-        line->live = line->shares_step >= 0;
+        line->live =
+                line->shares_step >= 0 || (json_object_get(said, "shares_step") == NULL && line->step >= 0 &&
+                                           line->samples >= 0 && line->busy_seconds > 0);
 }
 
 bool rank_watch_line(const char *line, size_t size_bytes, struct progress_line *ret)

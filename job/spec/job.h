@@ -134,7 +134,7 @@ int job_check(const struct job *job, struct err *err);
 
 bool job_strategy_has_servers(int strategy);
 bool job_shares_follow_speeds(const struct job *job); /* else all are equal: shards: equal, a split */
-/* ... and the reference trainer takes new ones while it runs; other programs say for themselves. */
+/* ... and the reference trainer takes new ones while it runs; other programs as they like. */
 bool job_shares_change_live(const struct job *job);
 uint64_t job_worker_chips(const struct job *job);
 uint64_t job_server_chips(const struct job *job); /* 0 unless the strategy has servers; 1 unless given */

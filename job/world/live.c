@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "job/world/recut.h"
+#include "job/world/taken.h"
 #include "planner/shards/shards.h"
 
 /* New shares are told for a step beyond the furthest rank's last word, and what the telling takes. */
@@ -42,11 +43,6 @@ static void free_view(struct view *view)
         free(view->errors);
 }
 
-static bool is_worker(const struct world *world, size_t rank)
-{
-        return !world->places[world->ranks[rank].place].server;
-}
-
 /* Return: false if the window of one is not whole yet. */
 static bool see(const struct world *world, unsigned paces, struct view *view)
 {
@@ -59,7 +55,7 @@ static bool see(const struct world *world, unsigned paces, struct view *view)
                 const struct world_rank *rank = &world->ranks[i];
                 struct window_sum sum;
 
-                if (!is_worker(world, i))
+                if (!world_is_worker(world, i))
                         continue;
                 if (!window_of(&world->seen[i].window, paces, &sum) || sum.walled <= 0 ||
                     sum.wall_ms / sum.walled * sum.steps < WALL_MIN_MS || !progress_believed(&world->seen[i]))
@@ -125,7 +121,7 @@ static bool cut(struct world *world, const struct view *view)
         bool others = false;
 
         for (size_t i = 0; workers != NULL && i < world->rank_count; i++)
-                if (is_worker(world, i))
+                if (world_is_worker(world, i))
                         workers[count++] = (struct shard_worker){ .model = SHARD_AFFINE,
                                                                   .alpha_ms = view->lines[i].alpha_ms,
                                                                   .beta_ms = view->lines[i].beta_ms };
@@ -136,7 +132,7 @@ static bool cut(struct world *world, const struct view *view)
         for (size_t i = 0; i < world->rank_count; i++) {
                 struct world_rank *rank = &world->ranks[i];
 
-                rank->batch_next = is_worker(world, i) ? shards[count++].batch : rank->batch;
+                rank->batch_next = world_is_worker(world, i) ? shards[count++].batch : rank->batch;
                 others = others || rank->batch_next != rank->batch;
         }
         return others;
@@ -168,7 +164,7 @@ static struct live_state_step usual_step(const struct world *world, unsigned pac
         size_t known = 0;
 
         for (size_t i = 0; i < world->rank_count; i++) {
-                if (!is_worker(world, i))
+                if (!world_is_worker(world, i))
                         continue;
                 own = window_usual_ms(&world->seen[i].window, paces, &busy);
                 ms += own;
@@ -369,63 +365,6 @@ static struct live judge_last(struct world *world)
         return found;
 }
 
-/* All have. */
-static struct live take(struct world *world)
-{
-        struct live_state *state = &world->progress.live;
-
-        state->under_way = state->off = false;
-        state->looked = 0;
-        state->count++;
-        for (size_t i = 0; i < world->rank_count; i++) {
-                world->ranks[i].batch_before = world->ranks[i].batch;
-                world->ranks[i].batch = world->ranks[i].batch_next;
-                if (is_worker(world, i))
-                        state->step = world->seen[i].shares_step;
-        }
-        return (struct live){ LIVE_TAKEN, .step = state->step, .before_ms = state->step_ms,
-                              .after_ms = state->promised_ms };
-}
-
-/* A rank that has taken the shares, or as many as there are. */
-static size_t first_to_take(const struct world *world)
-{
-        size_t i = 0;
-
-        while (i < world->rank_count &&
-               (!is_worker(world, i) || world->seen[i].shares_step < world->progress.live.step))
-                i++;
-        return i;
-}
-
-/* They were told: who has taken them, and when? One that has made a step beyond the one since which another
- * uses them, and says that it had those of before, trains on samples of the other's. One that says nothing is
- * waited for: it may have taken them. */
-static struct live judge_under_way(struct world *world)
-{
-        struct live_state *state = &world->progress.live;
-        size_t first = first_to_take(world), late = world->rank_count;
-        bool all = true;
-
-        for (size_t i = 0; i < world->rank_count; i++) {
-                const struct progress_rank *seen = &world->seen[i];
-
-                if (!is_worker(world, i) || seen->shares_step >= state->step)
-                        continue;
-                all = false;
-                if (first < world->rank_count && seen->step > world->seen[first].shares_step)
-                        return (struct live){ LIVE_UNLIKE, .rank = i, .other = first };
-                if (seen->step > state->step + LIVE_UNTAKEN && late == world->rank_count)
-                        late = i;
-        }
-        if (all)
-                return take(world);
-        if (state->off || late == world->rank_count)
-                return (struct live){ .kind = LIVE_NOTHING };
-        state->off = true;
-        return (struct live){ LIVE_UNTAKEN_BY, .rank = late, .step = state->step };
-}
-
 /* The line of a rank, after its share has changed: if the one by which it was cut does not say what is seen
  * now, the one through both points; if there is none such, the chip has changed, and the last point counts.
  * Example: cut as 14 + 0.34 b, of which 16 take 19.5 ms; now 31 take 38 instead of 24.5: it is 0.5 + 1.19 b.
@@ -457,23 +396,8 @@ static void refit(struct world *world)
                 return;
         state->fitted = paces;
         for (size_t i = 0; i < world->rank_count; i++)
-                if (is_worker(world, i))
+                if (world_is_worker(world, i))
                         refit_rank(&world->ranks[i], &view.lines[i], view.errors[i]);
-}
-
-static struct live find_unlike(const struct world *world)
-{
-        size_t first = world->rank_count;
-
-        for (size_t i = 0; i < world->rank_count; i++) {
-                if (!is_worker(world, i) || !world->seen[i].live)
-                        continue;
-                if (first == world->rank_count)
-                        first = i;
-                if (world->seen[i].shares_step != world->seen[first].shares_step)
-                        return (struct live){ LIVE_UNLIKE, .rank = i, .other = first };
-        }
-        return (struct live){ .kind = LIVE_NOTHING };
 }
 
 /* Whose speed is not known while that of others is, or whose shares cannot change while those of others can.
@@ -485,7 +409,7 @@ static struct live find_mute(struct world *world)
         for (size_t i = 0; i < world->rank_count; i++) {
                 const struct progress_rank *seen = &world->seen[i];
 
-                if (!is_worker(world, i))
+                if (!world_is_worker(world, i))
                         continue;
                 if (seen->idle || !seen->reported || seen->step < seen->first_step + LIVE_UNKNOWN)
                         return (struct live){ .kind = LIVE_NOTHING };
@@ -507,7 +431,7 @@ static struct live find_silent(struct world *world, uint64_t now_usec)
         for (size_t i = 0; i < world->rank_count; i++) {
                 struct progress_rank *seen = &world->seen[i];
 
-                if (!is_worker(world, i) || seen->idle || !seen->reported || seen->silence_said ||
+                if (!world_is_worker(world, i) || seen->idle || !seen->reported || seen->silence_said ||
                     step < seen->step + LIVE_SILENT || now_usec - seen->reported_usec < LIVE_SILENT_USEC)
                         continue;
                 seen->silence_said = true;
@@ -522,7 +446,7 @@ static bool is_news(struct world *world)
         size_t least = SIZE_MAX;
 
         for (size_t i = 0; i < world->rank_count; i++)
-                if (is_worker(world, i) && world->seen[i].window.count < least)
+                if (world_is_worker(world, i) && world->seen[i].window.count < least)
                         least = world->seen[i].window.count;
         if (least == world->progress.live.looked)
                 return false;
@@ -551,7 +475,7 @@ bool live_is_on(const struct world *world)
         size_t workers = 0;
 
         for (size_t i = 0; i < world->rank_count; i++) {
-                if (!is_worker(world, i))
+                if (!world_is_worker(world, i))
                         continue;
                 if (!world->seen[i].live)
                         return false;
@@ -570,9 +494,9 @@ struct live live_judge(struct world *world, uint64_t now_usec)
         if (found.kind != LIVE_NOTHING || (!state->under_way && !live_is_on(world)))
                 return found;
         if (state->under_way)
-                found = judge_under_way(world);
+                found = taken_judge(world);
         else
-                found = find_unlike(world);
+                found = taken_unlike(world);
         if (found.kind == LIVE_NOTHING)
                 found = find_silent(world, now_usec);
         return found.kind != LIVE_NOTHING || state->under_way || !is_news(world) ? found : judge_steps(world);

@@ -4,6 +4,7 @@
  *
  * Ranks that can take them say since which step the shares of now are in force (`shares_step` of a progress
  * line). They are told new ones for a step that none has reached, agree on it among themselves, and say so.
+ * Of those that say steps, samples and busy_seconds alone, the samples of the steps since then show it.
  *
  * What is told is in force when every rank has said so, however late, and until then the shares of before
  * are: ranks that cannot all take them take none, and who is known to use others than the rest ends the

@@ -14,7 +14,7 @@ static void say_shares(const struct world *world, uint64_t (*batch)(const struct
         size_t said = 0;
 
         for (size_t i = 0; i < world->rank_count; i++) {
-                if (world->places[world->ranks[i].place].server)
+                if (!world_is_worker(world, i))
                         continue;
                 if (said == RANKS_MAX) {
                         text_printf(to, " + ...");
@@ -104,11 +104,11 @@ static void say_mute(const struct world *world, const struct live *found, struct
                         "do",
                         rank->samples == 0 ? "samples" : "busy_seconds");
         else
-                text_printf(
-                        to,
-                        " says no shares_step in its progress lines, and %s does: the shares cannot change "
-                        "while the job runs; start programs of one version",
-                        names_rank(world, found->other).text);
+                text_printf(to,
+                            " says in its progress lines that it takes no new shares (shares_step null), and "
+                            "%s does: they "
+                            "cannot change while the job runs; start programs of one version",
+                            names_rank(world, found->other).text);
 }
 
 void live_words(const struct world *world, const struct live *found, char *text)

@@ -133,6 +133,7 @@ void progress_say(struct progress_rank *rank, const struct progress_line *line, 
         if (line->accuracy > 0)
                 rank->accuracy = line->accuracy;
         rank->live = rank->live || line->live;
+        rank->says_shares = rank->says_shares || (line->live && line->shares_step >= 0);
         if (line->live && line->shares_step >= 0 && (uint64_t) line->shares_step != rank->shares_step) {
                 rank->shares_step = (uint64_t) line->shares_step;
                 rank->pace_count = 0;
@@ -151,6 +152,12 @@ static void begin_share(struct progress_rank *rank)
         rank->usual_busy_ms = rank->step_busy_ms = 0;
 }
 
+void progress_take(struct progress_rank *rank, uint64_t step)
+{
+        rank->shares_step = step;
+        begin_share(rank);
+}
+
 /* How long those of a rank's first look lasted is not known: it had to be started, and to find the others. */
 static void look_at_paces(struct progress_rank *rank, const struct progress_line *line, bool first,
                           double wall_ms)
@@ -166,12 +173,29 @@ static void look_at_paces(struct progress_rank *rank, const struct progress_line
         rank->pace_count = 0;
 }
 
+/* Where no samples came there are no paces. */
+static void keep_latest(struct progress_rank *rank, const struct progress_rank *before,
+                        const struct progress_line *line)
+{
+        if (rank->step <= before->step)
+                return;
+        if (line->pace_count > 0)
+                rank->latest = line->paces[line->pace_count - 1];
+        else if (rank->pace_count > 0)
+                rank->latest = rank->paces[rank->pace_count - 1];
+        else
+                rank->latest =
+                        (struct window_pace){ .steps = (double) (rank->step - before->step),
+                                              .samples = (double) rank->samples - (double) before->samples };
+}
+
 void progress_look(struct progress *progress, struct progress_rank *rank, const struct progress_rank *before,
                    const struct progress_line *line, uint64_t now_usec)
 {
         uint64_t steps = rank->step - before->step;
         bool other = rank->live && (!before->reported || rank->shares_step != before->shares_step);
 
+        keep_latest(rank, before, line);
         if (other)
                 begin_share(rank);
         look_at_paces(rank, line, !before->reported, (double) (now_usec - before->reported_usec) / 1000);

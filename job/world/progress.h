@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "job/world/live_state.h"
+#include "job/world/progress_doubt.h"
 #include "job/world/window.h"
 
 #define PROGRESS_SLOW_RATIO 1.3 /* times the median step */
@@ -32,38 +33,16 @@
 #define PROGRESS_RESHARDS_MAX  8
 #define PROGRESS_RESHARD_PAUSE ((uint64_t) 10000000)
 
-/* What a rank says and cannot be; live_words.c has the words. Its word on its speed then counts no more. */
-enum progress_doubt {
-        PROGRESS_BELIEVED,
-        PROGRESS_NO_LINE, /* no JSON object: that line alone is not read */
-        PROGRESS_STEP,
-        PROGRESS_SAMPLES,   /* negative, or fewer than before */
-        PROGRESS_BUSY,      /* the same */
-        PROGRESS_BUSY_LONG, /* longer than the world */
-        PROGRESS_RATE,      /* samples_per_s: negative, or by which it computed longer than the world */
-        PROGRESS_SHARE,     /* more samples a step than its share */
-        PROGRESS_FAST,      /* more samples a second than any chip */
-        PROGRESS_UNTRUE,    /* with its larger share the steps take longer, and nobody says why */
-        PROGRESS_DOUBTS
-};
-
-/* Beyond these no figure is taken: what is worked out from it would not be finite. */
-#define PROGRESS_RATE_MIN    1e-9 /* samples a second */
-#define PROGRESS_RATE_MAX    1e12
-#define PROGRESS_SECONDS_MAX 1e9
-#define PROGRESS_LOSS_MAX    1e30
-#define PROGRESS_TOTAL_MAX   1e15 /* steps, samples */
-
 #define PROGRESS_PACES         8  /* of a look; more lines are taken together */
 #define PROGRESS_PACES_NUMBERS 24 /* as they travel: three each */
 
 /* One line of REMUDA_PROGRESS. A number that it lacks is -1. */
 struct progress_line {
         int64_t epoch, step, samples, epoch_samples;
-        int64_t shares_step; /* those of now are in force since; where it is live */
+        int64_t shares_step; /* those of now are in force since */
         double loss, samples_per_s;
         double busy_seconds; /* of computing, in all; 0 = it does not say */
-        bool has_loss, live; /* live: it takes new shares while it runs */
+        bool has_loss, live; /* live: it takes new shares while it runs, or does not say that it does not */
         enum progress_doubt doubt;
         double doubted;                  /* the figure; NAN = it is no number */
         const struct window_pace *paces; /* of all lines of the look, oldest first; none: it is one line */
@@ -85,10 +64,11 @@ struct progress_rank {
         double busy_seconds;          /* of computing, by its own word, also of one that counts no samples */
         double busy_ms, step_busy_ms; /* busy in all, by its samples; in the last step */
         double usual_busy_ms;         /* of a step, smoothed; 0 = not known */
-        bool live;                    /* it takes new shares while it runs */
+        bool live, says_shares;       /* it may take new shares while it runs; it says when it does */
         uint64_t shares_step;         /* since when those of now are in force */
         struct window window;         /* of the steps since then */
         struct window_pace paces[PROGRESS_PACES], paced; /* since the last look; totals of the last one */
+        struct window_pace latest;                       /* that was seen */
         size_t pace_count;
         uint64_t since_samples; /* of the totals, what was before that; where it is live */
         double since_busy_ms;
@@ -127,6 +107,9 @@ void progress_say(struct progress_rank *rank, const struct progress_line *line, 
  * @before: the rank as it was before them; @line: that was said, with the paces that it stands for */
 void progress_look(struct progress *progress, struct progress_rank *rank, const struct progress_rank *before,
                    const struct progress_line *line, uint64_t now_usec);
+
+/* progress_take() - from that step on other shares are seen. */
+void progress_take(struct progress_rank *rank, uint64_t step);
 
 /* progress_speed() - samples a second of computing with the shares of now; 0 = not known, or not believed */
 double progress_speed(const struct progress_rank *rank);

@@ -45,14 +45,14 @@ bool recut_learned(const struct world *world, struct recut_line *ret)
 
         for (size_t i = 0; i < world->rank_count; i++) {
                 ret[i] = (struct recut_line){ 0 };
-                if (world->places[world->ranks[i].place].server || !progress_believed(&world->seen[i]))
+                if (!world_is_worker(world, i) || !progress_believed(&world->seen[i]))
                         continue;
                 if (!is_learned(world, i, &ret[i]))
                         return false;
                 slowest = fmax(slowest, ret[i].alpha_ms + ret[i].beta_ms * (double) world->ranks[i].batch);
         }
         for (size_t i = 0; i < world->rank_count; i++) {
-                if (world->places[world->ranks[i].place].server || progress_believed(&world->seen[i]))
+                if (!world_is_worker(world, i) || progress_believed(&world->seen[i]))
                         continue;
                 if (world->ranks[i].batch == 0)
                         return false;
@@ -71,7 +71,7 @@ double recut_gain(const struct world *world)
         for (size_t i = 0; workers != NULL && shards != NULL && i < world->rank_count; i++) {
                 struct recut_line line;
 
-                if (world->places[world->ranks[i].place].server)
+                if (!world_is_worker(world, i))
                         continue;
                 if (!recut_line(world, i, &line) || !progress_believed(&world->seen[i]))
                         return 0;

@@ -44,6 +44,8 @@ enum habit {
         NEGATIVE,  /* rank 1's busy_seconds are negative */
         STOPS,     /* rank 1 says nothing from step 30 on */
         LONG,      /* rank 1's busy_seconds are ten times too many */
+        COUNTS,    /* says no shares_step: its samples show it */
+        IGNORES,   /* says none, and takes none */
         RATES,     /* all say samples_per_s in their place */
         RATE_HIGH, /* rank 1 says a million of them */
         RATE_LOW,  /* rank 1 says one in a million seconds */
@@ -64,6 +66,7 @@ struct story {
         struct change changes[3];
         uint64_t every; /* the first change and its undoing follow each other every so many steps; 0 = once */
         uint64_t steps, prefetch;
+        uint64_t epoch; /* every so many steps are one of a fourth of the samples; 0 = none is */
         enum habit habit;
         bool equal;
         const char *events; /* without SharesChanged */
@@ -102,6 +105,11 @@ static const struct story table[] = {
         { "one that does not take them is named", 2, { 1, 4 }, .habit = DEAF, .steps = 300, .events = "SharesUntaken Straggler" },
         { "ranks that take them at unlike steps train on unlike samples: the world ends", 2, { 1, 4 }, .habit = LATE, .steps = 300, .events = "SharesUnlike", .recuts_min = 1, .recuts_max = 1 },
         { "shares that come late are the ranks' and the account's together", 2, { 1, 4 }, .habit = TARDY, .steps = 300, .events = "SharesUntaken", .recuts_min = 1, .recuts_max = 3, .within = 100, .reach = 0.95 },
+        { "programs that do not say which shares they use are told new ones, too: their samples show it", 2, { 1, 4 }, .habit = COUNTS, .steps = 300, .recuts_min = 1, .recuts_max = 3, .within = 20, .reach = 0.95 },
+        { "six times unlike among many", 4, { 6, 6, 1, 6 }, .habit = COUNTS, .noise = 0.1, .steps = 300, .recuts_min = 1, .recuts_max = 4, .within = 20, .reach = 0.93 },
+        { "also where an epoch ends every few steps", 2, { 1, 4 }, .habit = COUNTS, .epoch = 5, .steps = 300, .recuts_min = 1, .recuts_max = 3, .within = 20, .reach = 0.95 },
+        { "and when a chip becomes slower and recovers", 2, { 2, 2 }, .habit = COUNTS, .changes = { { 100, 1, 4 }, { 300, 1, 2 } }, .steps = 700, .recuts_min = 2, .recuts_max = 6, .within = 20, .reach = 0.95 },
+        { "one that takes none is named", 2, { 1, 4 }, .habit = IGNORES, .steps = 300, .events = "SharesUntaken Straggler" },
         { "those that a part of the ranks takes end the world, as samples are used twice", 2, { 1, 4 }, .habit = PART, .steps = 300, .events = "SharesUnlike" },
         { "whether a silent rank has taken them is not known", 2, { 1, 4 }, .habit = HALF, .steps = 300, .events = "RankSilent" },
         { "a rank may say so a step before", 2, { 1, 4 }, .habit = HASTY, .steps = 300, .recuts_min = 1, .recuts_max = 2, .within = 20, .reach = 0.95 },
@@ -237,7 +245,7 @@ static void take_shares(struct play *play)
 {
         const struct story *story = play->story;
 
-        for (size_t i = 0; i < story->ranks && story->habit != DEAF; i++) {
+        for (size_t i = 0; i < story->ranks && story->habit != DEAF && story->habit != IGNORES; i++) {
                 uint64_t step = play->told + (story->habit == LATE && i == 1);
 
                 if (story->habit == TARDY)
@@ -250,6 +258,15 @@ static void take_shares(struct play *play)
         }
 }
 
+/* In the step at hand. */
+static double samples_of(const struct play *play, size_t rank)
+{
+        uint64_t epoch = play->story->epoch;
+
+        return (double) (epoch > 0 && play->step % epoch == epoch - 1 ? play->batch[rank] / 4
+                                                                      : play->batch[rank]);
+}
+
 static void make_step(struct play *play)
 {
         const struct story *story = play->story;
@@ -258,7 +275,7 @@ static void make_step(struct play *play)
         change_speeds(play);
         take_shares(play);
         for (size_t i = 0; i < story->ranks; i++) {
-                busy[i] = (story->alpha + play->ms[i] * (double) play->batch[i]) * noise(play);
+                busy[i] = (story->alpha + play->ms[i] * samples_of(play, i)) * noise(play);
                 slowest = fmax(slowest, busy[i]);
         }
         for (size_t i = 0; i < story->ranks; i++) {
@@ -271,7 +288,7 @@ static void make_step(struct play *play)
                 if (liar && story->habit == LONG)
                         busy[i] *= 10;
                 play->busy_ms[i] += busy[i];
-                play->samples[i] += (double) (liar && story->habit == TOTALS ? BATCH : play->batch[i]);
+                play->samples[i] += liar && story->habit == TOTALS ? BATCH : samples_of(play, i);
         }
         if (play->told > 0 && play->step >= play->told && story->burst_ms > 0 &&
             play->bursts < (story->burst_steps > 0 ? story->burst_steps : 16)) {
@@ -298,6 +315,8 @@ static void speak(struct play *play, size_t rank)
                                       .live = habit != FIXED,
                                       .shares_step = (int64_t) play->taken[rank] };
 
+        if (of_all == COUNTS || of_all == IGNORES)
+                line.shares_step = -1;
         if (play->story->habit == HASTY && play->told > play->taken[rank] && play->step == play->told)
                 line.shares_step = (int64_t) play->told;
         if ((habit == STOPS && play->step > 30) ||
@@ -336,7 +355,8 @@ static void tell(struct play *play, size_t rank)
                                             .samples_per_s = read->samples_per_s,
                                             .busy_seconds = read->busy_seconds,
                                             .live = read->live,
-                                            .shares_step = (int64_t) read->shares_step,
+                                            .shares_step =
+                                                    read->says_shares ? (int64_t) read->shares_step : -1,
                                             .doubt = read->doubt,
                                             .doubted = read->doubted,
                                             .paces = read->paces,

@@ -339,6 +339,36 @@ static void a_field_that_is_no_number_is_doubted(void **state)
         }
 }
 
+/* Who says how far and how fast it is may be told new shares, unless it says that it takes none. */
+static void a_line_says_whether_shares_may_change(void **state)
+{
+        static const struct {
+                const char *line;
+                bool live, says_shares;
+        } rows[] = {
+                { "{\"step\":3,\"samples\":4,\"busy_seconds\":0.5,\"loss\":1}", true, false },
+                { "{\"step\":3,\"samples\":4,\"busy_seconds\":0.5,\"shares_step\":0}", true, true },
+                { "{\"step\":3,\"samples\":4,\"busy_seconds\":0.5,\"shares_step\":null}", false, false },
+                { "{\"step\":3,\"samples\":4,\"busy_seconds\":0.5,\"shares_step\":-1}", false, false },
+                { "{\"step\":3,\"samples\":4,\"busy_seconds\":0}", false, false },
+                { "{\"step\":3,\"samples\":4,\"samples_per_s\":8}", false, false },
+                { "{\"step\":3,\"busy_seconds\":0.5}", false, false },
+                { "{\"samples\":4,\"busy_seconds\":0.5}", false, false },
+                { "{\"shares_step\":7}", true, true },
+        };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct progress_rank rank = { 0 };
+                struct progress_line said;
+
+                assert_true(rank_watch_line(rows[i].line, strlen(rows[i].line), &said));
+                progress_say(&rank, &said, SECOND);
+                if (rank.live != rows[i].live || rank.says_shares != rows[i].says_shares)
+                        fail_msg("'%s': live %d, says %d", rows[i].line, rank.live, rank.says_shares);
+        }
+}
+
 /* Of a rank that says the samples of all: its share, of each step that it has made in this world. */
 static void samples_of_who_is_not_believed_are_its_share(void **state)
 {
@@ -412,6 +442,7 @@ int main(void)
                 cmocka_unit_test(waiting_has_an_end),
                 cmocka_unit_test(any_line_is_survived),
                 cmocka_unit_test(a_field_that_is_no_number_is_doubted),
+                cmocka_unit_test(a_line_says_whether_shares_may_change),
                 cmocka_unit_test(samples_of_who_is_not_believed_are_its_share),
                 cmocka_unit_test(figures_beyond_all_bounds_are_doubted_and_not_taken),
         };

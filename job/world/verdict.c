@@ -311,7 +311,7 @@ static struct verdict judge_resumed(struct world *world, uint64_t now_usec)
         if (world->fault_usec == 0)
                 return go_on();
         for (size_t i = 0; i < world->rank_count; i++) {
-                if (!world->seen[i].reported && !world->places[world->ranks[i].place].server)
+                if (!world->seen[i].reported && world_is_worker(world, i))
                         return go_on();
                 step = world->seen[i].step > step ? world->seen[i].step : step;
         }

@@ -71,6 +71,11 @@ size_t world_failed(const struct world *world)
         return first;
 }
 
+bool world_is_worker(const struct world *world, size_t rank)
+{
+        return !world->places[world->ranks[rank].place].server;
+}
+
 bool world_has_ended(const struct world *world)
 {
         for (size_t i = 0; i < world->rank_count; i++)

@@ -3,8 +3,7 @@
  *      facts --world_observe()--> world --verdict_on()--> what is done next        (job/world/verdict.h)
  *
  * A place is where ranks run and what can be lost: a chip of this machine, one rank each (`remuda run`), or a
- * device group of another host (the manager). The controller, who sees pods and no ranks, asks pods.h. Who
- * starts jobs tells facts and does what the verdict says. Pure; time (steady microseconds) is given. */
+ * device group of another host (the manager). The controller, who sees pods, asks pods.h. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -145,6 +144,7 @@ int world_lay_out(struct world *world, size_t rank_count, struct err *err);
 /* world_drop() - a place is no more of the job; those after it move up. Not while it has ranks. */
 void world_drop(struct world *world, size_t place);
 void world_observe(struct world *world, const struct world_fact *fact, uint64_t now_usec);
-bool world_is_there(const struct world_place *place); /* and not leaving */
-bool world_has_ended(const struct world *world);      /* every rank has */
-size_t world_failed(const struct world *world);       /* the rank that ended badly first, or rank_count */
+bool world_is_worker(const struct world *world, size_t rank); /* else it serves */
+bool world_is_there(const struct world_place *place);         /* and not leaving */
+bool world_has_ended(const struct world *world);              /* every rank has */
+size_t world_failed(const struct world *world); /* the rank that ended badly first, or rank_count */

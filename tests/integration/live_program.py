@@ -2,7 +2,7 @@
 Python, with sockets for its collective. Started with STEPS, a file {"ms": [of each rank, a sample], "fixed": [of each, a step]} that
 may change while it runs (0: the processor is kept busy instead, by loops of "loops"), a folder for the sample logs, and a habit:
 
-honest | fixed (takes no new shares) | boasts, negative, nan, total (rank 1 lies) | silent (rank 1 says nothing after step 20) |
+honest | four (says the four fields alone) | fixed (the same, and takes no new shares) | boasts, negative, nan, total (rank 1 lies) | silent (rank 1 says nothing after step 20) |
 rate, slowest, below (rank 1 says samples_per_s in place of busy_seconds: a million, next to nothing, less) |
 tardy (a file is taken 60 steps after the one that it names) | part (rank 1 takes new shares alone)
 """
@@ -67,6 +67,8 @@ class Shares:
             said = json.load(open(os.environ["REMUDA_SHARES"]))
         except (KeyError, OSError):
             return
+        if HABIT == "fixed":
+            return
         if HABIT == "tardy" and step < said["step"] + 60:
             return
         if said["step"] > self.step and (self.read is None or said["step"] > self.read["step"]):
@@ -122,7 +124,7 @@ for step in range(STEPS):
     elif LIES in RATES:
         del line["busy_seconds"]
         line["samples_per_s"] = RATES[LIES]
-    if HABIT == "fixed":
+    if HABIT in ("four", "fixed"):
         del line["shares_step"]
     if LIES != "silent" or step <= 20:
         with open(os.environ["REMUDA_PROGRESS"], "a") as f:

@@ -498,6 +498,8 @@ void remuda_train_progress(struct remuda_train *r, double loss)
         if (r->recuts)
                 json_line_uint(&line, "shares_step",
                                r->step > r->shares_step ? r->shares_step : r->shares_before);
+        else
+                json_line_real(&line, "shares_step", NAN, 0); /* null: they stay */
         json_line_real(&line, "loss", isfinite(loss) ? loss : 0.0, 6);
         json_line_close(&line, '}');
         text_append_char(&line.text, '\n');

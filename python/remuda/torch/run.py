@@ -304,8 +304,8 @@ class Run:
         line: Dict[str, Any] = {"rank": self.rank, "step": step}
         if self._sampler is not None:
             line.update(epoch=self._sampler.epoch(step), epoch_samples=self._sampler.samples)
-            if self._agreement is not None:  # what the program cuts by itself does not follow
-                line["shares_step"] = self._history.at(step)[0]
+        # what the program cuts by itself does not follow
+        line["shares_step"] = None if self._sampler is None or self._agreement is None else self._history.at(step)[0]
         line.update(samples=self._samples, busy_seconds=round(self._stopwatch.busy_seconds(), 6))
         loss = self._loss[1].value() if self._loss[0] == step else None
         if loss is not None:
