@@ -58,7 +58,6 @@ struct resource {
         struct grpc_server *server;
         struct grpc_server *retired[RESOURCE_SERVERS_MAX];
         char endpoint[108]; /* file name of the server's socket */
-        bool bind_failed;
 
         struct list_and_watch_list *list;
         struct list_and_watch_stream *streams;

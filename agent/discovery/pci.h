@@ -14,8 +14,6 @@ struct pci_function {
         uint64_t order;                  /* sorts like the address */
         uint16_t vendor, device;
         uint32_t class_code; /* 24 bits: 0x120000 */
-        bool below_devices;  /* found below sys/devices, since sys/bus/pci is not there */
-        bool virtual;        /* has a physfn */
         bool claimed;        /* a vendor row counted it */
         uint32_t path;       /* offset of its directory in pci->paths */
 };

@@ -23,8 +23,7 @@ struct judge_record {
         struct device device; /* as it was published last */
         struct health health;
         bool present, judged; /* judged: not excluded, assigned or duplicate */
-        bool duplicate;
-        uint64_t scan; /* of the last scan that found it */
+        uint64_t scan;        /* of the last scan that found it */
         uint64_t transitions[HEALTH_COUNT];
         struct judge_counters counters;
         char driver_version[64]; /* "" = not known */

@@ -134,7 +134,6 @@ static bool parse_xid(const char *line, struct kernel_fault *f)
         if (number == NULL || !isdigit((unsigned char) number[3]))
                 return false;
         f->code = strtoull(number + 3, NULL, 10);
-        f->has_code = true;
         (void) text_copy(f->space, sizeof(f->space), "xid");
         level = kernel_fault_xid_level(f->code);
         /* NVLink 5 says the severity in its text */

@@ -11,10 +11,9 @@
 #include "agent/health/health.h"
 
 struct kernel_fault {
-        char pci[20];   /* "0000:18:00.0", or without the function as XIDs have it: "0000:18:00" */
-        char space[16]; /* of the code: "xid", "amdgpu", "ascend", "pcie" */
-        uint64_t code;  /* 0 = none */
-        bool has_code;
+        char pci[20];           /* "0000:18:00.0", or without the function as XIDs have it: "0000:18:00" */
+        char space[16];         /* of the code: "xid", "amdgpu", "ascend", "pcie" */
+        uint64_t code;          /* 0 = none */
         struct finding finding; /* GOOD: the application's own fault, counted but not judged */
 };
 

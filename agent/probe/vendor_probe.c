@@ -457,7 +457,6 @@ bool vendor_probe_status(const struct vendor_probe *probe, size_t i, struct vend
                                              .timeouts_total = v->timeouts_total,
                                              .crashes_total = v->crashes_total,
                                              .refused_total = v->refused_total,
-                                             .abandoned = v->process.dying_count,
                                              .last_success_usec = v->last_success_real_usec,
                                              .duration = &v->duration };
         return true;

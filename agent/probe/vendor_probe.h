@@ -55,7 +55,6 @@ struct vendor_probe_status {
         const char *vendor;
         enum vendor_probe_state state;
         uint64_t samples_total, timeouts_total, crashes_total, refused_total;
-        unsigned abandoned;
         uint64_t last_success_usec; /* CLOCK_REALTIME; 0 = never */
         const struct histogram *duration;
 };

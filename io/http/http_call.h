@@ -18,7 +18,6 @@ struct http_call_result {
         const char *body; /* NUL-terminated; borrowed; "" for a streamed one */
         size_t body_bytes;
         unsigned retry_after_sec; /* of the reply's Retry-After; 0 = none */
-        bool maybe_done;          /* error != 0, and yet the server may have acted on the request */
 };
 
 struct http_call_options {

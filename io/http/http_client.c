@@ -207,14 +207,6 @@ static int error_of(const struct http_call *call, CURLcode code)
         }
 }
 
-/* The request was on its way once a connection stood: from then on the server may have acted. */
-static bool maybe_done(struct http_call *call)
-{
-        long sent = 0;
-
-        return curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &sent) == CURLE_OK && sent > 0;
-}
-
 static void finish(struct http_call *call, CURLcode code)
 {
         struct http_call_result result = { .error = error_of(call, code) };
@@ -225,7 +217,6 @@ static void finish(struct http_call *call, CURLcode code)
         (void) curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after);
         result.status = (unsigned) status;
         result.retry_after_sec = retry_after > 0 && retry_after < 86400 ? (unsigned) retry_after : 0;
-        result.maybe_done = result.error != 0 && maybe_done(call);
         if (result.error != 0)
                 (void) text_format(result.sentence, sizeof(result.sentence), "%s",
                                    call->too_large            ? "the reply is too long"
@@ -543,7 +534,6 @@ void http_client_free(struct http_client *c)
                                                    .sentence = "the client is closing",
                                                    .body = "" };
 
-                result.maybe_done = maybe_done(call);
                 call->done(call->userdata, &result);
                 call_free(call);
         }

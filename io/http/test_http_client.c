@@ -160,24 +160,23 @@ static const struct {
         struct http_call_options call;
         int error;
         unsigned status, retry_after_sec, began;
-        bool maybe_done;
         const char *body, *sentence; /* sentence: a part of it */
 } rows[] = {
-        { "an answer",            "http",  OK("hello"), false, { .body = "x", .body_bytes = 1, .content_type = "text/plain" }, 0, 200, 0, 200, false, "hello", "" },
-        { "one after a warning",  "http",  "HTTP/1.1 100 Continue\r\n\r\n" OK("hello"), false, { 0 }, 0, 200, 0, 200, false, "hello", "" },
-        { "not now",              "http",  "HTTP/1.1 503 No\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", false, { 0 }, 0, 503, 7, 503, false, "", "" },
-        { "not for a long time",  "http",  "HTTP/1.1 503 No\r\nRetry-After: 86400\r\nContent-Length: 0\r\n\r\n", false, { 0 }, 0, 503, 0, 503, false, "", "" },
-        { "it leaves",            "http",  "", false, { 0 }, -EPIPE, 0, 0, 0, true, "", "mpty reply" },
-        { "it breaks off",        "http",  OK("hel"), false, { 0 }, -EPIPE, 200, 0, 200, true, "hel", "2 bytes remaining" },
-        { "it babbles",           "http",  "bla bla\r\n\r\n", false, { 0 }, -EPIPE, 0, 0, 0, true, "", "HTTP/0.9" },
-        { "it says too much",     "http",  OK("hello"), true, { .reply_max_bytes = 4 }, -E2BIG, 200, 0, 200, true, "", "the reply is too long" },
-        { "it is silent",         "http",  NULL, true, { .timeout_usec = 50000 }, -ETIMEDOUT, 0, 0, 0, true, "", "timed out" },
-        { "it speaks no TLS",     "https", OK("hello"), false, { 0 }, -EPROTO, 0, 0, 0, false, "", "" },
-        { "in pieces",            "http",  OK("hello"), true, { .chunk = goes_on }, 0, 200, 0, 200, false, "", "" },
-        { "a piece too much",     "http",  OK("hello"), true, { .chunk = stops }, -ECANCELED, 200, 0, 200, true, "", "" },
-        { "an error is no piece", "http",  "HTTP/1.1 410 Gone\r\nContent-Length: 4\r\n\r\ngone", true, { .chunk = stops }, 0, 410, 0, 410, false, "gone", "" },
-        { "it may be sent",       "http",  OK("hello"), false, { .may_send = always }, 0, 200, 0, 200, false, "hello", "" },
-        { "it may not",           "http",  OK("hello"), false, { .may_send = never }, -EPERM, 0, 0, 0, false, "", "" },
+        { "an answer",            "http",  OK("hello"), false, { .body = "x", .body_bytes = 1, .content_type = "text/plain" }, 0, 200, 0, 200, "hello", "" },
+        { "one after a warning",  "http",  "HTTP/1.1 100 Continue\r\n\r\n" OK("hello"), false, { 0 }, 0, 200, 0, 200, "hello", "" },
+        { "not now",              "http",  "HTTP/1.1 503 No\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", false, { 0 }, 0, 503, 7, 503, "", "" },
+        { "not for a long time",  "http",  "HTTP/1.1 503 No\r\nRetry-After: 86400\r\nContent-Length: 0\r\n\r\n", false, { 0 }, 0, 503, 0, 503, "", "" },
+        { "it leaves",            "http",  "", false, { 0 }, -EPIPE, 0, 0, 0, "", "mpty reply" },
+        { "it breaks off",        "http",  OK("hel"), false, { 0 }, -EPIPE, 200, 0, 200, "hel", "2 bytes remaining" },
+        { "it babbles",           "http",  "bla bla\r\n\r\n", false, { 0 }, -EPIPE, 0, 0, 0, "", "HTTP/0.9" },
+        { "it says too much",     "http",  OK("hello"), true, { .reply_max_bytes = 4 }, -E2BIG, 200, 0, 200, "", "the reply is too long" },
+        { "it is silent",         "http",  NULL, true, { .timeout_usec = 50000 }, -ETIMEDOUT, 0, 0, 0, "", "timed out" },
+        { "it speaks no TLS",     "https", OK("hello"), false, { 0 }, -EPROTO, 0, 0, 0, "", "" },
+        { "in pieces",            "http",  OK("hello"), true, { .chunk = goes_on }, 0, 200, 0, 200, "", "" },
+        { "a piece too much",     "http",  OK("hello"), true, { .chunk = stops }, -ECANCELED, 200, 0, 200, "", "" },
+        { "an error is no piece", "http",  "HTTP/1.1 410 Gone\r\nContent-Length: 4\r\n\r\ngone", true, { .chunk = stops }, 0, 410, 0, 410, "gone", "" },
+        { "it may be sent",       "http",  OK("hello"), false, { .may_send = always }, 0, 200, 0, 200, "hello", "" },
+        { "it may not",           "http",  OK("hello"), false, { .may_send = never }, -EPERM, 0, 0, 0, "", "" },
 };
 /* clang-format on */
 
@@ -205,12 +204,12 @@ static void every_answer_is_told_as_what_it_is(void **state)
                 wait_for(loop, &heard.done);
                 if (heard.result.error != rows[i].error || heard.result.status != rows[i].status ||
                     heard.result.retry_after_sec != rows[i].retry_after_sec || heard.began != rows[i].began ||
-                    heard.result.maybe_done != rows[i].maybe_done || strcmp(heard.body, rows[i].body) != 0 ||
+                    strcmp(heard.body, rows[i].body) != 0 ||
                     strstr(heard.result.sentence, rows[i].sentence) == NULL ||
                     (heard.result.error != 0) != (heard.result.sentence[0] != '\0'))
-                        fail_msg("%s: %d %u %u %u %d '%s' '%s'", rows[i].what, heard.result.error,
-                                 heard.result.status, heard.result.retry_after_sec, heard.began,
-                                 heard.result.maybe_done, heard.body, heard.result.sentence);
+                        fail_msg("%s: %d %u %u %u '%s' '%s'", rows[i].what, heard.result.error,
+                                 heard.result.status, heard.result.retry_after_sec, heard.began, heard.body,
+                                 heard.result.sentence);
                 http_client_free(client);
                 stop(&server);
                 sd_event_unref(loop);
@@ -304,8 +303,7 @@ static void nobody_there_and_no_address(void **state)
                 assert_int_equal(http_client_new(loop, &options, &client, NULL), 0);
                 assert_int_equal(http_call_start(client, &call, NULL), 0);
                 wait_for(loop, &heard.done);
-                if (heard.result.error != absent[i].error || heard.result.maybe_done ||
-                    heard.result.status != 0)
+                if (heard.result.error != absent[i].error || heard.result.status != 0)
                         fail_msg("%s: %d '%s'", absent[i].url, heard.result.error, heard.result.sentence);
                 http_client_free(client);
                 sd_event_unref(loop);
@@ -356,9 +354,7 @@ static void what_runs_ends_with_its_client_and_what_was_cancelled_with_nothing(v
                 assert_true(sd_event_run(loop, 10000) >= 0);
         http_client_free(client);
         assert_int_equal(running.result.error, -ECANCELED);
-        assert_true(running.result.maybe_done);
         assert_int_equal(waiting.result.error, -ECANCELED);
-        assert_false(waiting.result.maybe_done);
         assert_string_equal(waiting.result.sentence, "the client is closing");
         assert_int_equal(running.done_count + waiting.done_count, 2);
         assert_false(cancelled.done);

@@ -86,7 +86,6 @@ struct record *record_new(struct controller *c, const char *key)
         }
         record->controller = c;
         record->entry.key = record->key;
-        record->first_seen_usec = controller_monotonic(c);
         (void) text_format(record->namespace_, sizeof(record->namespace_), "%.*s", (int) (slash - key), key);
         (void) text_copy(record->name, sizeof(record->name), slash + 1);
         job_init(&record->job);
@@ -118,7 +117,6 @@ void record_start_again(struct record *record, const char *uid)
         record->retry_usec = record->accepted_usec = record->ended_usec = 0;
         record->refused_usec = record->unanswered_usec = record->plan_after_usec = record->refusals = 0;
         record->pace = (struct restarts_pace){ 0 };
-        record->first_seen_usec = controller_monotonic(record->controller);
 }
 
 struct job_pod *record_add_pod(struct record *record, const char *name)

@@ -28,8 +28,8 @@ struct record {
         char *key; /* "namespace/name" */
         char namespace_[256], name[256], uid[64], version[64];
         uint64_t generation, created_usec;
-        uint64_t first_seen_usec, accepted_usec; /* CLOCK_MONOTONIC */
-        bool gone;                               /* the object is not in the store any more */
+        uint64_t accepted_usec; /* CLOCK_MONOTONIC */
+        bool gone;              /* the object is not in the store any more */
         bool deleting, has_finalizer, cancel, emergency;
         json_t *finalizers; /* as they stand in the object; may be NULL */
         struct job job;

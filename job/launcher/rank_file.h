@@ -12,8 +12,6 @@
 #include "base/err.h"
 #include "job/launcher/environment.h"
 
-#define RANK_FILE_MAX_BYTES ((size_t) 64 << 20)
-
 struct rank_file_entry {
         json_t *file; /* owned; the strings below are borrowed from it */
         const json_t *environment;

@@ -9,7 +9,6 @@
 #include "planner/speeds/chip_speed.h"
 
 #define JOB_GROUPS_MAX       256 /* device groups of one job: what a manager takes */
-#define JOB_GROUP_RANKS_MAX  4096
 #define JOB_GROUP_NAME_BYTES 24
 #define JOB_POD_NAME_BYTES   128
 

@@ -15,9 +15,8 @@
 #include "scheduler-extender/decide/rules.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 
-#define SCORE_BEST  10 /* the extender protocol's 0..10; 0 is kept for nodes that do not take the pod */
-#define SCORE_KEYS  8
-#define SCORE_SIZES 8 /* typical pods of 1, 2, 4 ... 128 chips */
+#define SCORE_BEST 10 /* the extender protocol's 0..10; 0 is kept for nodes that do not take the pod */
+#define SCORE_KEYS 8
 
 struct score_tuple {
         int64_t key[SCORE_KEYS];

@@ -28,8 +28,6 @@
 
 #include "base/err.h"
 
-#define SAMPLER_WORKERS_MAX 4096
-
 enum sampler_order {
         SAMPLER_BLOCKS,     /* a worker takes neighbours of a batch */
         SAMPLER_ROUND_ROBIN /* a batch is dealt out one sample at a time, in proportion to the shares */
