@@ -43,8 +43,6 @@ static const struct json_table metadata_table = { .rows = metadata_rows, .size_b
 
 static void take_metadata(struct record *record, struct job_metadata *metadata)
 {
-        struct controller *c = record->controller;
-
         record->generation = metadata->generation;
         record->created_usec = metadata->created_usec;
         record->deleting = metadata->deleted != NULL;
@@ -60,10 +58,8 @@ static void take_metadata(struct record *record, struct job_metadata *metadata)
                 record->has_finalizer =
                         record->has_finalizer || (name != NULL && strcmp(name, JOB_FINALIZER) == 0);
         }
-        record->emergency =
-                record->valid && ((record->job.urgency == JOB_URGENCY_EMERGENCY &&
-                                   cluster_allows_emergency(c->options.cluster, record->namespace_)) ||
-                                  cluster_emergency_class(c->options.cluster, record->job.priority_class));
+        record->emergency = record->valid && cluster_is_emergency(record->controller->options.cluster,
+                                                                  record->namespace_, &record->job);
 }
 
 static void take_spec(struct record *record, const json_t *object)

@@ -75,9 +75,7 @@ void job_lease_observe(struct cluster *cluster, const char *key, const json_t *o
         known = ledger_jobs_find(cluster_ledger(cluster), namespace_, lease.name);
         if (object != NULL && !is_leaving(object) && known != NULL)
                 lease.job = known->training;
-        lease.emergency = lease.job != NULL && ((lease.job->urgency == JOB_URGENCY_EMERGENCY &&
-                                                 cluster_allows_emergency(cluster, namespace_)) ||
-                                                cluster_emergency_class(cluster, lease.job->priority_class));
+        lease.emergency = lease.job != NULL && cluster_is_emergency(cluster, namespace_, lease.job);
         if (lease.job == NULL || (job_status_decode(status, &state) == 0 &&
                                   job_status_check(status, lease.job, &state, NULL) == 0))
                 (void) job_lease_set(cluster_ledger(cluster), &lease); /* no memory: the next look has some */

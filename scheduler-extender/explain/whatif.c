@@ -436,8 +436,7 @@ static int place_job(struct cluster *c, const json_t *object, uint64_t now_usec,
         claim.job = (struct batch_cut_job){ .ledger = cluster_ledger(c), .job = job->training };
         claim.job.programs = cluster_programs(c, &claim.job.program_count);
         claim.ledger_job = job;
-        claim.emergency =
-                job->training->urgency == JOB_URGENCY_EMERGENCY && cluster_allows_emergency(c, namespace_);
+        claim.emergency = cluster_is_emergency(c, namespace_, job->training);
         r = assignment_make(&claim, WHATIF_PODS_MAX, &assignment, &missing);
         if (r == 0)
                 r = place_parts(c, &claim, &assignment, placements, placed, err);

@@ -545,14 +545,12 @@ const struct ledger_program *cluster_programs(const struct cluster *cluster, siz
         return cluster->programs;
 }
 
-bool cluster_allows_emergency(const struct cluster *cluster, const char *namespace_)
+bool cluster_is_emergency(const struct cluster *cluster, const char *namespace_, const struct job *job)
 {
-        return pod_json_emergency_allowed(&cluster->options.policy, namespace_);
-}
+        const struct pod_json_policy *policy = &cluster->options.policy;
 
-bool cluster_emergency_class(const struct cluster *cluster, const char *class)
-{
-        return pod_json_emergency_class(&cluster->options.policy, class);
+        return (job->urgency == JOB_URGENCY_EMERGENCY && pod_json_emergency_allowed(policy, namespace_)) ||
+               pod_json_emergency_class(policy, job->priority_class);
 }
 
 bool cluster_is_ready(const struct cluster *cluster)

@@ -72,8 +72,10 @@ struct ledger *cluster_ledger(struct cluster *cluster);
 struct store *cluster_store(struct cluster *cluster);
 const struct rules *cluster_rules(const struct cluster *cluster);
 const struct ledger_program *cluster_programs(const struct cluster *cluster, size_t *ret_count);
-bool cluster_allows_emergency(const struct cluster *cluster, const char *namespace_); /* by its policy */
-bool cluster_emergency_class(const struct cluster *cluster, const char *class);       /* likewise */
+
+/* cluster_is_emergency() - is a job of that namespace one? By its class, or by its urgency where the policy
+ * lets the namespace say so. */
+bool cluster_is_emergency(const struct cluster *cluster, const char *namespace_, const struct job *job);
 
 /* cluster_class_value() - what a PriorityClass is worth; "" = the cluster's default one, else 0.
  * Return: 0; -ENOENT: there is no such class; -EAGAIN: they are not read yet. */
