@@ -208,18 +208,15 @@ static void on_leader(void *userdata, bool leading)
 void extender_event(struct extender *x, enum store_kind kind, const char *key, const char *reason,
                     const char *sentence)
 {
-        const char *slash = strchr(key, '/');
-        char namespace_[256] = "";
+        char namespace_[256];
         struct store_event event = { .object_kind = store_kind_name(kind),
                                      .namespace_ = namespace_,
-                                     .name = slash != NULL ? slash + 1 : key,
+                                     .name = store_key_split(key, namespace_),
                                      .type = "Warning",
                                      .reason = reason,
                                      .message = sentence };
         const struct ledger_pod *pod;
 
-        if (slash != NULL)
-                (void) text_format(namespace_, sizeof(namespace_), "%.*s", (int) (slash - key), key);
         pod = kind == STORE_POD ? ledger_pods_find(cluster_ledger(x->cluster), namespace_, event.name) : NULL;
         event.uid = pod != NULL ? pod->uid : NULL;
         store_event(cluster_store(x->cluster), &event);

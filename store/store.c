@@ -43,6 +43,14 @@ int store_kind_parse(const char *name, enum store_kind *ret)
         return -ENOENT;
 }
 
+const char *store_key_split(const char *key, char ret_namespace[256])
+{
+        const char *slash = strchr(key, '/');
+
+        (void) text_format(ret_namespace, 256, "%.*s", slash == NULL ? 0 : (int) (slash - key), key);
+        return slash == NULL ? key : slash + 1;
+}
+
 bool store_wants(const struct store *store, enum store_kind kind)
 {
         return store->options.changed != NULL && (store->options.kinds & (1u << kind)) != 0;

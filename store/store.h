@@ -30,6 +30,9 @@ enum store_kind {
 const char *store_kind_name(enum store_kind kind);
 int store_kind_parse(const char *name, enum store_kind *ret); /* 0 or -ENOENT */
 
+/* store_key_split() - the name in "namespace/name"; *ret_namespace: what stands before it, "" = nothing. */
+const char *store_key_split(const char *key, char ret_namespace[256]);
+
 struct store_options {
         const char *spec;                /* "dir:PATH" or "kubernetes" */
         const char *kubeconfig;          /* kubernetes: NULL = in-cluster, else KUBECONFIG */

@@ -156,16 +156,16 @@ static void take_keys(struct record *record, struct job_pod *pod, const char *ke
 /* A pod is gone: its key does not say of which job it was. */
 static void drop_pod(struct controller *c, const char *key)
 {
-        const char *slash = strchr(key, '/');
+        char namespace_[256];
+        const char *name = store_key_split(key, namespace_);
 
-        for (struct name_map_entry *e = name_map_first(&c->records); e != NULL && slash != NULL;
+        for (struct name_map_entry *e = name_map_first(&c->records); e != NULL;
              e = name_map_next(&c->records, e)) {
                 struct record *record = (struct record *) e;
                 struct job_pod *pod;
 
-                if (strlen(record->namespace_) != (size_t) (slash - key) ||
-                    strncmp(record->namespace_, key, (size_t) (slash - key)) != 0 ||
-                    (pod = record_find_pod(record, slash + 1)) == NULL || pod->asked)
+                if (strcmp(record->namespace_, namespace_) != 0 ||
+                    (pod = record_find_pod(record, name)) == NULL || pod->asked)
                         continue;
                 record_drop_pod(record, pod);
                 controller_queue(record);
@@ -174,27 +174,27 @@ static void drop_pod(struct controller *c, const char *key)
 
 void observe_pod(struct controller *c, const char *key, const json_t *object)
 {
-        const char *slash = strchr(key, '/'), *keys;
+        char namespace_[256], job_key[512];
+        const char *name = store_key_split(key, namespace_), *keys;
         struct record *record;
         struct job_pod *pod, seen;
-        char job_key[512];
 
         if (object == NULL) {
                 drop_pod(c, key);
                 return;
         }
         job_pod_decode(object, &seen, &keys);
-        if (seen.job[0] == '\0' || slash == NULL || seen.owner[0] == '\0' ||
-            !text_format(job_key, sizeof(job_key), "%.*s/%s", (int) (slash - key), key, seen.job))
+        if (seen.job[0] == '\0' || seen.owner[0] == '\0' ||
+            !text_format(job_key, sizeof(job_key), "%s/%s", namespace_, seen.job))
                 return;
         record = controller_find(c, job_key);
         if (record == NULL) /* the job's own object may be listed later */
                 record = record_new(c, job_key);
         if (record == NULL || (record->uid[0] != '\0' && strcmp(seen.owner, record->uid) != 0))
                 return; /* of a job of this name that was there before: the garbage collector's */
-        pod = record_find_pod(record, slash + 1);
+        pod = record_find_pod(record, name);
         if (pod == NULL)
-                pod = record_add_pod(record, slash + 1);
+                pod = record_add_pod(record, name);
         if (pod == NULL)
                 return;
         job_pod_update(pod, &seen);

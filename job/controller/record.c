@@ -78,16 +78,14 @@ void record_free(struct record *record)
 struct record *record_new(struct controller *c, const char *key)
 {
         struct record *record = calloc(1, sizeof(*record));
-        const char *slash = strchr(key, '/');
 
-        if (record == NULL || slash == NULL || (record->key = strdup(key)) == NULL) {
+        if (record == NULL || (record->key = strdup(key)) == NULL) {
                 free(record);
                 return NULL;
         }
         record->controller = c;
         record->entry.key = record->key;
-        (void) text_format(record->namespace_, sizeof(record->namespace_), "%.*s", (int) (slash - key), key);
-        (void) text_copy(record->name, sizeof(record->name), slash + 1);
+        (void) text_copy(record->name, sizeof(record->name), store_key_split(key, record->namespace_));
         job_init(&record->job);
         if (name_map_insert(&c->records, &record->entry) < 0) {
                 record_free(record);

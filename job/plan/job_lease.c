@@ -61,17 +61,14 @@ static bool is_leaving(const json_t *object)
 
 void job_lease_observe(struct cluster *cluster, const char *key, const json_t *object)
 {
-        const char *slash = strchr(key, '/');
         const json_t *status = json_object_get(object, "status");
         struct job_state state = job_state_new();
         const struct ledger_job *known;
-        struct job_lease lease = { .state = &state };
         char namespace_[256];
+        struct job_lease lease = { .namespace_ = namespace_,
+                                   .name = store_key_split(key, namespace_),
+                                   .state = &state };
 
-        if (slash == NULL || !text_format(namespace_, sizeof(namespace_), "%.*s", (int) (slash - key), key))
-                return;
-        lease.namespace_ = namespace_;
-        lease.name = slash + 1;
         known = ledger_jobs_find(cluster_ledger(cluster), namespace_, lease.name);
         if (object != NULL && !is_leaving(object) && known != NULL)
                 lease.job = known->training;

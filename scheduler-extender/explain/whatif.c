@@ -200,15 +200,14 @@ static int tell_when(struct cluster *c, uint64_t now_usec, json_t *placements)
         for (size_t i = 0; i < json_array_size(placements); i++) {
                 json_t *answer = json_array_get(placements, i);
                 struct json_field at = json_field_root(answer);
-                const char *key = "", *slash;
+                const char *key = "", *name;
                 char namespace_[256];
 
                 (void) json_field_string(&at, "pod", &key, NULL);
-                slash = strchr(key, '/');
-                if (slash == NULL || json_field_get(&at, "node").value != NULL)
+                if (json_field_get(&at, "node").value != NULL)
                         continue;
-                (void) text_format(namespace_, sizeof(namespace_), "%.*s", (int) (slash - key), key);
-                waiting[count].pod = ledger_pods_find(cluster_ledger(c), namespace_, slash + 1);
+                name = store_key_split(key, namespace_);
+                waiting[count].pod = ledger_pods_find(cluster_ledger(c), namespace_, name);
                 waiting[count].answer = answer;
                 count += waiting[count].pod != NULL;
         }
@@ -233,16 +232,17 @@ static int drop_pods(struct ledger *ledger, const struct json_field *keys, struc
 {
         for (size_t i = 0; i < json_field_count(keys); i++) {
                 const char *key = json_string_value(json_array_get(keys->value, i));
-                const char *slash = key == NULL ? NULL : strchr(key, '/');
-                char namespace_[256] = "default";
+                const char *name;
+                char namespace_[256];
 
                 if (key == NULL)
                         return err_set(err, -EBADMSG, "withoutPods[%zu]: must be \"NAMESPACE/NAME\"", i);
-                if (slash != NULL)
-                        (void) text_format(namespace_, sizeof(namespace_), "%.*s", (int) (slash - key), key);
-                if (ledger_pods_find(ledger, namespace_, slash == NULL ? key : slash + 1) == NULL)
+                name = store_key_split(key, namespace_);
+                if (strchr(key, '/') == NULL)
+                        (void) text_copy(namespace_, sizeof(namespace_), "default");
+                if (ledger_pods_find(ledger, namespace_, name) == NULL)
                         return err_set(err, -EBADMSG, "withoutPods[%zu]: there is no pod '%s'", i, key);
-                ledger_pods_drop(ledger, namespace_, slash == NULL ? key : slash + 1);
+                ledger_pods_drop(ledger, namespace_, name);
         }
         return 0;
 }

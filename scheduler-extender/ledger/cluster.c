@@ -43,19 +43,6 @@ static void trouble(struct cluster *c, const char *kind, const char *key, const 
                 c->options.trouble(c->options.userdata, sentence);
 }
 
-/* "namespace/name" in two; a key without a slash is of namespace "default". */
-static const char *split_key(const char *key, char *namespace_, size_t bytes)
-{
-        const char *slash = strchr(key, '/');
-
-        if (slash == NULL) {
-                (void) text_copy(namespace_, bytes, "default");
-                return key;
-        }
-        (void) text_format(namespace_, bytes, "%.*s", (int) (slash - key), key);
-        return slash + 1;
-}
-
 /* On a copy, which has no clock: later than anything that was heard, as ages are looked at once a second. */
 static uint64_t after_all_usec(const struct ledger *ledger)
 {
@@ -98,7 +85,7 @@ static int take_pod(struct cluster *c, const char *key, const json_t *object, st
         CLEANUP(text_free) struct text match = { 0 };
         struct ledger_pod_facts facts;
         char namespace_[256];
-        const char *name = split_key(key, namespace_, sizeof(namespace_));
+        const char *name = store_key_split(key, namespace_);
         int r;
 
         if (object == NULL) {
@@ -128,7 +115,7 @@ static void compare(struct cluster *c, enum store_kind kind, const char *key, co
 static void settle_pod(struct cluster *c, const char *key, const json_t *object)
 {
         char namespace_[256];
-        const char *name = split_key(key, namespace_, sizeof(namespace_));
+        const char *name = store_key_split(key, namespace_);
 
         if (!json_is_string(json_object_get(json_object_get(object, "spec"), "nodeName")))
                 (void) audit_settle(c->ledger, namespace_, name);
@@ -137,7 +124,7 @@ static void settle_pod(struct cluster *c, const char *key, const json_t *object)
 static int recheck_pod(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
         char namespace_[256];
-        const char *name = split_key(key, namespace_, sizeof(namespace_));
+        const char *name = store_key_split(key, namespace_);
         struct audit before = audit_pod(c->ledger, namespace_, name), now;
         int r = take_pod(c, key, object, err);
 
@@ -194,7 +181,7 @@ static int recheck_inventory(struct cluster *c, const char *key, const json_t *o
 static int take_training_job(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
         char namespace_[256];
-        const char *name = split_key(key, namespace_, sizeof(namespace_));
+        const char *name = store_key_split(key, namespace_);
         struct job *job;
         int r;
 

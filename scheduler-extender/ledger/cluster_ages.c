@@ -70,7 +70,8 @@ void cluster_ages_update(struct cluster *c, const char *name)
 int cluster_ages_take_lease(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
         struct json_field root = json_field_root(object), spec = json_field_get(&root, "spec");
-        const char *slash = strchr(key, '/'), *name = slash == NULL ? key : slash + 1, *text;
+        char namespace_[256];
+        const char *name = store_key_split(key, namespace_), *text;
         bool agents = text_starts_with(name, STORE_AGENT_LEASE);
         struct liveness_signs *signs = agents ? &c->agents : &c->signs;
         struct liveness_sign *sign;

@@ -184,16 +184,13 @@ int overlays_change(struct overlays *all, int directory_fd, enum store_kind kind
 void overlays_forget(struct overlays *all, int directory_fd, const struct object *object)
 {
         struct overlay *overlay = (struct overlay *) name_map_find(&all->by_key, object->key);
-        const char *slash = strchr(object->key, '/'), *name = slash != NULL ? slash + 1 : object->key + 1;
-        char file[OBJECTS_FILE_BYTES], namespace_[256] = "";
+        char file[OBJECTS_FILE_BYTES], namespace_[256];
+        const char *name = store_key_split(object->key + 1, namespace_);
 
         if (overlay == NULL)
                 return;
         name_map_remove(&all->by_key, &overlay->entry);
         overlay_free(overlay);
-        if (slash != NULL)
-                (void) text_format(namespace_, sizeof(namespace_), "%.*s", (int) (slash - object->key - 1),
-                                   object->key + 1);
         if (all->wrote &&
             objects_file_name(file, (enum store_kind) object->kind, namespace_, name, true, NULL) == 0)
                 (void) unlinkat(directory_fd, file, 0);
