@@ -426,6 +426,29 @@ static bool is_small(const char *text)
         return text[0] >= 'a' && text[0] <= 'z';
 }
 
+static const struct {
+        const char *text, *says;
+} refused[] = {
+        { "{'big': 0}", "big: 0 is not a whole number in 1..9; small enough" },
+        { "{'big': 3.0}", "big: 3.0 is not a whole number in 1..9; small enough" },
+        { "{'big': null}", "big: null is not a whole number in 1..9; small enough" },
+        { "{'share': 2}", "share: 2 is not a number in 0..1; a part" },
+        { "{'name': ''}", "name: \"\" is not text of 1 to 7 bytes without line ends; a word" },
+        { "{'name': 'a\\u0001'}",
+          "name: \"a\\u0001\" is not text of 1 to 7 bytes without line ends; a word" },
+        { "{'name': 'B'}", "name: 'B' begins with no small letter" },
+        { "{'colour': 1}", "colour: 1 is none of red, green; a colour" },
+        { "{'inner': 1}", "inner: 1 is not a mapping of fields; write `name: value` lines below it" },
+        { "{'inner': {'x': 1}}", "inner.x: no such field; there are total" },
+        { "{}", "words: missing; write some" },
+        { "{'words': ['a', 1]}", "words: [\"a\",1] is not understood; at most two" },
+        { "{'words': ['a', null]}", "words: [\"a\",null] is not understood; at most two" },
+        { "{'args': ['a\\u007f']}", "args: [\"a?\"] is not understood; short words" },
+        { "{'limits': {'a-long-name': 1}}", "limits.a-long-name: its name must have at most 7 bytes" },
+        { "{'limits': {'A-long-name': 1}}", "limits.A-long-name: begins with no small letter" },
+        { "{'words': ['a', 'B']}", "words[1]: 'B' begins with no small letter" },
+};
+
 static void what_a_person_wrote_is_taken_at_its_word(void **state)
 {
         static const struct json_table_rule small = { is_small, "begins with no small letter" };
@@ -459,29 +482,6 @@ static void what_a_person_wrote_is_taken_at_its_word(void **state)
         static const struct json_table table = { .rows = own_rows,
                                                  .size_bytes = sizeof(struct whole),
                                                  .strict = true };
-        static const struct {
-                const char *text, *says;
-        } refused[] = {
-                { "{'big': 0}", "big: 0 is not a whole number in 1..9; small enough" },
-                { "{'big': 3.0}", "big: 3.0 is not a whole number in 1..9; small enough" },
-                { "{'big': null}", "big: null is not a whole number in 1..9; small enough" },
-                { "{'share': 2}", "share: 2 is not a number in 0..1; a part" },
-                { "{'name': ''}", "name: \"\" is not text of 1 to 7 bytes without line ends; a word" },
-                { "{'name': 'a\\u0001'}",
-                  "name: \"a\\u0001\" is not text of 1 to 7 bytes without line ends; a word" },
-                { "{'name': 'B'}", "name: 'B' begins with no small letter" },
-                { "{'colour': 1}", "colour: 1 is none of red, green; a colour" },
-                { "{'inner': 1}", "inner: 1 is not a mapping of fields; write `name: value` lines below it" },
-                { "{'inner': {'x': 1}}", "inner.x: no such field; there are total" },
-                { "{}", "words: missing; write some" },
-                { "{'words': ['a', 1]}", "words: [\"a\",1] is not understood; at most two" },
-                { "{'words': ['a', null]}", "words: [\"a\",null] is not understood; at most two" },
-                { "{'args': ['a\\u007f']}", "args: [\"a?\"] is not understood; short words" },
-                { "{'limits': {'a-long-name': 1}}",
-                  "limits.a-long-name: its name must have at most 7 bytes" },
-                { "{'limits': {'A-long-name': 1}}", "limits.A-long-name: begins with no small letter" },
-                { "{'words': ['a', 'B']}", "words[1]: 'B' begins with no small letter" },
-        };
         struct whole whole = { .inner.total = 7 };
         struct err err = { 0 };
         json_t *given;

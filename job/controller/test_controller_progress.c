@@ -112,85 +112,86 @@ static void events_are_passed_on_once(void **state)
         ",{\"group\":\"w0-0\",\"batch\":7},{\"group\":\"w0-0\",\"batch\":7},{\"group\":\"w0-0\",\"batch\":7" \
         "},{\"group\":\"w0-0\",\"batch\":7}"
 
+static const struct {
+        const char *report;
+        bool taken;
+        uint64_t groups[2], first, last; /* batches of the groups, of rank 0 and rank 9 */
+} share_rows[] = {
+        { "{\"state\":\"Running\",\"recuts\":0}", false, { 56, 8 }, 7, 4 },
+        { "{\"state\":\"Running\",\"recuts\":1}", true, { 56, 8 }, 7, 4 }, /* counted, but not told */
+        { "{\"state\":\"Running\",\"recuts\":2,\"ranks\":[" RANKS_EQUAL
+          ",{\"group\":\"w0-0\",\"batch\":7},{\"group\":\"w0-1\",\"batch\":3},{\"group\":\"w0-1\","
+          "\"batch\":4}]}", /* 63 of 64 */
+          true,
+          { 56, 8 },
+          7,
+          4 },
+        { "{\"state\":\"Running\",\"recuts\":2,\"ranks\":[{\"group\":\"w0-0\",\"batch\":1}]}",
+          false,
+          { 56, 8 },
+          7,
+          4 }, /* of a cut that was heard of before */
+        { "{\"state\":\"Running\",\"recuts\":3,\"ranks\":[" RANKS_EQUAL
+          ",{\"group\":\"w0-0\",\"batch\":6},{\"group\":\"w0-1\",\"batch\":7},{\"group\":\"w0-1\","
+          "\"batch\":2}]}",
+          true,
+          { 55, 9 },
+          7,
+          2 },
+        { "{\"state\":\"Running\",\"recuts\":3,\"ranks\":[" RANKS_EQUAL
+          ",{\"group\":\"w0-0\",\"batch\":6},{\"group\":\"w0-1\",\"batch\":7},{\"group\":\"w0-1\","
+          "\"batch\":2}]}",
+          false,
+          { 55, 9 },
+          7,
+          2 }, /* the same again */
+        { "{\"state\":\"Running\",\"recuts\":3,\"reshards\":1,\"ranks\":[" RANKS_EQUAL
+          ",{\"group\":\"w0-0\",\"batch\":7},{\"group\":\"w0-1\",\"batch\":3},{\"group\":\"w0-1\","
+          "\"batch\":5}]}",
+          true,
+          { 56, 8 },
+          7,
+          5 }, /* of a new world, which was cut anew before it began */
+        { "{\"state\":\"Running\",\"recuts\":3,\"ranks\":[{\"group\":\"w0-1\",\"batch\":30},"
+          "{\"group\":\"w0-1\",\"batch\":34}]}",
+          true,
+          { 0, 64 },
+          0,
+          34 }, /* of one that goes on without a group */
+        { "{\"state\":\"Running\",\"recuts\":3,\"ranks\":[{\"group\":\"w0-1\",\"batch\":30},"
+          "{\"group\":\"nobody\",\"batch\":34}]}",
+          false,
+          { 0, 64 },
+          0,
+          34 },
+        { "{\"state\":\"Running\",\"recuts\":3,\"ranks\":[{\"group\":\"w0-1\","
+          "\"batch\":9223372036854775807},{\"group\":\"w0-1\",\"batch\":9223372036854775807},"
+          "{\"group\":\"w0-1\",\"batch\":66}]}",
+          false,
+          { 0, 64 },
+          0,
+          34 }, /* 64, if numbers were as long as memory */
+};
+
 static void shares_are_taken_when_they_are_whole(void **state)
 {
-        static const struct {
-                const char *report;
-                bool taken;
-                uint64_t groups[2], first, last; /* batches of the groups, of rank 0 and rank 9 */
-        } rows[] = {
-                { "{\"state\":\"Running\",\"recuts\":0}", false, { 56, 8 }, 7, 4 },
-                { "{\"state\":\"Running\",\"recuts\":1}", true, { 56, 8 }, 7, 4 }, /* counted, but not told */
-                { "{\"state\":\"Running\",\"recuts\":2,\"ranks\":[" RANKS_EQUAL
-                  ",{\"group\":\"w0-0\",\"batch\":7},{\"group\":\"w0-1\",\"batch\":3},{\"group\":\"w0-1\","
-                  "\"batch\":4}]}", /* 63 of 64 */
-                  true,
-                  { 56, 8 },
-                  7,
-                  4 },
-                { "{\"state\":\"Running\",\"recuts\":2,\"ranks\":[{\"group\":\"w0-0\",\"batch\":1}]}",
-                  false,
-                  { 56, 8 },
-                  7,
-                  4 }, /* of a cut that was heard of before */
-                { "{\"state\":\"Running\",\"recuts\":3,\"ranks\":[" RANKS_EQUAL
-                  ",{\"group\":\"w0-0\",\"batch\":6},{\"group\":\"w0-1\",\"batch\":7},{\"group\":\"w0-1\","
-                  "\"batch\":2}]}",
-                  true,
-                  { 55, 9 },
-                  7,
-                  2 },
-                { "{\"state\":\"Running\",\"recuts\":3,\"ranks\":[" RANKS_EQUAL
-                  ",{\"group\":\"w0-0\",\"batch\":6},{\"group\":\"w0-1\",\"batch\":7},{\"group\":\"w0-1\","
-                  "\"batch\":2}]}",
-                  false,
-                  { 55, 9 },
-                  7,
-                  2 }, /* the same again */
-                { "{\"state\":\"Running\",\"recuts\":3,\"reshards\":1,\"ranks\":[" RANKS_EQUAL
-                  ",{\"group\":\"w0-0\",\"batch\":7},{\"group\":\"w0-1\",\"batch\":3},{\"group\":\"w0-1\","
-                  "\"batch\":5}]}",
-                  true,
-                  { 56, 8 },
-                  7,
-                  5 }, /* of a new world, which was cut anew before it began */
-                { "{\"state\":\"Running\",\"recuts\":3,\"ranks\":[{\"group\":\"w0-1\",\"batch\":30},"
-                  "{\"group\":\"w0-1\",\"batch\":34}]}",
-                  true,
-                  { 0, 64 },
-                  0,
-                  34 }, /* of one that goes on without a group */
-                { "{\"state\":\"Running\",\"recuts\":3,\"ranks\":[{\"group\":\"w0-1\",\"batch\":30},"
-                  "{\"group\":\"nobody\",\"batch\":34}]}",
-                  false,
-                  { 0, 64 },
-                  0,
-                  34 },
-                { "{\"state\":\"Running\",\"recuts\":3,\"ranks\":[{\"group\":\"w0-1\","
-                  "\"batch\":9223372036854775807},{\"group\":\"w0-1\",\"batch\":9223372036854775807},"
-                  "{\"group\":\"w0-1\",\"batch\":66}]}",
-                  false,
-                  { 0, 64 },
-                  0,
-                  34 }, /* 64, if numbers were as long as memory */
-        };
         struct asked a;
 
         (void) state;
         begin(&a);
         a.record.base_recuts = 4; /* of the managers before */
         a.record.state.recuts = 4;
-        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-                struct job_report report = report_of(rows[i].report);
+        for (size_t i = 0; i < ARRAY_SIZE(share_rows); i++) {
+                struct job_report report = report_of(share_rows[i].report);
                 const struct job_state *s = &a.record.state;
                 uint64_t before = s->recuts;
 
-                assert_int_equal(progress_take_shares(&a.record, &report), rows[i].taken);
-                assert_int_equal(s->recuts, rows[i].taken ? 4 + report.recuts : before);
-                assert_int_equal(s->groups[0].batch, rows[i].groups[0]);
-                assert_int_equal(s->groups[1].batch, rows[i].groups[1]);
-                assert_int_equal(job_state_rank_batch(s, &s->groups[0], 0), rows[i].first);
-                assert_int_equal(job_state_rank_batch(s, &s->groups[1], 1), rows[i].last);
+                assert_int_equal(progress_take_shares(&a.record, &report), share_rows[i].taken);
+                assert_int_equal(s->recuts, share_rows[i].taken ? 4 + report.recuts : before);
+                assert_int_equal(s->groups[0].batch, share_rows[i].groups[0]);
+                assert_int_equal(s->groups[1].batch, share_rows[i].groups[1]);
+                assert_int_equal(job_state_rank_batch(s, &s->groups[0], 0), share_rows[i].first);
+                assert_int_equal(job_state_rank_batch(s, &s->groups[1], 1), share_rows[i].last);
                 assert_true(fabs(s->groups[0].weight + s->groups[1].weight - 1) < 1e-12);
                 job_report_free(&report);
         }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "io/tls/tls_keys.h"
 #include "job/controller/job_keys.h"
 #include "job/controller/job_pods.h"
@@ -60,31 +61,62 @@ static bool mounts(const json_t *pod, const char *name)
         return false;
 }
 
+/* A job of two chips, planned, and what its pods are made from. */
+struct planned {
+        struct ledger *ledger;
+        struct job job;
+        struct job_state plan;
+        struct job_pods_options options;
+        struct job_pods_owner owner;
+        struct tls_keys made;
+        char *keys;
+};
+
+static void plan_job(struct planned *p)
+{
+        struct open_groups_claim claim;
+        struct err err = { 0 };
+
+        *p = (struct planned){
+                .ledger = job_fixture_cluster(),
+                .job = job_fixture_parse(
+                        "  workers: [{model: H100, chips: 2}]\n  programs: {cuda: {image: img, command: "
+                        "[/opt/t, -v]}}\n"
+                        "  data: {path: /data, claim: pictures}\n  checkpoint: {path: /ckpt, claim: kept}\n"),
+                .options = { .launcher_image = "us", .scheduler_name = "remuda", .grace_sec = 30 },
+                .owner = { .namespace_ = "ns", .name = "j", .uid = "u-1" },
+                .made = { .ca = (char *) "CA",
+                          .pairs = { { (char *) "MANAGER", (char *) "MANAGER KEY" },
+                                     { (char *) "GROUP", (char *) "GROUP KEY" } } },
+                .keys = job_keys_write(&(struct job_keys){ .secret = "j-1", .ca = (char *) "CA" })
+        };
+        claim = job_fixture_claim(p->ledger, &p->job);
+        assert_int_equal(job_plan(&claim, &p->plan, &err), 0);
+        assert_int_equal(job_pods_check(&p->job, &p->plan, &p->options, &err), 0);
+}
+
+static json_t *group_of(const struct planned *p)
+{
+        return job_pods_group(&p->job, &p->plan, &p->plan.groups[0], &p->owner, &p->options, p->keys);
+}
+
+static void free_planned(struct planned *p)
+{
+        free(p->keys);
+        job_state_free(&p->plan);
+        job_free(&p->job);
+        ledger_life_free(p->ledger);
+}
+
 static void pods_say_what_the_plan_says(void **state)
 {
-        struct ledger *l = job_fixture_cluster();
-        struct job job = job_fixture_parse(
-                "  workers: [{model: H100, chips: 2}]\n  programs: {cuda: {image: img, command: "
-                "[/opt/t, -v]}}\n"
-                "  data: {path: /data, claim: pictures}\n  checkpoint: {path: /ckpt, claim: kept}\n");
-        struct open_groups_claim claim = job_fixture_claim(l, &job);
-        struct job_pods_options options = { .launcher_image = "us",
-                                            .scheduler_name = "remuda",
-                                            .grace_sec = 30 };
-        struct job_pods_owner owner = { .namespace_ = "ns", .name = "j", .uid = "u-1" };
-        struct job_state plan = { 0 };
+        struct planned p;
         struct err err = { 0 };
-        const struct tls_keys made = { .ca = (char *) "CA",
-                                       .pairs = { { (char *) "MANAGER", (char *) "MANAGER KEY" },
-                                                  { (char *) "GROUP", (char *) "GROUP KEY" } } };
-        const struct job_pods_secrets secrets = { .token = "0123456789abcdef", .keys = &made };
-        char *keys = job_keys_write(&(struct job_keys){ .secret = "j-1", .ca = (char *) "CA" });
-        json_t *pod, *secret, *world;
+        json_t *pod;
 
         (void) state;
-        assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_int_equal(job_pods_check(&job, &plan, &options, &err), 0);
-        pod = job_pods_group(&job, &plan, &plan.groups[0], &owner, &options, keys);
+        plan_job(&p);
+        pod = group_of(&p);
         assert_string_equal(at(pod, "metadata.name"), "j-w0-0");
         assert_string_equal(
                 json_string_value(json_object_get(json_object_get(json_object_get(pod, "metadata"), "labels"),
@@ -94,69 +126,102 @@ static void pods_say_what_the_plan_says(void **state)
         assert_string_equal(at(pod, "spec.containers.0.image"), "img");
         assert_string_equal(at(pod, "spec.schedulerName"), "remuda");
         assert_string_equal(at(pod, "spec.hostname"), "w0-0");
-        world = job_pods_manager_plan(&job, &plan, "status");
-        assert_string_equal(at(world, "groups.0.name"), "w0-0");
-        assert_string_equal(at(world, "args.0"), "--data");
-        assert_string_equal(at(world, "shards"), "weighted");
-        json_decref(world);
-        job.shards = JOB_SHARDS_EQUAL; /* which the manager cannot see by the figures of the groups alone */
-        world = job_pods_manager_plan(&job, &plan, "status");
-        assert_string_equal(at(world, "shards"), "equal");
-        json_decref(world);
-        job.shards = JOB_SHARDS_WEIGHTED;
-        job.strategy = JOB_STRATEGY_SPLIT;
-        world = job_pods_manager_plan(&job, &plan, "status");
-        assert_string_equal(at(world, "shards"), "equal");
-        job.strategy = JOB_STRATEGY_ALLREDUCE;
-        plan.groups[0].samples_per_s = 1234;
-        json_decref(world);
-        world = job_pods_manager_plan(&job, &plan, "status");
-        assert_true(json_number_value(json_object_get(json_array_get(json_object_get(world, "groups"), 0),
-                                                      "speed")) == 1234);
-        secret = job_pods_secret(&job, &owner, &options, "j-1", &secrets);
+        json_decref(pod);
+        p.job.programs[0].image[0] = '\0';
+        assert_int_equal(job_pods_check(&p.job, &p.plan, &p.options, &err), -EINVAL);
+        assert_non_null(strstr(err.msg, "spec.programs.cuda.image: missing"));
+        free_planned(&p);
+}
+
+/* What the manager cannot see by the figures of the groups alone. */
+static void the_manager_is_told_how_shares_are_cut(void **state)
+{
+        static const struct {
+                enum job_shards shards;
+                enum job_strategy strategy;
+                double samples_per_s, speed; /* speed: 0 = any */
+                const char *says;
+        } worlds[] = {
+                { JOB_SHARDS_WEIGHTED, JOB_STRATEGY_ALLREDUCE, 0, 0, "weighted" },
+                { JOB_SHARDS_EQUAL, JOB_STRATEGY_ALLREDUCE, 0, 0, "equal" },
+                { JOB_SHARDS_WEIGHTED, JOB_STRATEGY_SPLIT, 0, 0, "equal" },
+                { JOB_SHARDS_WEIGHTED, JOB_STRATEGY_ALLREDUCE, 1234, 1234, "weighted" },
+        };
+        struct planned p;
+
+        (void) state;
+        plan_job(&p);
+        for (size_t i = 0; i < ARRAY_SIZE(worlds); i++) {
+                json_t *world;
+
+                p.job.shards = worlds[i].shards;
+                p.job.strategy = worlds[i].strategy;
+                p.plan.groups[0].samples_per_s = worlds[i].samples_per_s;
+                world = job_pods_manager_plan(&p.job, &p.plan, "status");
+                assert_string_equal(at(world, "groups.0.name"), "w0-0");
+                assert_string_equal(at(world, "args.0"), "--data");
+                assert_string_equal(at(world, "shards"), worlds[i].says);
+                assert_true(
+                        worlds[i].speed == 0 ||
+                        json_number_value(json_object_get(json_array_get(json_object_get(world, "groups"), 0),
+                                                          "speed")) == worlds[i].speed);
+                json_decref(world);
+        }
+        free_planned(&p);
+}
+
+static void a_secret_has_what_pods_may_not_show(void **state)
+{
+        struct planned p;
+        json_t *secret, *data;
+
+        (void) state;
+        plan_job(&p);
+        secret = job_pods_secret(&p.job, &p.owner, &p.options, "j-1",
+                                 &(struct job_pods_secrets){ .token = "0123456789abcdef", .keys = &p.made });
+        data = json_object_get(secret, "stringData");
         assert_string_equal(at(secret, "metadata.name"), "j-1");
         assert_string_equal(at(secret, "stringData.token"), "0123456789abcdef");
-        assert_non_null(strstr(
-                json_string_value(json_object_get(json_object_get(secret, "stringData"), "programs.yaml")),
-                "/opt/t"));
-        assert_non_null(strstr(
-                json_string_value(json_object_get(json_object_get(secret, "stringData"), "programs.yaml")),
-                "\"inherit\": true")); /* its image's variables are its own */
-        assert_string_equal(
-                json_string_value(json_object_get(json_object_get(secret, "stringData"), "group.key")),
-                "GROUP KEY");
-        assert_true(mounts(pod, "group.key") && !mounts(pod, "manager.key")); /* its own part alone */
+        assert_non_null(strstr(json_string_value(json_object_get(data, "programs.yaml")), "/opt/t"));
+        assert_non_null(strstr(json_string_value(json_object_get(data, "programs.yaml")),
+                               "\"inherit\": true")); /* its image's variables are its own */
+        assert_string_equal(json_string_value(json_object_get(data, "group.key")), "GROUP KEY");
+        json_decref(secret);
+        free_planned(&p);
+}
+
+static void a_pod_has_its_own_part_of_the_keys(void **state)
+{
+        struct planned p;
+        json_t *pod;
+
+        (void) state;
+        plan_job(&p);
+        pod = group_of(&p);
+        assert_true(mounts(pod, "group.key") && !mounts(pod, "manager.key"));
         assert_string_equal(json_string_value(json_object_get(
                                     json_object_get(json_object_get(pod, "metadata"), "annotations"),
                                     JOB_ANNOTATION_KEYS)),
-                            keys); /* which names the Secret, and not its key */
+                            p.keys); /* which names the Secret, and not its key */
         assert_true(has_words(pod, "--tls-cert /etc/remuda-job/tls.crt"));
         assert_true(has_words(pod, "--tls-name manager"));
         json_decref(pod);
-        (void) strcpy(job.tls.secret, "own.keys");
-        (void) strcpy(job.tls.group_secret, "group.keys");
-        (void) strcpy(job.tls.server_name, "train.example");
-        pod = job_pods_group(&job, &plan, &plan.groups[0], &owner, &options, keys);
+        (void) strcpy(p.job.tls.secret, "own.keys");
+        (void) strcpy(p.job.tls.group_secret, "group.keys");
+        (void) strcpy(p.job.tls.server_name, "train.example");
+        pod = group_of(&p);
         assert_true(has_words(pod, "--tls-cert /etc/remuda-tls/tls.crt --tls-key /etc/remuda-tls/tls.key "
                                    "--tls-ca /etc/remuda-tls/ca.crt --tls-name train.example"));
         assert_true(mounts(pod, "group.keys") && !mounts(pod, "own.keys") && mounts(pod, "j-1"));
         assert_false(has_words(pod, "--tls-status"));
         json_decref(pod);
-        pod = job_pods_manager(&job, &plan, &owner, &options, keys, "status");
+        pod = job_pods_manager(&p.job, &p.plan, &p.owner, &p.options, p.keys, "status");
         assert_true(has_words(
                 pod, "--tls-name train.example --tls-group-name group --tls-status /etc/remuda-job"));
         assert_true(mounts(pod, "own.keys") && !mounts(pod, "group.keys") && mounts(pod, "j-1"));
         assert_true(mounts(pod, "manager.key") && !mounts(pod, "group.key"));
-        free(keys);
         json_decref(pod);
-        json_decref(secret);
-        json_decref(world);
-        job.programs[0].image[0] = '\0';
-        assert_int_equal(job_pods_check(&job, &plan, &options, &err), -EINVAL);
-        assert_non_null(strstr(err.msg, "spec.programs.cuda.image: missing"));
-        job_state_free(&plan);
-        job_free(&job);
-        ledger_life_free(l);
+        free_planned(&p);
 }
 
 /* What a manager makes of the plan that the controller writes for it. */
@@ -253,6 +318,9 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(pods_say_what_the_plan_says),
+                cmocka_unit_test(the_manager_is_told_how_shares_are_cut),
+                cmocka_unit_test(a_secret_has_what_pods_may_not_show),
+                cmocka_unit_test(a_pod_has_its_own_part_of_the_keys),
                 cmocka_unit_test(shares_in_force_come_back_rank_by_rank),
                 cmocka_unit_test(who_was_left_out_has_a_share_again),
         };

@@ -240,8 +240,18 @@ static void the_work_is_cut_at_two_levels(void **state)
         assert_null(json_object_get(ranks.plan, "args"));
         assert_string_equal(value_of(json_object_get(ranks.plan, "environment"), "EXTRA"), "1");
         subtask_ranks_free(&ranks);
+        close_plan(&w);
+}
 
-        /* one chip was seen at half the others' speed, and the other group is gone */
+/* One chip was seen at half the others' speed, and the other group is gone. */
+static void who_is_left_has_all_of_the_work(void **state)
+{
+        struct subtask_ranks ranks;
+        struct world w;
+        struct err err = { 0 };
+
+        (void) state;
+        open_plan(&w, plan_text);
         w.plan->groups[0]->n_chip_speeds = 3;
         w.plan->groups[0]->chip_speeds = (double[]){ 2, 1, 2 };
         w.plan->groups[1]->used = false;
@@ -562,6 +572,7 @@ int main(void)
                 cmocka_unit_test(what_cannot_be_is_refused),
                 cmocka_unit_test(a_proof_is_good_once_for_one_role_on_one_channel),
                 cmocka_unit_test(the_work_is_cut_at_two_levels),
+                cmocka_unit_test(who_is_left_has_all_of_the_work),
                 cmocka_unit_test(equal_shares_stay_equal),
                 cmocka_unit_test(batches_that_are_given_stand),
                 cmocka_unit_test(learned_shares_stand_and_learned_lines_cut),

@@ -394,62 +394,53 @@ static void every_story_has_one_verdict_for_both_callers(void **state)
 
 #define HANG_REMEDY "; where a step may take so long, give a larger spec.restart.hangSeconds"
 
+static const struct {
+        enum world_kind kind;
+        struct test_stories_setting setting;
+        const char *script, *sentence;
+} cases[] = {
+        { WORLD_CHIPS,
+          { 0 },
+          "run 1; exit 1 7",
+          "rank 1 (cuda on GPU-1) ended with exit code 7; its log says why" },
+        { WORLD_GROUPS, { 0 }, "run 1; exit 3 137", "rank 3 of group g1 was killed by signal 9 (Killed)" },
+        { WORLD_GROUPS,
+          { .hang = 2 },
+          "mute 2; run 12",
+          "rank 2 of group g1 hangs: it has not made one step" HANG_REMEDY },
+        { WORLD_CHIPS,
+          { .hang = 2 },
+          "run 1; mute all; run 3",
+          "rank 0 (cuda on GPU-0) has made no progress since step 3" HANG_REMEDY },
+        { WORLD_CHIPS, /* in the kernel, and ahead: it only waits for the one that hangs */
+          { .hang = 2 },
+          "run 1; mute 2; run 1; mute all; stuck 3; run 3",
+          "rank 2 (cuda on GPU-2) has made no progress since step 3" HANG_REMEDY },
+        { WORLD_CHIPS, /* in the kernel, and no further than the others */
+          { .hang = 2 },
+          "run 1; mute all; stuck 3; run 3",
+          "rank 3 (cuda on GPU-3) has made no progress since step 3" HANG_REMEDY },
+        { WORLD_CHIPS, { 0 }, "sick 2", "chip GPU-2 of rank 2 cannot be used any more: it fell off the bus" },
+        { WORLD_GROUPS, { 0 }, "gone 2", "group g1 is gone" },
+        { WORLD_CHIPS,
+          { .restarts = 1 },
+          "sick 2",
+          "chip GPU-2 of rank 2 cannot be used (it fell off the bus) and there is no spare one" },
+        { WORLD_GROUPS,
+          { .restarts = 1 },
+          "gone 2",
+          "group g1 is gone; 1 of its groups are lost and 2 chips are fewer than the job can do "
+          "with" },
+        { WORLD_CHIPS,
+          { .restarts = 1 },
+          "exit 0 1; wait 0; exit 0 1",
+          "rank 0 (cuda on GPU-0) ended with exit code 1; its log says why; no restart is left" },
+        { WORLD_GROUPS, { 0 }, "end 1; wait 2", "mpirun ended with exit code 1; its words are above" },
+};
+
 /* What people read, and what scripts look for. */
 static void the_sentences_name_rank_and_place(void **state)
 {
-        static const struct {
-                enum world_kind kind;
-                struct test_stories_setting setting;
-                const char *script, *sentence;
-        } cases[] = {
-                { WORLD_CHIPS,
-                  { 0 },
-                  "run 1; exit 1 7",
-                  "rank 1 (cuda on GPU-1) ended with exit code 7; its log says why" },
-                { WORLD_GROUPS,
-                  { 0 },
-                  "run 1; exit 3 137",
-                  "rank 3 of group g1 was killed by signal 9 (Killed)" },
-                { WORLD_GROUPS,
-                  { .hang = 2 },
-                  "mute 2; run 12",
-                  "rank 2 of group g1 hangs: it has not made one step" HANG_REMEDY },
-                { WORLD_CHIPS,
-                  { .hang = 2 },
-                  "run 1; mute all; run 3",
-                  "rank 0 (cuda on GPU-0) has made no progress since step 3" HANG_REMEDY },
-                { WORLD_CHIPS, /* in the kernel, and ahead: it only waits for the one that hangs */
-                  { .hang = 2 },
-                  "run 1; mute 2; run 1; mute all; stuck 3; run 3",
-                  "rank 2 (cuda on GPU-2) has made no progress since step 3" HANG_REMEDY },
-                { WORLD_CHIPS, /* in the kernel, and no further than the others */
-                  { .hang = 2 },
-                  "run 1; mute all; stuck 3; run 3",
-                  "rank 3 (cuda on GPU-3) has made no progress since step 3" HANG_REMEDY },
-                { WORLD_CHIPS,
-                  { 0 },
-                  "sick 2",
-                  "chip GPU-2 of rank 2 cannot be used any more: it fell off the bus" },
-                { WORLD_GROUPS, { 0 }, "gone 2", "group g1 is gone" },
-                { WORLD_CHIPS,
-                  { .restarts = 1 },
-                  "sick 2",
-                  "chip GPU-2 of rank 2 cannot be used (it fell off the bus) and there is no spare one" },
-                { WORLD_GROUPS,
-                  { .restarts = 1 },
-                  "gone 2",
-                  "group g1 is gone; 1 of its groups are lost and 2 chips are fewer than the job can do "
-                  "with" },
-                { WORLD_CHIPS,
-                  { .restarts = 1 },
-                  "exit 0 1; wait 0; exit 0 1",
-                  "rank 0 (cuda on GPU-0) ended with exit code 1; its log says why; no restart is left" },
-                { WORLD_GROUPS,
-                  { 0 },
-                  "end 1; wait 2",
-                  "mpirun ended with exit code 1; its words are above" },
-        };
-
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 const struct test_stories_story story = { "", cases[i].setting, cases[i].script, "" };
