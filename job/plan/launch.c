@@ -154,6 +154,13 @@ size_t launch_servers_before(const struct launch_world *world, size_t rank)
         return count;
 }
 
+size_t launch_local_rank(const struct launch_world *world, size_t rank, size_t before)
+{
+        return rank > 0 && strcmp(world->ranks[rank - 1].node, world->ranks[rank].node) == 0
+                       ? before + 1
+                       : launch_servers_before(world, rank); /* it may have come before, with servers */
+}
+
 int launch_need_commands(const struct launch_world *world, struct err *err)
 {
         for (size_t i = 0; i < world->count; i++)

@@ -85,4 +85,7 @@ struct launch_place {
 struct launch_place launch_place_of(const struct launch_world *world, size_t rank);
 size_t launch_servers_before(const struct launch_world *world, size_t rank); /* on its node, before it */
 
+/* launch_local_rank() - the same `local_rank`, for all ranks one by one. @before: of the rank before it */
+size_t launch_local_rank(const struct launch_world *world, size_t rank, size_t before);
+
 int launch_need_commands(const struct launch_world *world, struct err *err); /* 0 or -EINVAL */

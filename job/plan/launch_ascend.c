@@ -8,7 +8,7 @@
 #include "base/json/json_writer.h"
 #include "planner/segments/segments.h"
 
-static bool is_ascend(const struct launch_rank *rank)
+bool launch_ascend_takes(const struct launch_rank *rank)
 {
         return strcmp(rank->runtime, "cann") == 0 && !rank->server;
 }
@@ -32,7 +32,7 @@ static void write_server(struct json_writer *json, const struct launch_world *wo
         for (size_t i = first; i < world->count; i++) {
                 const struct launch_rank *rank = &world->ranks[i];
 
-                if (strcmp(rank->node, node) != 0 || !is_ascend(rank))
+                if (strcmp(rank->node, node) != 0 || !launch_ascend_takes(rank))
                         continue;
                 json_writer_open(json, NULL, '{');
                 number_as_string(json, "device_id", rank->device_index);
@@ -49,10 +49,11 @@ static void write_server(struct json_writer *json, const struct launch_world *wo
 /* Is this the first Ascend rank of its node? */
 static bool begins_server(const struct launch_world *world, size_t rank)
 {
-        if (!is_ascend(&world->ranks[rank]))
+        if (!launch_ascend_takes(&world->ranks[rank]))
                 return false;
         for (size_t i = 0; i < rank; i++)
-                if (is_ascend(&world->ranks[i]) && strcmp(world->ranks[i].node, world->ranks[rank].node) == 0)
+                if (launch_ascend_takes(&world->ranks[i]) &&
+                    strcmp(world->ranks[i].node, world->ranks[rank].node) == 0)
                         return false;
         return true;
 }

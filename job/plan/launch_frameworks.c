@@ -8,15 +8,10 @@
 #include "base/cleanup.h"
 #include "job/plan/launch_ascend.h"
 
-static bool is_ascend(const struct launch_rank *rank)
-{
-        return strcmp(rank->runtime, "cann") == 0 && !rank->server;
-}
-
 static bool any_ascend(const struct launch_world *world)
 {
         for (size_t i = 0; i < world->count; i++)
-                if (is_ascend(&world->ranks[i]))
+                if (launch_ascend_takes(&world->ranks[i]))
                         return true;
         return false;
 }
@@ -27,10 +22,10 @@ static void add_ascend(const struct launch_world *world, size_t rank, const char
         bool some = any_ascend(world);
         size_t id = 0, size = 0;
 
-        if (some && !is_ascend(&world->ranks[rank])) /* it has no part in HCCL */
+        if (some && !launch_ascend_takes(&world->ranks[rank])) /* it has no part in HCCL */
                 return;
         for (size_t i = 0; i < world->count; i++)
-                if (some ? is_ascend(&world->ranks[i]) : !world->ranks[i].server) {
+                if (some ? launch_ascend_takes(&world->ranks[i]) : !world->ranks[i].server) {
                         id += i < rank;
                         size++;
                 }
@@ -78,15 +73,13 @@ static void add_paddle(const struct launch_world *world, size_t rank, const stru
         const struct launch_rank *self = &world->ranks[rank];
         struct text lists[2] = { { 0 }, { 0 } }, own = { 0 }; /* of workers, of servers */
         size_t counts[2] = { 0 }, id = 0;
-        unsigned local = 0;
+        size_t local = 0;
 
         for (size_t i = 0; i < world->count; i++) {
                 const struct launch_rank *other = &world->ranks[i];
 
-                local = i > 0 && strcmp(world->ranks[i - 1].node, other->node) == 0
-                                ? local + 1
-                                : 1 + (unsigned) launch_servers_before(world, i);
-                add_endpoint(other, world->port + local, &lists[other->server]);
+                local = launch_local_rank(world, i, local);
+                add_endpoint(other, world->port + 1 + (unsigned) local, &lists[other->server]);
                 counts[other->server]++;
                 id += i < rank && other->server == self->server;
         }
@@ -126,17 +119,17 @@ int launch_frameworks_table(const struct launch_world *world, struct text *out, 
 {
         CLEANUP(free_p) struct launch_rank *ranks = calloc(world->count + 1, sizeof(*ranks));
         struct launch_world as_ascend = *world;
+        size_t local = 0;
 
         if (any_ascend(world))
                 return launch_ascend_ranktable(world, out, err);
         if (ranks == NULL)
                 return err_set(err, -ENOMEM, "no memory for a rank table");
         memcpy(ranks, world->ranks, world->count * sizeof(*ranks));
-        for (size_t i = 0; i < world->count; i++) { /* ranks of a node follow each other */
-                bool follows = i > 0 && strcmp(ranks[i - 1].node, ranks[i].node) == 0;
-
+        for (size_t i = 0; i < world->count; i++) { /* as DEVICE_ID is for them */
+                local = launch_local_rank(world, i, local);
                 ranks[i].runtime = "cann";
-                ranks[i].device_index = follows ? ranks[i - 1].device_index + 1 : 0;
+                ranks[i].device_index = (unsigned) local;
         }
         as_ascend.ranks = ranks;
         return launch_ascend_ranktable(&as_ascend, out, err);

@@ -94,11 +94,38 @@ static void the_rank_table_lists_ascend_chips_or_all_workers(void **state)
         text_free(&text);
 }
 
+/* Its server is first, its worker comes behind that of another node. */
+static void a_node_that_comes_again_counts_on(void **state)
+{
+        static const struct launch_rank again[] = {
+                { .node = "a", .address = "10.0.0.1", .runtime = "cpu", .server = true },
+                { .node = "b", .address = "10.0.0.2", .runtime = "cuda" },
+                { .node = "a", .address = "10.0.0.1", .runtime = "cuda" },
+        };
+        static const struct launch_world of = { .job = "j", .ranks = again, .count = 3, .port = 7000 };
+        json_t *table = table_of(&of), *environment = json_object(), *device;
+        const struct launch_variables to = launch_variables_json(environment);
+
+        (void) state;
+        launch_frameworks_add(&of, 2, "/t", &to);
+        device = json_array_get(
+                json_object_get(json_array_get(json_object_get(table, "server_list"), 1), "device"), 0);
+        assert_string_equal(json_string_value(json_object_get(environment, "DEVICE_ID")), "1");
+        assert_string_equal(json_string_value(json_object_get(device, "device_id")), "1");
+        assert_string_equal(json_string_value(json_object_get(environment, "PADDLE_CURRENT_ENDPOINT")),
+                            "10.0.0.1:7002");
+        assert_string_equal(json_string_value(json_object_get(environment, "PADDLE_TRAINER_ENDPOINTS")),
+                            "10.0.0.2:7001,10.0.0.1:7002");
+        json_decref(environment);
+        json_decref(table);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_framework_finds_its_place),
                 cmocka_unit_test(the_rank_table_lists_ascend_chips_or_all_workers),
+                cmocka_unit_test(a_node_that_comes_again_counts_on),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
