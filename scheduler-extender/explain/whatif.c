@@ -310,7 +310,7 @@ static struct ledger_pod *admit(struct cluster *c, const json_t *pod, size_t i, 
         return admitted;
 }
 
-/* A pod of a TrainingJob, with so many chips of a resource. */
+/* A pod of a TrainingJob, with so many chips of a resource, and as urgent as the job. */
 static struct ledger_pod *admit_member(struct cluster *c, const struct job *job, const char *name,
                                        const char *resource, uint32_t chips, struct err *err)
 {
@@ -320,10 +320,13 @@ static struct ledger_pod *admit_member(struct cluster *c, const struct job *job,
 
         (void) text_format(full, sizeof(full), "%s-%s", job->name, name);
         (void) text_format(count, sizeof(count), "%u", chips);
-        object = json_pack("{s:{s:s, s:s, s:s, s:{s:s}}, s:{s:[{s:s, s:{s:{s:s}}}]}}", "metadata", "name",
-                           full, "namespace", job->namespace_[0] == '\0' ? "default" : job->namespace_, "uid",
-                           full, "labels", POD_LABEL_JOB, job->name, "spec", "containers", "name", "worker",
-                           "resources", "limits", resource, count);
+        object = json_pack("{s:{s:s, s:s, s:s, s:{s:s, s:s, s:s*}}, s:{s:s*, s:[{s:s, s:{s:{s:s}}}]}}",
+                           "metadata", "name", full, "namespace",
+                           job->namespace_[0] == '\0' ? "default" : job->namespace_, "uid", full, "labels",
+                           POD_LABEL_JOB, job->name, POD_LABEL_URGENCY, job_urgency_names[job->urgency],
+                           POD_LABEL_PREEMPTIBLE, job->preemptible ? "true" : NULL, "spec",
+                           "priorityClassName", job->priority_class[0] != '\0' ? job->priority_class : NULL,
+                           "containers", "name", "worker", "resources", "limits", resource, count);
         pod = object == NULL ? NULL : admit(c, object, 0, err);
         json_decref(object);
         return pod;
