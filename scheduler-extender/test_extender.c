@@ -129,6 +129,45 @@ static void what_cannot_be_is_refused_at_the_beginning(void **state)
         }
 }
 
+#define JOB_ON_THE_RESERVE                                                                                   \
+        "{\"addNodes\":[" EXTENDER_BED_INVENTORY_OF(                                                         \
+                "r", "reserved", "B200") "],\"items\":[{\"apiVersion\":\"remuda.dev/"                        \
+                                         "v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{"                \
+                                         "\"name\":\"j\"},\"spec\":{\"priorityClassName\":\"%s\","           \
+                                         "\"workers\":[{\"model\":\"B200\","                                 \
+                                         "\"chips\":%d}]}}]}"
+
+/* The reserve is for emergencies: by class, whatever the job says of its urgency. */
+static void an_emergency_by_class_is_one_in_a_what_if_too(void **state)
+{
+        static const struct {
+                const char *class;
+                int chips;
+                const char *says;
+                bool reserved;
+        } jobs[] = {
+                { "now", 2, "\"waiting\": 0", false },
+                { "now", 9, "\"waiting\": 1", false }, /* there are eight */
+                { "later", 2, "\"waiting\": 1", true },
+        };
+        struct extender_bed *b = extender_bed_new();
+        char path[120], body[2000];
+
+        (void) state;
+        (void) text_format(path, sizeof(path), "%s/config.yaml", b->folder->path);
+        dir_store_write(b->folder, "config.yaml", "emergencyPriorityClasses: [now]\n");
+        b->options.server.config = path;
+        extender_bed_open(b);
+        extender_bed_ready(b);
+        for (size_t i = 0; i < ARRAY_SIZE(jobs); i++) {
+                (void) text_format(body, sizeof(body), JOB_ON_THE_RESERVE, jobs[i].class, jobs[i].chips);
+                if (extender_bed_ask(b, "/v1/whatif", body) != 200 || strstr(b->body, jobs[i].says) == NULL ||
+                    (strstr(b->body, "ReservedPool") != NULL) != jobs[i].reserved)
+                        fail_msg("%s %d: %s", jobs[i].class, jobs[i].chips, b->body);
+        }
+        extender_bed_free(b);
+}
+
 static void a_configuration_says_which_field_is_wrong(void **state)
 {
         struct extender_bed *b = extender_bed_new();
@@ -172,6 +211,7 @@ int main(void)
                 cmocka_unit_test(requests_are_answered_or_refused),
                 cmocka_unit_test(nothing_is_answered_before_all_is_read),
                 cmocka_unit_test(what_cannot_be_is_refused_at_the_beginning),
+                cmocka_unit_test(an_emergency_by_class_is_one_in_a_what_if_too),
                 cmocka_unit_test(a_configuration_says_which_field_is_wrong),
         };
 

@@ -11,12 +11,14 @@
 #include "tests/support/memory_store.h"
 #include "tests/support/patience.h"
 
-#define EXTENDER_BED_INVENTORY(NAME)                                                                         \
+#define EXTENDER_BED_INVENTORY(NAME) EXTENDER_BED_INVENTORY_OF(NAME, "regular", "H100")
+#define EXTENDER_BED_INVENTORY_OF(NAME, POOL, MODEL)                                                         \
         "{\"apiVersion\":\"remuda.dev/"                                                                      \
         "v1alpha1\",\"kind\":\"NodeAccelerators\",\"metadata\":{\"name\":\"" NAME                            \
-        "\"},\"status\":{\"generation\":1,\"bootID\":\"b\",\"nodeClass\":\"any\",\"pool\":\"regular\","      \
+        "\"},\"status\":{\"generation\":1,\"bootID\":\"b\",\"nodeClass\":\"any\",\"pool\":\"" POOL "\","     \
         "\"devices\":[],\"groups\":[{\"name\":\"g\",\"vendor\":\"nvidia\",\"runtime\":\"cuda\",\"model\":"   \
-        "\"H100\",\"resource\":\"nvidia.com/gpu\",\"fabric\":\"none\",\"total\":8,\"healthy\":8,\"free\":0," \
+        "\"" MODEL                                                                                           \
+        "\",\"resource\":\"nvidia.com/gpu\",\"fabric\":\"none\",\"total\":8,\"healthy\":8,\"free\":0,"       \
         "\"tflopsBf16\":100,\"memoryBytes\":85899345920}]}}"
 /* Of two chips. @MORE: fields of its metadata, each with a comma before it. */
 #define EXTENDER_BED_POD(NAME, MORE)                                                                         \
