@@ -11,22 +11,11 @@ import time
 
 import hosts_rig
 from hosts_rig import enter, hosts, make_host, sh
+import tap
 
 B = os.path.abspath(os.environ.get("B", "build"))
 LAUNCH = os.path.join(B, "bin/remuda-launch")
 DATA = "/usr/share/datasets/fashion-mnist"
-number = 0
-failures = 0
-
-
-def ok(condition, what, detail=""):
-    global number, failures
-    number += 1
-    print(f"{'ok' if condition else 'not ok'} {number} - {what}")
-    if not condition:
-        failures += 1
-        print("# " + str(detail).replace("\n", "\n# "))
-    sys.stdout.flush()
 
 
 def skip_all(why):
@@ -120,15 +109,8 @@ def launcher_of(p):
         open(f"/proc/{p.pid}/comm").read().strip() == "nsenter" else p.pid
 
 
-def skip(what, why):
-    global number
-    number += 1
-    print(f"ok {number} - {what} # SKIP {why}")
-
-
 def finish():
     for p in hosts.values():
         p.kill()
     shutil.rmtree(room, ignore_errors=True)
-    print(f"1..{number}")
-    sys.exit(1 if failures else 0)
+    tap.end()
