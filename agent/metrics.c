@@ -12,6 +12,7 @@
 #include "agent/probe/vendor_probe.h"
 #include "agent/report.h"
 #include "agent/watch.h"
+#include "base/cleanup.h"
 #include "base/metrics.h"
 #include "base/version.h"
 #include "io/process_metrics.h"
@@ -294,6 +295,36 @@ static void agent_families(struct text *page, struct agent *agent)
                         "Times that a new configuration was refused", agent->reload_failures_total);
 }
 
+/* A count of each vendor's library, of each of the kubelet's resources. */
+struct counter_family {
+        const char *name, *help;
+        size_t offset; /* of a uint64_t */
+};
+
+/* clang-format off */
+static const struct counter_family vendor_counters[] = {
+        { "remuda_agent_vendor_call_timeouts_total", "Questions to a vendor's library that hung and were killed",
+          offsetof(struct vendor_probe_status, timeouts_total) },
+        { "remuda_agent_vendor_call_crashes_total", "Times that a vendor's library crashed or spoke nonsense",
+          offsetof(struct vendor_probe_status, crashes_total) },
+        { "remuda_agent_vendor_values_refused_total", "Figures of a vendor's library that cannot be true",
+          offsetof(struct vendor_probe_status, refused_total) },
+};
+static const struct counter_family resource_counters[] = {
+        { "remuda_agent_kubelet_registrations_total", "Times that the kubelet accepted a resource",
+          offsetof(struct plugin_status_resource, registrations_total) },
+        { "remuda_agent_kubelet_registration_failures_total", "Times that the kubelet refused or did not answer",
+          offsetof(struct plugin_status_resource, registration_failures_total) },
+        { "remuda_agent_allocations_total", "Allocate calls that were answered",
+          offsetof(struct plugin_status_resource, allocations_total) },
+};
+/* clang-format on */
+
+static uint64_t counter_at(const void *status, size_t offset)
+{
+        return *(const uint64_t *) (const void *) ((const char *) status + offset);
+}
+
 static void collectors(struct text *page, const struct agent *agent)
 {
         struct vendor_probe_status s;
@@ -312,24 +343,14 @@ static void collectors(struct text *page, const struct agent *agent)
                         metrics_sample(page, "remuda_collector_last_success_timestamp_seconds",
                                        METRIC_LABELS({ "collector", s.vendor }),
                                        (double) s.last_success_usec / 1e6);
-        metrics_family(page, "remuda_agent_vendor_call_timeouts_total", METRIC_COUNTER,
-                       "Questions to a vendor's library that hung and were killed");
-        for (size_t i = 0; vendor_probe_status(agent->probe, i, &s); i++)
-                if (s.vendor != NULL)
-                        metrics_sample_uint64(page, "remuda_agent_vendor_call_timeouts_total",
-                                              METRIC_LABELS({ "vendor", s.vendor }), s.timeouts_total);
-        metrics_family(page, "remuda_agent_vendor_call_crashes_total", METRIC_COUNTER,
-                       "Times that a vendor's library crashed or spoke nonsense");
-        for (size_t i = 0; vendor_probe_status(agent->probe, i, &s); i++)
-                if (s.vendor != NULL)
-                        metrics_sample_uint64(page, "remuda_agent_vendor_call_crashes_total",
-                                              METRIC_LABELS({ "vendor", s.vendor }), s.crashes_total);
-        metrics_family(page, "remuda_agent_vendor_values_refused_total", METRIC_COUNTER,
-                       "Figures of a vendor's library that cannot be true");
-        for (size_t i = 0; vendor_probe_status(agent->probe, i, &s); i++)
-                if (s.vendor != NULL)
-                        metrics_sample_uint64(page, "remuda_agent_vendor_values_refused_total",
-                                              METRIC_LABELS({ "vendor", s.vendor }), s.refused_total);
+        for (size_t f = 0; f < ARRAY_SIZE(vendor_counters); f++) {
+                metrics_family(page, vendor_counters[f].name, METRIC_COUNTER, vendor_counters[f].help);
+                for (size_t i = 0; vendor_probe_status(agent->probe, i, &s); i++)
+                        if (s.vendor != NULL)
+                                metrics_sample_uint64(page, vendor_counters[f].name,
+                                                      METRIC_LABELS({ "vendor", s.vendor }),
+                                                      counter_at(&s, vendor_counters[f].offset));
+        }
         metrics_family(page, "remuda_agent_vendor_call_duration_seconds", METRIC_HISTOGRAM,
                        "How long a vendor's library took to answer");
         for (size_t i = 0; vendor_probe_status(agent->probe, i, &s); i++)
@@ -352,24 +373,13 @@ static void kubelet(struct text *page, struct agent *agent)
                 metrics_sample(page, "remuda_agent_kubelet_registered",
                                METRIC_LABELS({ "resource", s.resources[i].resource }),
                                s.resources[i].registered && s.resources[i].streaming);
-        metrics_family(page, "remuda_agent_kubelet_registrations_total", METRIC_COUNTER,
-                       "Times that the kubelet accepted a resource");
-        for (size_t i = 0; i < s.resource_count; i++)
-                metrics_sample_uint64(page, "remuda_agent_kubelet_registrations_total",
-                                      METRIC_LABELS({ "resource", s.resources[i].resource }),
-                                      s.resources[i].registrations_total);
-        metrics_family(page, "remuda_agent_kubelet_registration_failures_total", METRIC_COUNTER,
-                       "Times that the kubelet refused or did not answer");
-        for (size_t i = 0; i < s.resource_count; i++)
-                metrics_sample_uint64(page, "remuda_agent_kubelet_registration_failures_total",
-                                      METRIC_LABELS({ "resource", s.resources[i].resource }),
-                                      s.resources[i].registration_failures_total);
-        metrics_family(page, "remuda_agent_allocations_total", METRIC_COUNTER,
-                       "Allocate calls that were answered");
-        for (size_t i = 0; i < s.resource_count; i++)
-                metrics_sample_uint64(page, "remuda_agent_allocations_total",
-                                      METRIC_LABELS({ "resource", s.resources[i].resource }),
-                                      s.resources[i].allocations_total);
+        for (size_t f = 0; f < ARRAY_SIZE(resource_counters); f++) {
+                metrics_family(page, resource_counters[f].name, METRIC_COUNTER, resource_counters[f].help);
+                for (size_t i = 0; i < s.resource_count; i++)
+                        metrics_sample_uint64(page, resource_counters[f].name,
+                                              METRIC_LABELS({ "resource", s.resources[i].resource }),
+                                              counter_at(&s.resources[i], resource_counters[f].offset));
+        }
         metrics_family(page, "remuda_agent_allocate_duration_seconds", METRIC_HISTOGRAM,
                        "How long Allocate took");
         for (size_t i = 0; i < s.resource_count; i++)
