@@ -101,8 +101,11 @@ static json_t *annotations_of(const struct ledger *ledger, const struct weightin
         return annotations;
 }
 
-/* With the parts that the ledger has of it, and the share of the first try. */
-static void settle_later(struct bind *bind, const struct ledger_pod *pod)
+static void written(void *userdata, int result, const char *sentence);
+
+/* With the parts that the ledger has of it, and the share of the first try. @settles: it came to no clear end
+ */
+static void write_bind(struct bind *bind, const struct ledger_pod *pod, bool settles)
 {
         json_t *annotations = annotations_of(cluster_ledger(bind->extender->cluster), &bind->share,
                                              pod->parts, pod->part_count, pod->borrowed);
@@ -114,7 +117,10 @@ static void settle_later(struct bind *bind, const struct ledger_pod *pod)
                 .annotations = annotations,
         };
 
-        settle_bind(bind->extender, &binding);
+        if (settles)
+                settle_bind(bind->extender, &binding);
+        else
+                store_bind(cluster_store(bind->extender->cluster), &binding, written, bind);
         json_decref(annotations);
 }
 
@@ -143,28 +149,12 @@ static void written(void *userdata, int result, const char *sentence)
                 if (bind_certainly_failed(x, result))
                         ledger_pods_forget(ledger, pod);
                 else if (result != -ECANCELED && !pod->done)
-                        settle_later(bind, pod);
+                        write_bind(bind, pod, true);
         }
         extender_log(x, LOG_WARNING, "bind-failed", "pod=%s/%s node=%s error=\"%s\"",
                      bind->args.pod_namespace, bind->args.pod_name, bind->args.node, sentence);
         answer_later(bind,
                      sentence != NULL && sentence[0] != '\0' ? sentence : "the bind could not be written");
-}
-
-static void write_bind(struct bind *bind, const struct ledger_pod *pod)
-{
-        json_t *annotations = annotations_of(cluster_ledger(bind->extender->cluster), &bind->share,
-                                             pod->parts, pod->part_count, pod->borrowed);
-        struct store_binding binding = {
-                .namespace_ = bind->args.pod_namespace,
-                .name = bind->args.pod_name,
-                .uid = bind->args.pod_uid,
-                .node = bind->args.node,
-                .annotations = annotations,
-        };
-
-        store_bind(cluster_store(bind->extender->cluster), &binding, written, bind);
-        json_decref(annotations);
 }
 
 /* What somebody has to know of the speeds behind the share. */
@@ -256,7 +246,7 @@ static const char *begin_bind(struct bind *bind, const struct http_request *requ
         x->commits++;
         if (request != NULL)
                 bind->pending = http_suspend(request);
-        write_bind(bind, pod);
+        write_bind(bind, pod, false);
         FAILPOINT("bind.sent");
         return NULL;
 }
