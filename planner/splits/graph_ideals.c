@@ -54,10 +54,8 @@ struct ideals {
         uint32_t *came_from; /* [ideal][mix] ideal * (classes) + class */
 };
 
-static void ideals_free(struct ideals *x)
+static void forget_measures(struct ideals *x)
 {
-        graph_order_free(&x->order);
-        free(x->sets);
         free(x->accelerator_ms);
         free(x->cpu_ms);
         free(x->memory);
@@ -65,6 +63,16 @@ static void ideals_free(struct ideals *x)
         free(x->in_net);
         free(x->table);
         free(x->came_from);
+        x->accelerator_ms = x->cpu_ms = x->memory = x->table = NULL;
+        x->only_cpu = x->came_from = NULL;
+        x->in_net = NULL;
+}
+
+static void ideals_free(struct ideals *x)
+{
+        graph_order_free(&x->order);
+        free(x->sets);
+        forget_measures(x);
 }
 
 static uint64_t *set_at(const struct ideals *x, size_t i)
@@ -285,20 +293,6 @@ static int measure_ideals(struct ideals *x)
                                 x->in_net[i * s->nets + s->unit_nets[unit->first_net + k]]++;
                 }
         return 0;
-}
-
-static void forget_measures(struct ideals *x)
-{
-        free(x->accelerator_ms);
-        free(x->cpu_ms);
-        free(x->memory);
-        free(x->only_cpu);
-        free(x->in_net);
-        free(x->table);
-        free(x->came_from);
-        x->accelerator_ms = x->cpu_ms = x->memory = x->table = NULL;
-        x->only_cpu = x->came_from = NULL;
-        x->in_net = NULL;
 }
 
 static bool is_subset(const struct ideals *x, size_t i, size_t j)
