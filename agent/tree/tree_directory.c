@@ -78,10 +78,9 @@ static int directory_kind(void *state, const char *path)
         return fstat(fd, &st) == 0 ? (int) kind_of_mode(st.st_mode) : -errno;
 }
 
-static ssize_t directory_link(void *state, const char *path, char *target, size_t target_bytes)
+static ssize_t link_at(int folder, const char *name, char *target, size_t target_bytes)
 {
-        const struct directory *directory = state;
-        ssize_t size = readlinkat(directory->fd, path[0] == '\0' ? "." : path, target, target_bytes);
+        ssize_t size = readlinkat(folder, name, target, target_bytes);
 
         if (size < 0)
                 return -errno;
@@ -89,6 +88,13 @@ static ssize_t directory_link(void *state, const char *path, char *target, size_
                 return -ENAMETOOLONG;
         target[size] = '\0';
         return size;
+}
+
+static ssize_t directory_link(void *state, const char *path, char *target, size_t target_bytes)
+{
+        const struct directory *directory = state;
+
+        return link_at(directory->fd, path[0] == '\0' ? "." : path, target, target_bytes);
 }
 
 static void directory_forget(void *state)
@@ -129,17 +135,8 @@ static ssize_t directory_link_below(void *state, const char *path, char *target,
 {
         const char *name;
         int parent = open_parent(state, path, &name);
-        ssize_t size;
 
-        if (parent < 0)
-                return parent;
-        size = readlinkat(parent, name, target, target_bytes);
-        if (size < 0)
-                return -errno;
-        if ((size_t) size >= target_bytes)
-                return -ENAMETOOLONG;
-        target[size] = '\0';
-        return size;
+        return parent < 0 ? parent : link_at(parent, name, target, target_bytes);
 }
 
 /* A regular file, or a link to one, is opened; anything else is only looked at, since opening a device or a

@@ -8,17 +8,23 @@
 
 #include "io/address.h"
 
+static int open_socket(const char *address, struct address *ret, struct err *err)
+{
+        int fd, r = address_parse(address, ret, err);
+
+        if (r < 0)
+                return r;
+        fd = socket(ret->u.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        return fd < 0 ? err_set(err, -errno, "socket: %m") : fd;
+}
+
 int grpc_address_connect(const char *address, bool *ret_connecting, struct err *err)
 {
         struct address a;
-        int fd, r, one = 1;
+        int fd = open_socket(address, &a, err), r, one = 1;
 
-        r = address_parse(address, &a, err);
-        if (r < 0)
-                return r;
-        fd = socket(a.u.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (fd < 0)
-                return err_set(err, -errno, "socket: %m");
+                return fd;
         if (a.u.any.sa_family != AF_UNIX)
                 (void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         /* EAGAIN: the backlog of a UNIX socket is full, an answer like a refusal: try again later */
@@ -34,14 +40,10 @@ int grpc_address_connect(const char *address, bool *ret_connecting, struct err *
 int grpc_address_listen(const char *address, mode_t unix_mode, struct err *err)
 {
         struct address a;
-        int fd, r, one = 1;
+        int fd = open_socket(address, &a, err), r, one = 1;
 
-        r = address_parse(address, &a, err);
-        if (r < 0)
-                return r;
-        fd = socket(a.u.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (fd < 0)
-                return err_set(err, -errno, "socket: %m");
+                return fd;
         if (a.u.any.sa_family != AF_UNIX)
                 (void) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
         /* the mode of the socket file is that of the descriptor before bind(): never wider, not for a moment
