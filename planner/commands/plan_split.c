@@ -234,6 +234,8 @@ static int answer(const struct split_options *options, const char *file, struct 
 /* What must and must not be given together. */
 static const char *misuse(const struct split_options *options, size_t operands)
 {
+        if (!(options->time_limit_sec > 0 && options->time_limit_sec <= 1e6))
+                return "--time-limit must be above 0 s and at most 1000000 s";
         if ((options->network == NULL) == (operands == 0))
                 return "give either FILE or --network FILE";
         if (!(options->efficiency > 0 && options->efficiency <= 1))
@@ -255,10 +257,6 @@ int plan_split(int argc, char **argv, const struct plan_host *host)
         (void) host;
         if (r >= 0)
                 return r;
-        if (!(options.time_limit_sec > 0 && options.time_limit_sec <= 1e6)) {
-                fprintf(stderr, "remuda plan split: --time-limit must be above 0 s and at most 1000000 s\n");
-                return EXIT_USAGE;
-        }
         wrong = misuse(&options, operands);
         if (wrong != NULL) {
                 fprintf(stderr, "remuda plan split: %s\n", wrong);
