@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/command/commands.h"
+#include "io/process.h"
 #include "job/spec/job_role.h"
 
 struct tune_options {
@@ -39,18 +40,10 @@ static const struct option_program program = {
 /* The trainer of a runtime in the folder of this very program. Return: false if the names are too long. */
 static bool beside(char *path, size_t path_bytes, const char *runtime)
 {
-        char self[4096];
-        ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-        char *slash;
+        char name[64];
 
-        if (length < 0)
-                return false;
-        self[length] = '\0';
-        slash = strrchr(self, '/');
-        if (slash == NULL)
-                return false;
-        *slash = '\0';
-        return text_format(path, path_bytes, "%s/remuda-train-%s", self, runtime);
+        return text_format(name, sizeof(name), "remuda-train-%s", runtime) &&
+               process_beside(path, path_bytes, name);
 }
 
 int command_tune(int argc, char **argv)

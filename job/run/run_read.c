@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/yaml/yaml_parse.h"
+#include "io/process.h"
 #include "io/read_file.h"
 #include "job/run/run.h"
 #include "job/spec/job_arguments.h"
@@ -51,19 +52,11 @@ static int find_launcher(struct run *run, struct err *err)
 {
         char self[PATH_MAX] = "";
         const char *launcher = run->options->launcher;
-        ssize_t size;
 
-        if (launcher == NULL) {
-                size = readlink("/proc/self/exe", self, sizeof(self) - 1);
-                if (size > 0) {
-                        self[size] = '\0';
-                        *strrchr(self, '/') = '\0';
-                        (void) text_format(run->launcher, sizeof(run->launcher), "%.1000s/remuda-launch",
-                                           self);
-                }
-        } else if (realpath(launcher, self) != NULL) {
+        if (launcher == NULL)
+                (void) process_beside(run->launcher, sizeof(run->launcher), "remuda-launch");
+        else if (realpath(launcher, self) != NULL)
                 (void) text_copy(run->launcher, sizeof(run->launcher), self);
-        }
         if (launcher != NULL && (run->launcher[0] == '\0' || access(run->launcher, X_OK) < 0))
                 return err_set(
                         err, run->launcher[0] == '\0' ? -ENOENT : -EACCES,
