@@ -16,7 +16,7 @@
 #define TIMEOUT_USEC UINT64_C(600000000)
 #define DAY_USEC     UINT64_C(86400000000)
 #define TRIES_MAX    64 /* remembered, of all devices together */
-#define VARIABLES    7
+#define VARIABLES    6
 
 struct attempt {
         char device[DEVICE_ID_BYTES];
@@ -108,17 +108,21 @@ static char *fill(const char *pattern, const struct device *d)
         return text_take(&out, NULL);
 }
 
-static void make_environment(const struct device *d, char *variables[VARIABLES])
+/* Return: false when a word could not be made. */
+static bool make_environment(const struct device *d, char *variables[VARIABLES])
 {
         static const char *const patterns[] = {
                 "REMUDA_DEVICE={id}",     "REMUDA_PCI={pci}",
                 "REMUDA_INDEX={index}",   "REMUDA_VENDOR={vendor}",
                 "REMUDA_REASON={reason}", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         };
+        bool whole = true;
 
-        for (size_t i = 0; i < ARRAY_SIZE(patterns); i++)
+        for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
                 variables[i] = fill(patterns[i], d);
-        variables[ARRAY_SIZE(patterns)] = NULL;
+                whole = whole && variables[i] != NULL;
+        }
+        return whole;
 }
 
 static int on_end(sd_event_source *source, const siginfo_t *info, void *userdata)
@@ -150,44 +154,56 @@ static void on_timeout(void *userdata)
         (void) kill(-r->pid, SIGKILL);
 }
 
-static int start(struct repair *r, const struct agent_config_repair *repair, const struct device *d)
+/* A program without one of its words would do something else: to every device, say. It is not run then. */
+static int spawn(struct repair *r, const struct agent_config_repair *repair, const struct device *d)
 {
-        char *argv[REPAIR_ARGS_MAX + 2] = { (char *) repair->path }, *variables[VARIABLES];
+        char *argv[REPAIR_ARGS_MAX + 2] = { (char *) repair->path }, *variables[VARIABLES + 1] = { NULL };
+        bool whole = make_environment(d, variables);
         posix_spawn_file_actions_t actions;
         posix_spawnattr_t attributes;
         sigset_t none;
         int result;
 
-        for (size_t i = 0; i < repair->arg_count; i++)
+        for (size_t i = 0; i < repair->arg_count; i++) {
                 argv[i + 1] = fill(repair->args[i], d);
-        make_environment(d, variables);
+                whole = whole && argv[i + 1] != NULL;
+        }
         (void) sigemptyset(&none);
         (void) posix_spawn_file_actions_init(&actions);
         (void) posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
         (void) posix_spawnattr_init(&attributes);
         (void) posix_spawnattr_setsigmask(&attributes, &none);
         (void) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-        result = -posix_spawn(&r->pid, repair->path, &actions, &attributes, argv, variables);
+        result =
+                whole ? -posix_spawn(&r->pid, repair->path, &actions, &attributes, argv, variables) : -ENOMEM;
         (void) posix_spawnattr_destroy(&attributes);
         (void) posix_spawn_file_actions_destroy(&actions);
-        for (size_t i = 1; argv[i] != NULL; i++)
-                free(argv[i]);
-        for (size_t i = 0; variables[i] != NULL; i++)
+        for (size_t i = 0; i < repair->arg_count; i++)
+                free(argv[i + 1]);
+        for (size_t i = 0; i < VARIABLES; i++)
                 free(variables[i]);
+        return result;
+}
+
+static int start(struct repair *r, const struct agent_config_repair *repair, const struct device *d)
+{
+        int result = spawn(r, repair, d);
+
         if (result < 0) {
                 r->pid = 0;
                 return result;
         }
         (void) text_copy(r->device, sizeof(r->device), d->id);
-        result = sd_event_add_child(r->services->loop, &r->child, r->pid, WEXITED, on_end, r);
-        if (result < 0) { /* nobody would hear of its end, and no other would ever be run */
+        result = loop_after(r->services->loop, TIMEOUT_USEC, on_timeout, r, &r->timeout);
+        if (result >= 0)
+                result = sd_event_add_child(r->services->loop, &r->child, r->pid, WEXITED, on_end, r);
+        if (result < 0) { /* nobody would see its end, and no other could ever begin */
                 (void) kill(-r->pid, SIGKILL);
                 (void) waitpid(r->pid, NULL, 0);
+                r->timeout = sd_event_source_disable_unref(r->timeout);
                 r->pid = 0;
-                return result;
         }
-        (void) loop_after(r->services->loop, TIMEOUT_USEC, on_timeout, r, &r->timeout);
-        return 0;
+        return result;
 }
 
 void repair_consider(struct repair *r, const struct judge *judge)

@@ -18,6 +18,17 @@
 
 #define DEVICES_OF_BED 66
 
+static int reallocs_left = -1; /* -1: as many as are wanted */
+void *__real_realloc(void *old, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes)
+{
+        if (reallocs_left == 0)
+                return NULL;
+        reallocs_left -= reallocs_left > 0;
+        return __real_realloc(old, bytes);
+}
+
 struct bed {
         struct agent_config config;
         struct agent_config_repair repair; /* of "nvidia" */
@@ -207,6 +218,26 @@ static void a_program_that_cannot_be_watched_is_no_last_one(void **state)
         bed_free(&bed);
 }
 
+/* Without its second word the shell of this test would wait for orders. */
+static void a_program_that_lacks_a_word_is_not_run(void **state)
+{
+        struct bed bed;
+
+        (void) state;
+        bed_make(&bed, 1, "exit 0");
+        for (int words = 0; words < 8; words++) { /* two, and six variables */
+                bed.said[0] = '\0';
+                reallocs_left = words;
+                repair_consider(bed.repairs, &bed.judge);
+                reallocs_left = -1;
+                assert_string_equal(bed.said,
+                                    "Warning RepairFailed GPU-0: /bin/sh: Cannot allocate memory\n");
+        }
+        repair_consider(bed.repairs, &bed.judge);
+        wait_for_scans(&bed, 1);
+        bed_free(&bed);
+}
+
 static void a_repair_ends_with_the_agent(void **state)
 {
         struct bed bed;
@@ -227,6 +258,7 @@ int main(void)
                 cmocka_unit_test(one_is_repaired_at_a_time_and_not_too_often),
                 cmocka_unit_test(a_program_that_does_not_start_is_said),
                 cmocka_unit_test(a_program_that_cannot_be_watched_is_no_last_one),
+                cmocka_unit_test(a_program_that_lacks_a_word_is_not_run),
                 cmocka_unit_test(a_repair_ends_with_the_agent),
         };
 
