@@ -81,10 +81,12 @@ static bool spend(const struct tree *tree)
         return true;
 }
 
+/* What is left to go stands at the end of its room, so that a link's target goes in front of it. */
 struct walk {
         char done[TREE_PATH_BYTES]; /* clean, holds no link */
         size_t done_length;
         char rest[2 * TREE_PATH_BYTES];
+        size_t at; /* where the rest begins */
         unsigned links;
 };
 
@@ -110,15 +112,13 @@ static int walk_down(struct walk *walk, const char *name, size_t length)
 /* The prefix turned out to be a link: its target goes before the rest. */
 static int walk_follow(struct walk *walk, const char *target, size_t length)
 {
-        size_t rest = strlen(walk->rest);
-
         if (++walk->links > TREE_LINKS_MAX)
                 return -ELOOP;
-        if (length + 1 + rest + 1 > sizeof(walk->rest))
+        if (length + 1 > walk->at)
                 return -ENAMETOOLONG;
-        memmove(walk->rest + length + 1, walk->rest, rest + 1);
-        memcpy(walk->rest, target, length);
-        walk->rest[length] = '/';
+        walk->rest[--walk->at] = '/';
+        walk->at -= length;
+        memcpy(walk->rest + walk->at, target, length);
         if (target[0] == '/') {
                 walk->done_length = 0;
                 walk->done[0] = '\0';
@@ -128,14 +128,11 @@ static int walk_follow(struct walk *walk, const char *target, size_t length)
 }
 
 /* Takes one component off the rest. Return: its length, 0 when there is none left. */
-static size_t walk_next(struct walk *walk, char *name)
+static size_t walk_next(struct walk *walk, const char **ret)
 {
-        size_t skip = strspn(walk->rest, "/"), length = strcspn(walk->rest + skip, "/");
-
-        memcpy(name, walk->rest + skip, length);
-        name[length] = '\0';
-        memmove(walk->rest, walk->rest + skip + length, strlen(walk->rest + skip + length) + 1);
-        return length;
+        *ret = walk->rest + walk->at + strspn(walk->rest + walk->at, "/");
+        walk->at = (size_t) (strchrnul(*ret, '/') - walk->rest);
+        return (size_t) (walk->rest + walk->at - *ret);
 }
 
 static int walk_step(const struct tree *tree, struct walk *walk, const char *name, size_t length)
@@ -165,14 +162,18 @@ static int walk_step(const struct tree *tree, struct walk *walk, const char *nam
 /* Follows every link of `path`. Return: length of `ret`, -ENOENT, -ELOOP, -ENAMETOOLONG. */
 static ssize_t resolve(const struct tree *tree, const char *path, char *ret, size_t ret_bytes)
 {
-        struct walk walk = { 0 };
-        char name[sizeof(walk.rest)];
-        size_t length;
+        size_t size = strlen(path) + 1, length;
+        const char *name;
+        struct walk walk; /* not cleared: its room is large */
 
-        if (strlen(path) >= TREE_PATH_BYTES)
+        if (size > TREE_PATH_BYTES)
                 return -ENAMETOOLONG;
-        memcpy(walk.rest, path, strlen(path) + 1);
-        while ((length = walk_next(&walk, name)) > 0) {
+        walk.done[0] = '\0';
+        walk.done_length = 0;
+        walk.links = 0;
+        walk.at = sizeof(walk.rest) - size;
+        memcpy(walk.rest + walk.at, path, size);
+        while ((length = walk_next(&walk, &name)) > 0) {
                 int r = spend(tree) ? walk_step(tree, &walk, name, length) : -EDQUOT;
 
                 if (r < 0)

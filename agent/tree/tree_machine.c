@@ -75,11 +75,6 @@ static const struct tree_machine_entry *entry_of(const struct tree_machine *mach
         return entry != NULL && entry->path[place->bytes] == '\0' ? entry : NULL;
 }
 
-static const struct tree_machine_entry *find(const struct tree_machine *machine, const char *path)
-{
-        return entry_of(machine, find_place(machine, path));
-}
-
 static int machine_kind(void *state, const char *path)
 {
         const struct tree_machine_place *place = find_place(state, path);
@@ -90,26 +85,37 @@ static int machine_kind(void *state, const char *path)
         return path[0] == '\0' || place != NULL ? TREE_DIRECTORY : TREE_ABSENT;
 }
 
+/* The entry of exactly this path, which must be of that kind. Return: -EINVAL when it is of another, -ENOENT
+ * when it is not there. */
+static int find(const struct tree_machine *machine, const char *path, enum tree_kind kind,
+                const struct tree_machine_entry **ret)
+{
+        const struct tree_machine_place *place = find_place(machine, path);
+
+        *ret = entry_of(machine, place);
+        if (*ret != NULL && (*ret)->kind == kind)
+                return 0;
+        return *ret != NULL || place != NULL || path[0] == '\0' ? -EINVAL : -ENOENT;
+}
+
 static ssize_t machine_link(void *state, const char *path, char *target, size_t target_bytes)
 {
-        const struct tree_machine_entry *entry = find(state, path);
+        const struct tree_machine_entry *entry;
+        int r = find(state, path, TREE_LINK, &entry);
 
-        if (entry == NULL)
-                return machine_kind(state, path) == TREE_DIRECTORY ? -EINVAL : -ENOENT;
-        if (entry->kind != TREE_LINK)
-                return -EINVAL;
+        if (r < 0)
+                return r;
         return text_copy(target, target_bytes, entry->bytes) ? (ssize_t) entry->size_bytes : -ENAMETOOLONG;
 }
 
 static ssize_t machine_read(void *state, const char *path, void *buffer, size_t size_bytes)
 {
-        const struct tree_machine_entry *entry = find(state, path);
+        const struct tree_machine_entry *entry;
+        int r = find(state, path, TREE_FILE, &entry);
         size_t size;
 
-        if (entry == NULL)
-                return machine_kind(state, path) == TREE_DIRECTORY ? -EINVAL : -ENOENT;
-        if (entry->kind != TREE_FILE)
-                return -EINVAL;
+        if (r < 0)
+                return r;
         size = entry->size_bytes < size_bytes ? entry->size_bytes : size_bytes;
         if (size > 0)
                 memcpy(buffer, entry->bytes, size);
