@@ -110,7 +110,8 @@ void record_start_again(struct record *record, const char *uid)
                 for (struct job_pod *pod = record->pods; pod != NULL; pod = pod->next)
                         pod->secret[0] = '\0';
         }
-        record->dirty = record->secret_asked = record->pods_counted = record->unbound = false;
+        record->dirty = record->writing = record->secret_asked = record->pods_counted = record->unbound =
+                false;
         record->gone = false;
         record->retry_usec = record->accepted_usec = record->ended_usec = 0;
         record->refused_usec = record->unanswered_usec = record->plan_after_usec = record->refusals = 0;

@@ -221,6 +221,35 @@ static void the_end_answers_what_is_under_way(void **state)
         }
 }
 
+/* The object is replaced while this one writes: an answer that was the old one's is not the new one's. */
+static void another_job_of_the_name_is_no_continuation(void **state)
+{
+        (void) state;
+        for (unsigned turns = 1; turns < 30; turns++) {
+                struct bed *b = bed_begin(plain);
+                struct record *record;
+
+                bed_put_job(b, "j", BED_TWO_CHIPS);
+                for (unsigned i = 0; i < turns; i++) {
+                        memory_store_tell(b->store);
+                        (void) sd_event_run(b->loop, 0);
+                }
+                bed_merge(b, "TrainingJob", "j",
+                          "{\"metadata\":{\"uid\":\"u-2\",\"finalizers\":null},\"status\":null}");
+                BED_WAIT(b, (record = bed_record(b, "j")) != NULL && strcmp(record->uid, "u-2") == 0);
+                bed_settle(b);
+                bed_drop(b, "Pod", "j-w0-0"); /* the garbage collector's */
+                bed_drop(b, "Pod", "j-m0");
+                bed_settle(b);
+                for (struct job_pod *pod = record->pods; pod != NULL; pod = pod->next)
+                        pod->asked_usec = pod->asked ? 1 : pod->asked_usec; /* not seen for long */
+                bed_look(b, "j");
+                BED_WAIT(b, bed_is(b, "j", "Starting", NULL) && bed_is_there(b, "j-m0"));
+                assert_string_equal(record_find_pod(record, "j-m0")->owner, "u-2");
+                bed_end(b);
+        }
+}
+
 /* clang-format off */
 #define AGAIN(FIELDS) BED_TWO_CHIPS "," FIELDS
 static const struct { const char *what, *fields, *phase, *reason, *says; } waiting[] = {
@@ -352,6 +381,7 @@ int main(void)
                 cmocka_unit_test(a_job_that_has_gone_is_not_written_again),
                 cmocka_unit_test(a_refused_delete_is_asked_again),
                 cmocka_unit_test(the_end_answers_what_is_under_way),
+                cmocka_unit_test(another_job_of_the_name_is_no_continuation),
                 cmocka_unit_test(who_waits_or_never_starts_is_told_why),
                 cmocka_unit_test(children_wait_for_their_parents),
                 cmocka_unit_test(the_first_is_not_overtaken),
