@@ -221,6 +221,48 @@ static void the_end_answers_what_is_under_way(void **state)
         }
 }
 
+/* Another one leads by now, whatever was begun here: nothing is written any more. */
+static void who_leads_no_more_writes_nothing(void **state)
+{
+        static const char *const changes[][3] = {
+                { "Pod", "j-w0-0", BED_ENDED("Failed", "1", "bang") },
+                { "Pod", "j-m0", BED_ENDED("Succeeded", "0", "{}") },
+                { "TrainingJob", "j", GOES },
+        };
+
+        (void) state;
+        for (unsigned turns = 0; turns < 30; turns++) {
+                struct bed *b = bed_begin(plain);
+                size_t lines;
+
+                bed_put_job(b, "j", BED_TWO_CHIPS);
+                for (unsigned i = 0; i < turns; i++) {
+                        memory_store_tell(b->store);
+                        (void) sd_event_run(b->loop, 0);
+                }
+                b->leads = false;
+                lines = json_array_size(b->store->lines);
+                bed_settle(b);
+                bed_look(b, "j");
+                assert_int_equal(json_array_size(b->store->lines), lines);
+                bed_end(b);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+                struct bed *b = bed_begin(plain);
+                size_t lines;
+
+                bed_run_job(b, "j", BED_TWO_CHIPS ",\"restart\":{\"max\":2}");
+                bed_settle(b);
+                b->leads = false;
+                lines = json_array_size(b->store->lines);
+                bed_merge(b, changes[i][0], changes[i][1], changes[i][2]);
+                bed_settle(b);
+                bed_look(b, "j");
+                assert_int_equal(json_array_size(b->store->lines), lines);
+                bed_end(b);
+        }
+}
+
 /* The object is replaced while this one writes: an answer that was the old one's is not the new one's. */
 static void another_job_of_the_name_is_no_continuation(void **state)
 {
@@ -246,6 +288,32 @@ static void another_job_of_the_name_is_no_continuation(void **state)
                 bed_look(b, "j");
                 BED_WAIT(b, bed_is(b, "j", "Starting", NULL) && bed_is_there(b, "j-m0"));
                 assert_string_equal(record_find_pod(record, "j-m0")->owner, "u-2");
+                bed_end(b);
+        }
+}
+
+/* What was written meanwhile is seen in a moment; else it is tried again after a while. */
+static void a_finalizer_that_cannot_be_taken_away_is_tried_again(void **state)
+{
+        static const int results[] = { -ESTALE, -EIO };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(results); i++) {
+                struct bed *b = bed_begin(plain);
+                struct record *record;
+
+                bed_run_job(b, "j", BED_TWO_CHIPS);
+                bed_merge(b, "TrainingJob", "j", GOES);
+                BED_WAIT(b, bed_text(b, "Pod", "j-w0-0", "metadata|deletionTimestamp")[0] != '\0');
+                memory_store_refuse(b->store, "patch TrainingJob", results[i], "not now");
+                bed_drop(b, "Pod", "j-w0-0");
+                bed_drop(b, "Pod", "j-m0");
+                BED_WAIT(b, bed_said(b, "finalizer"));
+                record = bed_record(b, "j");
+                assert_true((record->retry_usec > 0) == (results[i] == -EIO));
+                memory_store_refuse(b->store, NULL, 0, NULL);
+                bed_look(b, "j");
+                BED_WAIT(b, bed_record(b, "j") == NULL);
                 bed_end(b);
         }
 }
@@ -381,7 +449,9 @@ int main(void)
                 cmocka_unit_test(a_job_that_has_gone_is_not_written_again),
                 cmocka_unit_test(a_refused_delete_is_asked_again),
                 cmocka_unit_test(the_end_answers_what_is_under_way),
+                cmocka_unit_test(who_leads_no_more_writes_nothing),
                 cmocka_unit_test(another_job_of_the_name_is_no_continuation),
+                cmocka_unit_test(a_finalizer_that_cannot_be_taken_away_is_tried_again),
                 cmocka_unit_test(who_waits_or_never_starts_is_told_why),
                 cmocka_unit_test(children_wait_for_their_parents),
                 cmocka_unit_test(the_first_is_not_overtaken),
