@@ -195,10 +195,10 @@ static const struct json_table planned_table = TABLE(planned_rows, struct job_st
 static const struct json_table ranks_table = TABLE(rank_list, struct list);
 static const struct json_table conditions_table = TABLE(condition_list, struct list);
 
-/* Adds what a table writes; takes the part. */
+/* Adds what a table writes; takes the part. Jansson refuses what is NULL for want of memory. */
 static int add(json_t *status, json_t *part)
 {
-        int r = part == NULL ? -1 : json_object_update(status, part);
+        int r = json_object_update(status, part);
 
         json_decref(part);
         return r;
@@ -264,14 +264,13 @@ static struct listed_rank list_rank(const struct job *job, const struct job_stat
 static int complete_group(json_t *entry, const struct job *job, const struct job_state *state,
                           const struct job_group *group, const char *pod)
 {
+        int r = json_object_set_new(entry, "pod", json_string(pod));
         char shard[48];
 
         write_shard(job, state, group, 0, group->ranks, shard);
-        return json_object_set_new(entry, "pod", json_string(pod)) < 0 ||
-                               (shard[0] != '\0' &&
-                                json_object_set_new(entry, "shard", json_string(shard)) < 0)
-                       ? -1
-                       : 0;
+        if (shard[0] != '\0')
+                r |= json_object_set_new(entry, "shard", json_string(shard));
+        return r;
 }
 
 /* The second level, and the pods that both are on. */
@@ -280,18 +279,20 @@ static int add_ranks(json_t *status, const struct job *job, const char *name, co
         CLEANUP(free_p) struct listed_rank *ranks = calloc(JOB_STATUS_RANKS_MAX, sizeof(*ranks));
         CLEANUP(free_p) char(*pods)[JOB_POD_NAME_BYTES] = calloc(state->group_count + 1, sizeof(*pods));
         struct list list = { .ranks = ranks };
-        int r = ranks == NULL || pods == NULL ? -1 : 0;
+        int r = 0;
 
-        for (size_t i = 0; r == 0 && i < state->group_count; i++) {
+        if (ranks == NULL || pods == NULL)
+                return -1;
+        for (size_t i = 0; i < state->group_count; i++) {
                 const struct job_group *group = &state->groups[i];
 
                 job_group_pod_name(name, group, pods[i]);
-                r = complete_group(json_array_get(json_object_get(status, "subtasks"), i), job, state, group,
-                                   pods[i]);
+                r |= complete_group(json_array_get(json_object_get(status, "subtasks"), i), job, state, group,
+                                    pods[i]);
                 for (uint32_t n = 0; n < group->ranks && list.count < JOB_STATUS_RANKS_MAX; n++)
                         ranks[list.count++] = list_rank(job, state, group, n, pods[i]);
         }
-        return r < 0 ? r : add(status, json_table_encode(&ranks_table, &list));
+        return r | add(status, json_table_encode(&ranks_table, &list));
 }
 
 static int complete_plan(json_t *status, const struct job *job, const char *name,
@@ -299,6 +300,7 @@ static int complete_plan(json_t *status, const struct job *job, const char *name
 {
         uint32_t running = 0, planned = 0;
         char text[32], pod[JOB_POD_NAME_BYTES];
+        int r;
 
         for (size_t i = 0; i < state->group_count; i++) {
                 if (state->groups[i].server)
@@ -309,43 +311,38 @@ static int complete_plan(json_t *status, const struct job *job, const char *name
         }
         (void) text_format(text, sizeof(text), "%u/%u", running, planned);
         job_state_manager_pod_name(name, state->world, pod);
-        if (add(json_object_get(status, "plan"),
+        r = add(json_object_get(status, "plan"),
                 json_pack("{s:s, s:s, s:I, s:I, s:s}", "placement", job_placement_names[job->placement],
                           "strategy", job_strategy_names[job->strategy], "globalBatch",
                           (json_int_t) job->global_batch, "worldSize",
-                          (json_int_t) job_state_world_size(state), "manager", pod)) < 0)
-                return -1;
-        return json_object_set_new(status, "workers", json_string(text));
+                          (json_int_t) job_state_world_size(state), "manager", pod));
+        return r | json_object_set_new(status, "workers", json_string(text));
 }
 
 static int add_published(json_t *status, const struct job *job, const struct job_state *state)
 {
         int r = add(status, json_table_encode(&published_table, state));
 
-        if (r == 0)
-                r = json_object_set_new(status, "samplesDone",
-                                        json_integer((json_int_t) state->progress.samples));
-        if (r == 0 && job != NULL && job_arguments_epochs(job) > 0)
-                r = json_object_set_new(json_object_get(status, "progress"), "epochs",
-                                        json_integer((json_int_t) job->epochs));
+        r |= json_object_set_new(status, "samplesDone", json_integer((json_int_t) state->progress.samples));
+        if (job != NULL && job_arguments_epochs(job) > 0)
+                r |= json_object_set_new(json_object_get(status, "progress"), "epochs",
+                                         json_integer((json_int_t) job->epochs));
         return r;
 }
 
 json_t *job_status_encode(const struct job *job, const char *name, const struct job_state *state)
 {
         json_t *status = json_table_encode(&state_table, state);
-        int r = status == NULL ? -1 : add_conditions(status, state);
+        int r = add_conditions(status, state);
 
-        if (r == 0 && state->progress.time_usec > 0)
-                r = add_published(status, job, state);
-        if (r == 0 && job != NULL && state->group_count > 0) {
-                r = add(status, json_table_encode(&planned_table, state));
-                if (r == 0)
-                        r = complete_plan(status, job, name, state);
-                if (r == 0)
-                        r = add_ranks(status, job, name, state);
-        } else if (r == 0) {
-                r = add(status, json_pack("{s:[], s:[]}", "subtasks", "ranks"));
+        if (state->progress.time_usec > 0)
+                r |= add_published(status, job, state);
+        if (job != NULL && state->group_count > 0) {
+                r |= add(status, json_table_encode(&planned_table, state));
+                r |= complete_plan(status, job, name, state);
+                r |= add_ranks(status, job, name, state);
+        } else {
+                r |= add(status, json_pack("{s:[], s:[]}", "subtasks", "ranks"));
         }
         if (r < 0) {
                 json_decref(status);
@@ -416,20 +413,20 @@ static void take_condition(struct job_state *state, const struct listed_conditio
 int job_status_decode(const json_t *status, struct job_state *ret)
 {
         struct list ranks = { .count = 0 }, conditions = { .count = 0 };
-        int r;
+        const struct {
+                const struct json_table *table;
+                void *to;
+        } parts[] = {
+                { &state_table, ret },    { &published_table, ret },          { &planned_table, ret },
+                { &ranks_table, &ranks }, { &conditions_table, &conditions },
+        };
+        int r = 0;
 
         *ret = job_state_new();
         if (!json_is_object(status))
                 return 0;
-        r = json_table_decode(&state_table, status, ret, NULL);
-        if (r == 0)
-                r = json_table_decode(&published_table, status, ret, NULL);
-        if (r == 0)
-                r = json_table_decode(&planned_table, status, ret, NULL);
-        if (r == 0)
-                r = json_table_decode(&ranks_table, status, &ranks, NULL);
-        if (r == 0)
-                r = json_table_decode(&conditions_table, status, &conditions, NULL);
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(parts); i++)
+                r = json_table_decode(parts[i].table, status, parts[i].to, NULL);
         if (r == 0) {
                 take_groups(ret, json_array_size(json_object_get(status, "subtasks")));
                 take_ranks(ret, ranks.ranks, ranks.count);

@@ -68,7 +68,6 @@ static void a_state_survives_its_status(void **state)
         ledger_life_free(l);
 }
 
-/* A plan that somebody else wrote is never acted on; what is wrong with it is said. */
 static void epochs_that_nobody_gave_are_not_said(void **state)
 {
         static const struct {
@@ -98,15 +97,54 @@ static void epochs_that_nobody_gave_are_not_said(void **state)
                 assert_int_equal(json_integer_value(json_object_get(progress, "epochs")), cases[i].epochs);
                 assert_true((json_object_get(progress, "epochs") == NULL) == (cases[i].epochs == 0));
                 json_decref(status);
+                status = job_status_encode(NULL, "j", &running); /* of a spec that is not understood */
+                progress = json_object_get(status, "progress");
+                assert_true(json_object_get(progress, "step") != NULL &&
+                            json_object_get(progress, "epochs") == NULL);
+                json_decref(status);
                 job_free(&job);
         }
 }
 
+/* A plan that somebody else wrote is never acted on; what is wrong with it is said. */
+struct wrong {
+        const char *field, *value, *says;
+};
+
+/* @subtask: the one in which each of them stands; without any the status is good */
+static void refuse(const char *spec, size_t subtask, const struct wrong *wrongs, size_t count)
+{
+        struct ledger *l = job_fixture_cluster();
+        struct job job = job_fixture_parse(spec);
+        struct open_groups_claim claim = job_fixture_claim(l, &job);
+        struct job_state plan = { 0 }, got;
+        struct err err = { 0 };
+
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
+        for (size_t i = 0; i <= count; i++) {
+                json_t *status = job_status_encode(&job, "j", &plan);
+
+                if (i < count)
+                        (void) json_object_set_new(
+                                json_array_get(json_object_get(status, "subtasks"), subtask), wrongs[i].field,
+                                json_loads(wrongs[i].value, JSON_DECODE_ANY, NULL));
+                assert_int_equal(job_status_decode(status, &got), 0);
+                err = (struct err){ 0 };
+                if (job_status_check(status, &job, &got, &err) != (i < count ? -EBADMSG : 0) ||
+                    (i < count && strstr(err.msg, wrongs[i].says) == NULL))
+                        fail_msg("%s %s: %s", i < count ? wrongs[i].field : "as it was",
+                                 i < count ? wrongs[i].value : "", err.msg);
+                job_state_free(&got);
+                json_decref(status);
+        }
+        job_state_free(&plan);
+        job_free(&job);
+        ledger_life_free(l);
+}
+
 static void a_status_that_does_not_fit_its_job_is_refused(void **state)
 {
-        static const struct {
-                const char *field, *value, *says;
-        } wrongs[] = {
+        static const struct wrong workers[] = {
                 { "batch", "7", "weight: not its part of spec.globalBatch" },
                 { "weight", "0.9", "weight: not its part" },
                 { "name", "\"w0-0\"", "name: another one has it, too" },
@@ -114,12 +152,62 @@ static void a_status_that_does_not_fit_its_job_is_refused(void **state)
                 { "firstRank", "0", "firstRank: another one has these ranks" },
                 { "entry", "5", "entry: spec.workers has no such entry" },
                 { "ranks", "0", "status.subtasks: not a list" },
+                { "chips", "0", "status.subtasks: not a list" },
                 { "chips", "9", "ranks: fewer than its chips" },
                 { "ranks", "3", "chips: with those before it more than its role asks for" },
                 { "role", "\"server\"", "chips: with those before it more than its role asks for" },
                 { "runtime", "\"\"", "runtime: missing" },
                 { "resource", "7", "resource: missing" },
         };
+        static const struct wrong servers[] = {
+                { "batch", "7", "status.subtasks[0].batch: not its part of spec.globalBatch" },
+                { "ranks", "2", "chips: with those before it more than its role asks for" },
+                { "firstRank", "3", "firstRank: another one has these ranks" },
+                { "role", "\"worker\"", "chips: with those before it more than its role asks for" },
+        };
+
+        (void) state;
+        refuse("  globalBatch: 64\n  workers: [{model: H100, chips: 10}]\n", 1, workers, ARRAY_SIZE(workers));
+        refuse("  globalBatch: 64\n  strategy: ps-sync\n  workers: [{model: H100, chips: 8}, {model: A100, "
+               "chips: 2}]\n  servers: {model: A100, chips: 1}\n",
+               0, servers, ARRAY_SIZE(servers)); /* they come first */
+}
+
+/* What was not asked of the controller alone: nothing follows from it. */
+static void what_is_no_status_is_refused(void **state)
+{
+        static const struct {
+                const char *status, *says; /* NULL = it may be one */
+        } rows[] = {
+                { "null", NULL },
+                { "{}", NULL },
+                { "{\"phase\":\"Pending\"}", NULL },
+                { "[]", "status: an object is needed" },
+                { "{\"phase\":7}", "status.phase: '' is not a phase" },
+                { "{\"phase\":\"Dancing\"}", "status.phase: 'Dancing' is not a phase" },
+                { "{\"subtasks\":{}}", "status.subtasks: not a list" },
+                { "{\"subtasks\":[{}]}", "status.subtasks: not a list" },
+        };
+        struct job job = job_fixture_parse("  workers: [{model: H100, chips: 1}]\n");
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                json_t *status = json_loads(rows[i].status, JSON_DECODE_ANY, NULL);
+                struct err err = { 0 };
+                struct job_state got;
+
+                assert_int_equal(job_status_decode(status, &got), 0);
+                if (job_status_check(status, &job, &got, &err) != (rows[i].says == NULL ? 0 : -EBADMSG) ||
+                    (rows[i].says != NULL && strstr(err.msg, rows[i].says) == NULL))
+                        fail_msg("%s: %s", rows[i].status, err.msg);
+                job_state_free(&got);
+                json_decref(status);
+        }
+        job_free(&job);
+}
+
+static void shares_that_do_not_make_a_batch_are_refused(void **state)
+{
         struct ledger *l = job_fixture_cluster();
         struct job job = job_fixture_parse("  globalBatch: 64\n  workers: [{model: H100, chips: 10}]\n");
         struct open_groups_claim claim = job_fixture_claim(l, &job);
@@ -130,27 +218,6 @@ static void a_status_that_does_not_fit_its_job_is_refused(void **state)
         (void) state;
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_int_equal(plan.group_count, 2);
-        for (size_t i = 0; i <= ARRAY_SIZE(wrongs); i++) {
-                status = job_status_encode(&job, "j", &plan);
-                if (i < ARRAY_SIZE(wrongs))
-                        (void) json_object_set_new(json_array_get(json_object_get(status, "subtasks"), 1),
-                                                   wrongs[i].field,
-                                                   json_loads(wrongs[i].value, JSON_DECODE_ANY, NULL));
-                assert_int_equal(job_status_decode(status, &got), 0);
-                err = (struct err){ 0 };
-                assert_int_equal(job_status_check(status, &job, &got, &err),
-                                 i < ARRAY_SIZE(wrongs) ? -EBADMSG : 0);
-                if (i < ARRAY_SIZE(wrongs) && strstr(err.msg, wrongs[i].says) == NULL)
-                        fail_msg("%s %s: %s", wrongs[i].field, wrongs[i].value, err.msg);
-                job_state_free(&got);
-                json_decref(status);
-        }
-        status = json_pack("{s:s}", "phase", "Dancing");
-        assert_int_equal(job_status_decode(status, &got), 0);
-        assert_int_equal(job_status_check(status, &job, &got, &err), -EBADMSG);
-        assert_non_null(strstr(err.msg, "status.phase: 'Dancing'"));
-        job_state_free(&got);
-        json_decref(status);
         status = job_status_encode(&job, "j", &plan); /* one group fewer: the rest does not make a batch */
         (void) json_array_remove(json_object_get(status, "subtasks"), 1);
         assert_int_equal(job_status_decode(status, &got), 0);
@@ -232,6 +299,96 @@ static void a_foreign_status_is_a_new_job(void **state)
         }
 }
 
+static json_t *at(const json_t *status, const char *list, size_t index, const char *field)
+{
+        return json_object_get(json_array_get(json_object_get(status, list), index), field);
+}
+
+/* The second level: what its ranks said, what is known of those that said nothing, and no more of them than
+ * an object has room for. */
+static void ranks_are_listed_with_what_they_said(void **state)
+{
+        struct ledger *l = job_fixture_cluster();
+        struct job job = job_fixture_parse("  strategy: ps-sync\n  workers: [{model: H100, chips: 2}]\n"
+                                           "  servers: {model: A100, chips: 1}\n");
+        struct open_groups_claim claim = job_fixture_claim(l, &job);
+        struct job_state plan = { 0 };
+        struct job_progress_rank *rank;
+        struct err err = { 0 };
+        json_t *status;
+
+        (void) state;
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
+        plan.samples = 1000;
+        plan.groups[1].restarts = 3;
+        plan.groups[1].state = JOB_GROUP_RUNNING;
+        rank = job_state_make_rank(&plan, plan.groups[1].name, 0);
+        rank->samples = 500;
+        rank->restarts = 1;
+        rank->exit_code = 7;
+        job_state_make_rank(&plan, plan.groups[0].name, 0)->samples = 9;
+        status = job_status_encode(&job, "j", &plan);
+        assert_string_equal(json_string_value(json_object_get(status, "workers")), "2/2");
+        assert_null(at(status, "subtasks", 0, "shard")); /* a server has none */
+        assert_string_equal(json_string_value(at(status, "subtasks", 1, "shard")), "0:1000");
+        assert_false(json_is_integer(at(status, "ranks", 0, "samples")));
+        assert_string_equal(json_string_value(at(status, "ranks", 1, "shard")), "0:500");
+        assert_int_equal(json_integer_value(at(status, "ranks", 1, "samples")), 500);
+        assert_int_equal(json_integer_value(at(status, "ranks", 1, "restarts")), 1);
+        assert_int_equal(json_integer_value(at(status, "ranks", 1, "exitCode")), 7);
+        assert_int_equal(json_integer_value(at(status, "ranks", 2, "restarts")), 3); /* its group's */
+        assert_false(json_is_integer(at(status, "ranks", 2, "samples")));
+        assert_false(json_is_integer(at(status, "ranks", 2, "exitCode")));
+        json_decref(status);
+        job_state_set(&plan, JOB_SUCCEEDED, 1, "Completed", "all");
+        plan.groups[1].ranks = 2 * JOB_STATUS_RANKS_MAX;
+        status = job_status_encode(&job, "j", &plan);
+        assert_int_equal(json_array_size(json_object_get(status, "ranks")), JOB_STATUS_RANKS_MAX);
+        assert_int_equal(json_integer_value(at(status, "ranks", 1, "exitCode")), 0); /* whatever it said */
+        json_decref(status);
+        job_state_free(&plan);
+        job_free(&job);
+        ledger_life_free(l);
+}
+
+/* Read back: what makes no sense is as if it had not been said. */
+static void what_ranks_and_conditions_say_is_read_again(void **state)
+{
+        static const char text[] =
+                "{\"subtasks\":[{\"name\":\"w0-1\",\"index\":1,\"chips\":3,\"ranks\":3},{\"name\":\"w0-0\","
+                "\"index\":0,\"chips\":1,\"ranks\":1}],"
+                "\"ranks\":[{\"rank\":0},{\"subtask\":\"w0-1\",\"samples\":5,\"restarts\":2,"
+                "\"restartsBefore\":7,\"exitCode\":1},{\"subtask\":\"w0-1\"},{\"subtask\":\"w0-1\","
+                "\"samples\":9,\"restarts\":2,\"restartsBefore\":1},{\"subtask\":\"w0-0\",\"samples\":4}],"
+                "\"conditions\":[{\"status\":\"True\"},{\"type\":\"Odd\",\"status\":\"True\"},"
+                "{\"type\":\"Running\"},{\"type\":\"Failed\",\"status\":\"Unknown\",\"reason\":\"R\","
+                "\"message\":\"m\"},{\"type\":\"Accepted\",\"status\":\"True\"}]}";
+        json_t *status = json_loads(text, 0, NULL);
+        const struct job_state_condition *c;
+        struct job_state got;
+
+        (void) state;
+        assert_int_equal(job_status_decode(status, &got), 0);
+        assert_int_equal(got.next_index, 2);
+        assert_int_equal(got.rank_count, 3);
+        assert_int_equal(job_state_rank(&got, "w0-1", 0)->samples, 5);
+        assert_int_equal(job_state_rank(&got, "w0-1", 0)->exit_code, 1);
+        assert_int_equal(job_state_rank(&got, "w0-1", 0)->before, 0); /* of 2 restarts there were no 7 */
+        assert_null(job_state_rank(&got, "w0-1", 1));
+        assert_int_equal(job_state_rank(&got, "w0-1", 2)->before, 1);
+        assert_int_equal(job_state_rank(&got, "w0-0", 0)->samples, 4);
+        c = got.conditions;
+        assert_true(c[JOB_CONDITION_RUNNING].known && !c[JOB_CONDITION_RUNNING].holds);
+        assert_true(!c[JOB_CONDITION_FAILED].known && !c[JOB_CONDITION_FAILED].holds);
+        assert_string_equal(c[JOB_CONDITION_FAILED].reason, "R");
+        assert_string_equal(c[JOB_CONDITION_FAILED].message, "m");
+        assert_true(c[JOB_CONDITION_ACCEPTED].known && c[JOB_CONDITION_ACCEPTED].holds);
+        assert_string_equal(c[JOB_CONDITION_ACCEPTED].reason, "");
+        assert_false(c[JOB_CONDITION_PLANNED].known);
+        job_state_free(&got);
+        json_decref(status);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -240,6 +397,10 @@ int main(void)
                 cmocka_unit_test(a_doubted_condition_is_unknown_until_it_is_set),
                 cmocka_unit_test(epochs_that_nobody_gave_are_not_said),
                 cmocka_unit_test(a_status_that_does_not_fit_its_job_is_refused),
+                cmocka_unit_test(what_is_no_status_is_refused),
+                cmocka_unit_test(shares_that_do_not_make_a_batch_are_refused),
+                cmocka_unit_test(ranks_are_listed_with_what_they_said),
+                cmocka_unit_test(what_ranks_and_conditions_say_is_read_again),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
