@@ -14,7 +14,7 @@ static bool name_is_valid(const char *name)
         static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
         size_t length = strlen(name);
 
-        return length > 0 && strchr(first, name[0]) != NULL &&
+        return strchr(first, name[0]) != NULL &&
                strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") == length;
 }
 

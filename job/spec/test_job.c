@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -88,6 +89,9 @@ static void every_field_is_read(void **state)
 
 #define HEAD  "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j}\nspec:\n"
 #define LEAST HEAD "  workers: [{runtime: cpu, chips: 2}]\n"
+#define META(FIELDS)                                                                                         \
+        "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, " FIELDS                    \
+        "}\nspec: {workers: [{runtime: cpu, chips: 2}]}\n"
 
 static void what_is_left_out_has_a_default(void **state)
 {
@@ -123,7 +127,21 @@ static const struct {
         { "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: --help}\nspec: {workers: [{runtime: cpu, chips: 1}]}\n", "metadata.name: '--help' is not a name" },
         { "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: 7}\nspec: {}\n", "metadata.name: 7 is not text" },
         { "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\nspec: {}\nextra: 1\n", "extra: no such field" },
+        { "apiVersion: 7\nkind: TrainingJob\n",                 "apiVersion: 7 is not 'remuda.dev/v1alpha1'" },
+        { "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: j\nspec: {}\n", "metadata: a mapping is needed, such as {name: fashion}" },
+        { META("labels: []"),                                   "metadata.labels: a mapping is needed, such as {team: vision}" },
+        { META("labels: {team: 7}"),                            "metadata.labels.team: a string is needed; put it in quotes" },
+        { META("labels: {team: a b}"),                          "metadata.labels.team: 'a b' is not a label's value" },
+        { META("annotations: {team: 7}"),                       "metadata.annotations.team: a string is needed" },
+        { META("annotations: {-a: x}"),                         "metadata.annotations: '-a' is not the name of a label" },
         { HEAD "  epochs: 3\n",                                 "spec.workers: missing" },
+        { HEAD "  workers: [{runtime: cpu, chips: 40000}, {runtime: cpu, chips: 40000}]\n", "spec.workers: 80000 chips in all; at most 65536 are allowed" },
+        { HEAD "  workers: [{vendor: -x, chips: 1}]\n",         "spec.workers[0].vendor: '-x' is not the name of a vendor" },
+        { HEAD "  workers: [{vendor: A_B, chips: 1}]\n",        "spec.workers[0].vendor: 'A_B' is not the name of a vendor" },
+        { LEAST "  programs: {cpu: {image: -x}}\n",             "spec.programs.cpu.image: '-x' is not the name of an image" },
+        { LEAST "  programs: {cpu: {image: a b}}\n",            "spec.programs.cpu.image: 'a b' is not the name of an image" },
+        { LEAST "  programs: {A: {image: x}}\n",                "not the name of a runtime" },
+        { LEAST "  checkpoint: {path: -c}\n",                   "spec.checkpoint.path: '-c' looks like an option; write ./-c" },
         { HEAD "  workers: []\n",                               "spec.workers: [] is not understood" },
         { HEAD "  workers: {runtime: cpu}\n",                   "spec.workers: {\"runtime\":\"cpu\"} is not understood" },
         { HEAD "  workers: [{chips: 1}]\n",                     "spec.workers[0]: says nothing of the chips" },
@@ -201,6 +219,70 @@ static void every_wrong_field_is_named(void **state)
                 if (r != -EINVAL || err.code != r || strstr(err.msg, refusals[i].says) == NULL)
                         fail_msg("%s\nwant '%s'\ngot %d '%s'", refusals[i].text, refusals[i].says, r,
                                  err.msg);
+        }
+}
+
+/* What looks like one of these mistakes and is none. */
+static void what_may_be_is_taken(void **state)
+{
+        static const char *const texts[] = {
+                META("labels: {team: ''}"),
+                META("annotations: {team: 'a b, c'}"),
+                LEAST "  strategy: split\n  globalBatch: 1\n",
+                LEAST "  args: []\n  data: {path: /d, preprocess: 'mine'}\n", /* its own program reads them */
+                LEAST "  dependsOn: [a, b]\n  segments: [3, 7]\n",
+                LEAST "  data: {path: /d, claim: x}\n  checkpoint: {path: /c, claim: y}\n",
+        };
+        struct err err = { 0 };
+        struct job job;
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+                if (job_yaml_parse(texts[i], strlen(texts[i]), &job, &err) < 0)
+                        fail_msg("%s: %s", texts[i], err.msg);
+                job_free(&job);
+        }
+}
+
+/* A text that long is no job; whoever wants no sentence gets the code alone. */
+static void what_is_no_job_at_all_is_refused(void **state)
+{
+        CLEANUP(free_p) char *large = calloc(1, JOB_FILE_MAX_BYTES + 1);
+        json_t *wrong = json_pack("{s:s, s:s, s:{s:s}, s:{s:i}}", "apiVersion", "remuda.dev/v1alpha1", "kind",
+                                  "TrainingJob", "metadata", "name", "j", "spec", "workers", 7);
+        struct err err = { 0 };
+        struct job job;
+
+        (void) state;
+        memset(large, ' ', JOB_FILE_MAX_BYTES + 1);
+        assert_int_equal(job_yaml_parse(large, JOB_FILE_MAX_BYTES + 1, &job, &err), -E2BIG);
+        assert_non_null(strstr(err.msg, "a job is a short text"));
+        assert_int_equal(job_yaml_parse("a: [", 4, &job, &err), err.code);
+        assert_true(err.code < 0);
+        assert_int_equal(job_yaml_decode(wrong, &job, NULL), -EINVAL);
+        json_decref(wrong);
+}
+
+/* Where a job names no servers, one is enough for those who learn by them. */
+static void servers_are_those_of_the_strategy(void **state)
+{
+        static const struct {
+                const char *text;
+                unsigned servers;
+        } rows[] = {
+                { LEAST "  strategy: ps-async\n", 1 },
+                { LEAST "  strategy: ps-sync\n  servers: {runtime: cpu, chips: 3}\n", 3 },
+                { LEAST "  servers: {runtime: cpu, chips: 3}\n", 0 },
+        };
+        struct err err = { 0 };
+        struct job job;
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                if (job_yaml_parse(rows[i].text, strlen(rows[i].text), &job, &err) < 0)
+                        fail_msg("%s", err.msg);
+                assert_int_equal(job_server_chips(&job), rows[i].servers);
+                job_free(&job);
         }
 }
 
@@ -317,6 +399,9 @@ int main(void)
                 cmocka_unit_test(every_field_is_read),
                 cmocka_unit_test(what_is_left_out_has_a_default),
                 cmocka_unit_test(every_wrong_field_is_named),
+                cmocka_unit_test(what_may_be_is_taken),
+                cmocka_unit_test(what_is_no_job_at_all_is_refused),
+                cmocka_unit_test(servers_are_those_of_the_strategy),
                 cmocka_unit_test(a_program_of_ones_own_names_its_model),
                 cmocka_unit_test(names_are_those_of_kubernetes),
                 cmocka_unit_test(a_checkpoint_alone_allows_three_restarts),

@@ -15,6 +15,8 @@
 
 #define HASH "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
+#define NO_HASH "zz7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
 static int decode(const char *text, struct program_table *table, struct err *err)
 {
         json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
@@ -85,9 +87,12 @@ static const struct {
         { "misspelt field",     "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"sha\":\"\"}}}",     "programs.cpu.sha: is not known here; known: path, args" },
         { "a hash left empty",  "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"sha256\":null}}}", "sha256: has no value" },
         { "short hash",         "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"sha256\":\"12\"}}}", "64 hexadecimal digits" },
+        { "a hash a number",    "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"sha256\":12}}}",  "'(no string)' is not 64 hexadecimal digits" },
+        { "a hash of letters",  "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"sha256\":\"" NO_HASH "\"}}}", "64 hexadecimal digits" },
         { "args a string",      "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"args\":\"-v\"}}}",  "args: must be a list, not the string" },
         { "an arg a number",    "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"args\":[1]}}}",     "args[0]: must be a string" },
         { "variable = value",   "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"environment\":[\"A=1\"]}}}", "'A=1' is not the name" },
+        { "a variable 1A",      "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"environment\":[\"1A\"]}}}", "'1A' is not the name" },
         { "wildcard variable",  "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"environment\":[\"LD_*\"]}}}", "'LD_*' is not the name" },
         { "runtime a path",     "{\"programs\":{\"../cpu\":{\"path\":\"/x\"}}}",               "not the name of a runtime" },
         { "runtime an option",  "{\"programs\":{\"-cpu\":{\"path\":\"/x\"}}}",                 "not the name of a runtime" },
@@ -107,6 +112,51 @@ static void what_is_wrong_is_named(void **state)
                         fail_msg("%s: want '%s', got %d '%s'", refusals[i].what, refusals[i].says, r,
                                  err.msg);
         }
+}
+
+static void a_path_that_nobody_can_open_is_refused(void **state)
+{
+        CLEANUP(free_p) char *path = calloc(1, PROGRAM_PATH_MAX_BYTES + 1);
+        struct program_table table;
+        struct err err = { 0 };
+        json_t *value;
+
+        (void) state;
+        for (size_t length = PROGRAM_PATH_MAX_BYTES - 1; length <= PROGRAM_PATH_MAX_BYTES; length++) {
+                memset(path, '/', length);
+                value = json_pack("{s:{s:{s:s}}}", "programs", "cpu", "path", path);
+                assert_int_equal(program_table_decode(value, &table, &err),
+                                 length < PROGRAM_PATH_MAX_BYTES ? 0 : -EINVAL);
+                json_decref(value);
+                program_table_free(&table);
+        }
+        assert_non_null(strstr(err.msg, "programs.cpu.path: longer than 4095 bytes"));
+}
+
+/* What a program may be given by whoever starts it, and what would be another program. */
+static void variables_that_steer_are_known(void **state)
+{
+        static const struct {
+                const char *name;
+                bool steers, of_interpreter;
+        } rows[] = {
+                { "LD_PRELOAD", true, true },    { "GCONV_PATH", true, true },
+                { "GCONV_PATHS", false, false }, { "PYTHONSTARTUP", false, true },
+                { "PATH", false, true },         { "PATHS", false, false },
+                { "HOME", false, false },
+        };
+        char *names[] = { (char *) "HOME", (char *) "LANG" };
+        struct program_table_row row = { .environment = names, .environment_count = 2 };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+                if (program_table_steers(rows[i].name, false) != rows[i].steers ||
+                    program_table_steers(rows[i].name, true) != rows[i].of_interpreter)
+                        fail_msg("%s", rows[i].name);
+        assert_true(program_table_passes(&row, "LANG"));
+        assert_false(program_table_passes(&row, "LC_ALL"));
+        row.inherits = true;
+        assert_true(program_table_passes(&row, "LC_ALL"));
 }
 
 static void a_hash_in_capitals_is_the_same_hash(void **state)
@@ -129,6 +179,8 @@ int main(void)
                 cmocka_unit_test(a_full_table_is_read),
                 cmocka_unit_test(a_table_is_written_as_it_is_read),
                 cmocka_unit_test(what_is_wrong_is_named),
+                cmocka_unit_test(a_path_that_nobody_can_open_is_refused),
+                cmocka_unit_test(variables_that_steer_are_known),
                 cmocka_unit_test(a_hash_in_capitals_is_the_same_hash),
         };
 
