@@ -80,7 +80,7 @@ uint64_t store_age_usec(const struct store *store, unsigned kinds, uint64_t now_
 uint64_t store_inventory_mtime_usec(const struct store *store, const char *node);
 
 /* Answers to writes: result 0 or a negative errno (-EEXIST/-EALREADY, -ECONFLICT as -ESTALE, -ENOENT,
- * -EPERM...), sentence says why. Called once, from the loop. */
+ * -EPERM...), sentence says why and is never NULL. Called once, from the loop. */
 typedef void (*store_answer)(void *userdata, int result, const char *sentence);
 
 struct store_binding {

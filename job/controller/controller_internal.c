@@ -12,8 +12,6 @@ void controller_log(struct controller *c, int priority, const char *event, const
         CLEANUP(free_p) char *line = NULL;
         va_list values;
 
-        if (c->options.log == NULL)
-                return;
         va_start(values, fmt);
         if (vasprintf(&line, fmt, values) < 0)
                 line = NULL;
@@ -34,7 +32,7 @@ uint64_t controller_monotonic(const struct controller *c)
 
 bool controller_leads(struct controller *c)
 {
-        return c->options.leads == NULL || c->options.leads(c->options.userdata);
+        return c->options.leads(c->options.userdata);
 }
 
 struct ledger *controller_ledger(const struct controller *c)

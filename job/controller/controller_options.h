@@ -11,10 +11,10 @@ struct controller_options {
         struct cluster *cluster;       /* outlives the controller */
         struct job_pods_options pods;  /* borrowed strings */
         unsigned keep_pods_sec;        /* ended pods of ended jobs stay so long, for their logs */
-        bool (*leads)(void *userdata); /* may it write now? Asked before every write; NULL = always */
+        bool (*leads)(void *userdata); /* may it write now? Asked before every write */
         unsigned pods_wait_sec;        /* chips are leased so long while pods cannot be made; 0 = for ever */
         bool takes_back; /* emergencies may be planned on chips that borrowers of the reserve hold */
-        void (*log)(void *userdata, int priority, const char *event, const char *text); /* may be NULL */
+        void (*log)(void *userdata, int priority, const char *event, const char *text);
         void *userdata;
 };
 

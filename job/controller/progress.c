@@ -204,7 +204,7 @@ static uint64_t samples_of_steps(const struct record *record)
         uint64_t step = record->state.progress.step, batch = record->job.global_batch,
                  epoch = record->state.samples, steps;
 
-        if (step >= UINT32_MAX || batch == 0)
+        if (step >= UINT32_MAX)
                 return 0;
         steps = epoch / batch + (epoch % batch > 0);
         return steps > 0 ? step / steps * epoch + step % steps * batch : step * batch;
@@ -332,8 +332,7 @@ static void on_learnt(void *userdata, int result, const char *sentence)
                 controller_log(c, LOG_WARNING, "speed-table",
                                "error=\"%s\" remedy=\"look at the SpeedTable '" SPEED_TABLE_NAME
                                "'%s; jobs go on without\"",
-                               sentence == NULL ? "it cannot be written" : sentence,
-                               unreadable ? ", or delete it: it is learnt anew" : "");
+                               sentence, unreadable ? ", or delete it: it is learnt anew" : "");
         c->learning_failed = result < 0;
 }
 

@@ -64,7 +64,7 @@ static struct record *end(struct write *write, const char *what, int result, con
         if (result < 0 && result != -ECANCELED && result != -EEXIST && result != -ENOENT)
                 controller_log(record->controller, LOG_WARNING, "job-write-failed",
                                "job=%s what=\"%s %s\" error=\"%s\"", record->key, what, write->name,
-                               sentence == NULL ? "" : sentence);
+                               sentence);
         free(write);
         return same && result != -ECANCELED ? record : NULL;
 }
