@@ -1,0 +1,228 @@
+/* In what order jobs that wait are given chips, who waits behind whom, and what an emergency may take back.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "scheduler-extender/ledger/cluster_classes.h"
+#include "scheduler-extender/ledger/cluster_internal.h"
+#include "tests/support/controller_bed.h"
+
+#define EIGHT_CHIPS "\"workers\":[{\"model\":\"H100\",\"chips\":8}]"
+#define GOES        "{\"metadata\":{\"deletionTimestamp\":\"2026-11-21T10:10:00Z\"}}"
+
+static const struct controller_options plain;
+static const char *const all_namespaces[] = { "*" }, *const urgent_classes[] = { "urgent" };
+
+static void allow_emergencies(struct bed *b)
+{
+        b->cluster->options.policy = (struct pod_json_policy){ .emergency_namespaces = all_namespaces,
+                                                               .emergency_namespace_count = 1,
+                                                               .emergency_classes = urgent_classes,
+                                                               .emergency_class_count = 1 };
+}
+
+static void put_class(struct bed *b, const char *name, const char *text)
+{
+        json_t *object = json_loads(text, 0, NULL);
+        struct err err = { 0 };
+
+        if (cluster_classes_take(b->cluster, name, object, &err) < 0)
+                fail_msg("%s", err.msg);
+        json_decref(object);
+}
+
+/* clang-format off */
+#define SMALL BED_TWO_CHIPS
+static const struct {
+        const char *what, *large, *namespace_, *small;
+        const char *reason; /* of the small one, which comes later; NULL = it is planned */
+} orders[] = {
+        { "the same namespace",              "\"priority\":5",              "default", SMALL, "WaitsForPriority" },
+        { "no smaller priority",             "\"priority\":5",              "default", SMALL ",\"priority\":5", NULL },
+        { "another namespace",               "\"priority\":5",              "other",   SMALL, NULL },
+        { "an emergency, in any namespace",  "\"urgency\":\"emergency\"",   "other",   SMALL, "WaitsForPriority" },
+        { "by its class, too",               "\"priorityClassName\":\"urgent\"", "other", SMALL, "WaitsForPriority" },
+        { "another emergency",               "\"urgency\":\"emergency\"",   "other",   SMALL ",\"urgency\":\"emergency\"", NULL },
+        { "it could not take them anyway",   "\"priority\":5,\"workers\":[{\"model\":\"H100\",\"runtime\":\"cuda\",\"vendor\":\"nvidia\",\"chips\":8}]",
+                                             "default", "\"workers\":[{\"model\":\"H100\",\"runtime\":\"cuda\",\"vendor\":\"other\",\"chips\":2}]", "Unschedulable" },
+        { "nor chips of another runtime",    "\"priority\":5,\"workers\":[{\"model\":\"H100\",\"runtime\":\"cuda\",\"chips\":8}]",
+                                             "default", "\"workers\":[{\"model\":\"H100\",\"runtime\":\"cann\",\"chips\":2}]", "Unschedulable" },
+};
+/* clang-format on */
+
+/* A job runs on two of eight chips, and another one waits for all of them. */
+static void who_comes_later_waits_behind_whom_it_would_take_from(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
+                struct bed *b = bed_begin(plain);
+                char fields[500], small[64], json[700];
+                const char *reason;
+
+                allow_emergencies(b);
+                put_class(b, "urgent", "{\"value\":9}");
+                bed_run_job(b, "running", BED_TWO_CHIPS);
+                (void) text_format(fields, sizeof(fields), "%s,%s", EIGHT_CHIPS, orders[i].large);
+                bed_put_job(b, "large", fields);
+                BED_WAIT(b, bed_is(b, "large", "Pending", "Unschedulable"));
+                (void) text_format(small, sizeof(small), "TrainingJob %s/small", orders[i].namespace_);
+                (void) text_format(json, sizeof(json),
+                                   "{\"apiVersion\":\"remuda.dev/v1alpha1\",\"kind\":\"TrainingJob\","
+                                   "\"metadata\":{\"name\":\"small\",\"namespace\":\"%s\",\"uid\":\"s\"},"
+                                   "\"spec\":{\"globalBatch\":64,\"programs\":{\"cuda\":{\"image\":\"img\","
+                                   "\"command\":[\"/opt/t\"]}},%s}}",
+                                   orders[i].namespace_, orders[i].small);
+                memory_store_merge(b->store, small, json);
+                BED_WAIT(b, memory_store_text(b->store, small, "status|reason")[0] != '\0');
+                bed_settle(b);
+                reason = memory_store_text(b->store, small, "status|reason");
+                if (orders[i].reason == NULL
+                            ? strcmp(memory_store_text(b->store, small, "status|phase"), "Starting") != 0
+                            : strcmp(reason, orders[i].reason) != 0)
+                        fail_msg("%s: %s: %s", orders[i].what, reason,
+                                 memory_store_text(b->store, small, "status|message"));
+                bed_end(b);
+        }
+}
+
+/* Where nothing ends the wait, the first one is waited for as long as it takes; else for a while, and after
+ * as long again anew. */
+static void chips_are_kept_for_the_first_as_long_as_the_rules_say(void **state)
+{
+        struct bed *b = bed_begin(plain);
+        struct rules *rules = &b->cluster->options.rules;
+        struct record *large;
+
+        (void) state;
+        rules->hold_usec = 0;
+        bed_run_job(b, "running", BED_TWO_CHIPS);
+        bed_put_job(b, "large", EIGHT_CHIPS ",\"priority\":5");
+        BED_WAIT(b, bed_is(b, "large", "Pending", "Unschedulable"));
+        large = bed_record(b, "large");
+        bed_put_job(b, "small", BED_TWO_CHIPS);
+        BED_WAIT(b, bed_is(b, "small", "Pending", "WaitsForPriority"));
+        large->blocks_usec = 1; /* as long as there is a clock */
+        bed_look(b, "small");
+        assert_true(bed_is(b, "small", "Pending", "WaitsForPriority"));
+        rules->hold_usec = 3600000000;
+        large->blocks_usec = controller_monotonic(b->controller) - 2 * rules->hold_usec;
+        bed_look(b, "small");
+        assert_true(bed_is(b, "small", "Pending", "WaitsForPriority"));
+        assert_true(controller_monotonic(b->controller) - large->blocks_usec < rules->hold_usec);
+        large->blocks_usec -= rules->hold_usec;
+        bed_look(b, "small");
+        assert_true(bed_is(b, "small", "Starting", NULL));
+        bed_end(b);
+}
+
+/* What classes there are may be read later than the job: nobody is told that his is not there. */
+static void a_class_is_waited_for_until_classes_are_read(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        b->cluster->synced &= ~(1u << STORE_PRIORITY_CLASS);
+        bed_put_job(b, "j", BED_TWO_CHIPS ",\"priorityClassName\":\"research\"");
+        BED_WAIT(b, bed_record(b, "j") != NULL && bed_record(b, "j")->has_finalizer);
+        bed_look(b, "j");
+        assert_int_equal(memory_store_count(b->store, "event"), 0);
+        b->cluster->synced |= 1u << STORE_PRIORITY_CLASS;
+        bed_look(b, "j");
+        assert_true(bed_is(b, "j", "Pending", "NoPriorityClass"));
+        put_class(b, "research", "{\"value\":7}");
+        bed_look(b, "j");
+        assert_true(bed_is(b, "j", "Starting", NULL));
+        assert_string_equal(bed_text(b, "Pod", "j-w0-0", "spec|priorityClassName"), "research");
+        bed_end(b);
+}
+
+/* The reserve is lent to who may be evicted; who may take it back is planned there at once, and the extender
+ * evicts whoever sits on it. */
+static void an_emergency_takes_back_what_was_lent(void **state)
+{
+        static const bool takes_back[] = { false, true };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(takes_back); i++) {
+                struct bed *b = bed_begin((struct controller_options){ .takes_back = takes_back[i] });
+
+                allow_emergencies(b);
+                b->cluster->options.rules.lend_reserve = true;
+                memory_store_merge(b->store, "NodeAccelerators a", "{\"status\":{\"pool\":\"reserved\"}}");
+                bed_put_job(b, "no", EIGHT_CHIPS);
+                BED_WAIT(b, bed_is(b, "no", "Pending", "Unschedulable"));
+                bed_run_job(b, "lent", EIGHT_CHIPS ",\"preemptible\":true");
+                bed_put_job(b, "urgent", EIGHT_CHIPS ",\"urgency\":\"emergency\"");
+                if (!takes_back[i]) {
+                        BED_WAIT(b, bed_is(b, "urgent", "Pending", "Unschedulable"));
+                } else {
+                        BED_WAIT(b, bed_is(b, "urgent", "Starting", NULL));
+                        bed_look(b, "urgent"); /* and keeps its place as long as they are there */
+                        assert_false(bed_said(b, "PlaceLost"));
+                }
+                assert_true(bed_is(b, "lent", "Running", NULL));
+                bed_end(b);
+        }
+}
+
+/* A parent that is on its way out never succeeds. */
+static void children_of_a_deleted_parent_do_not_start(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_run_job(b, "parent", BED_TWO_CHIPS);
+        bed_put_job(b, "child", BED_TWO_CHIPS ",\"dependsOn\":[\"parent\"]");
+        BED_WAIT(b, bed_is(b, "child", "Pending", "WaitsForDependency"));
+        bed_merge(b, "TrainingJob", "parent", GOES);
+        BED_WAIT(b, bed_is(b, "child", "Failed", "DependencyFailed"));
+        bed_end(b);
+}
+
+/* Of many jobs that come at once all get their finalizer, and one that is refused keeps nobody from it. */
+static void many_jobs_at_once_are_taken_on_in_turn(void **state)
+{
+        struct bed *b = bed_begin(plain);
+        char name[16];
+
+        (void) state;
+        memory_store_refuse(b->store, "patch TrainingJob default/j3", -13, "not this one");
+        for (unsigned i = 0; i < 20; i++) {
+                (void) text_format(name, sizeof(name), "j%u", i);
+                bed_put_job(b, name, EIGHT_CHIPS);
+                bed_merge(b, "TrainingJob", name, "{\"metadata\":{\"finalizers\":[\"x.dev/y\"]}}");
+        }
+        for (unsigned i = 0; i < 20; i++) {
+                (void) text_format(name, sizeof(name), "j%u", i);
+                BED_WAIT(b, i == 3 || (bed_record(b, name) != NULL && bed_record(b, name)->has_finalizer));
+        }
+        assert_false(bed_record(b, "j3")->has_finalizer);
+        memory_store_refuse(b->store, NULL, 0, NULL);
+        bed_look(b, "j3");
+        assert_true(bed_record(b, "j3")->has_finalizer);
+        for (unsigned i = 0; i < 20; i++) {
+                (void) text_format(name, sizeof(name), "j%u", i);
+                assert_int_equal(json_array_size(bed_record(b, name)->finalizers), 2); /* others' stay */
+        }
+        bed_end(b);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(who_comes_later_waits_behind_whom_it_would_take_from),
+                cmocka_unit_test(chips_are_kept_for_the_first_as_long_as_the_rules_say),
+                cmocka_unit_test(a_class_is_waited_for_until_classes_are_read),
+                cmocka_unit_test(an_emergency_takes_back_what_was_lent),
+                cmocka_unit_test(children_of_a_deleted_parent_do_not_start),
+                cmocka_unit_test(many_jobs_at_once_are_taken_on_in_turn),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
