@@ -199,6 +199,58 @@ static void shares_are_taken_when_they_are_whole(void **state)
         end(&a);
 }
 
+/* 2,000 ranks of the first group with 2 samples each but for one, and two of the second. */
+static struct job_report report_of_many(size_t other, unsigned batch, unsigned last)
+{
+        struct text text = { 0 };
+        struct job_report report;
+
+        text_append(&text, "{\"state\":\"Running\",\"ranks\":[");
+        for (size_t i = 0; i < 2000; i++)
+                text_printf(&text, "{\"group\":\"w0-0\",\"batch\":%u,\"restarts\":1},",
+                            i == other ? batch : 2);
+        text_printf(&text, "{\"group\":\"w0-1\",\"batch\":48},{\"group\":\"w0-1\",\"batch\":%u}]}", last);
+        report = report_of(text.data);
+        text_free(&text);
+        return report;
+}
+
+/* A status lists some of the ranks: of the others their group alone is known. */
+static void of_many_ranks_the_group_counts(void **state)
+{
+        static const struct {
+                size_t other;
+                unsigned batch, last;
+                bool taken;
+        } rows[] = {
+                { 0, 2, 48, true },                            /* others than were planned */
+                { 0, 2, 48, false },                           /* the same */
+                { 7, 4, 46, true },                            /* one that is listed */
+                { 0, 2, 48, true },     { 1999, 4, 46, true }, /* one that is not: its group takes more */
+                { 1998, 4, 46, false },                        /* and as much */
+                { 1999, 3, 47, true },
+        };
+        struct asked a;
+
+        (void) state;
+        begin(&a);
+        a.record.job.global_batch = 4096;
+        a.record.state.groups[0].ranks = 2000;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct job_report report = report_of_many(rows[i].other, rows[i].batch, rows[i].last);
+
+                if (progress_take_shares(&a.record, &report) != rows[i].taken)
+                        fail_msg("row %zu", i);
+                progress_take_ranks(&a.record, &report);
+                job_report_free(&report);
+        }
+        assert_int_equal(a.record.state.rank_count, JOB_STATUS_RANKS_MAX);
+        assert_int_equal(job_state_rank(&a.record.state, "w0-0", 1023)->restarts, 1);
+        assert_null(job_state_rank(&a.record.state, "w0-0", 1024));
+        assert_int_equal(a.record.state.groups[0].batch, 4001);
+        end(&a);
+}
+
 static void ranks_are_known_by_their_group(void **state)
 {
         struct job_report report = report_of(
@@ -321,6 +373,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(events_are_passed_on_once),
                 cmocka_unit_test(shares_are_taken_when_they_are_whole),
+                cmocka_unit_test(of_many_ranks_the_group_counts),
                 cmocka_unit_test(ranks_are_known_by_their_group),
                 cmocka_unit_test(samples_are_counted_over_all_worlds),
                 cmocka_unit_test(moments_compare_with_the_last_one),

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "job/controller/controller_internal.h"
 #include "job/controller/job_speeds.h"
@@ -24,15 +25,19 @@ static void a_managers_word_becomes_observations(void **state)
         struct job_group groups[] = {
                 { .name = "w0-0", .model = "H100", .runtime = "cuda", .chips = 1, .ranks = 1 },
                 { .name = "w1-0", .model = "Xeon", .runtime = "cpu", .chips = 1, .ranks = 2 },
-                { .name = "s-0", .model = "Xeon", .runtime = "cpu", .chips = 1, .ranks = 1, .server = true }
+                { .name = "s-0", .model = "Xeon", .runtime = "cpu", .chips = 1, .ranks = 1, .server = true },
+                { .name = "w2-0", .runtime = "cpu", .chips = 1, .ranks = 1 },
         };
-        struct job_state job_state = { .groups = groups, .group_count = 3 };
+        struct job_state job_state = { .groups = groups, .group_count = ARRAY_SIZE(groups) };
         static const char text[] =
                 ("{\"state\":\"Running\",\"ranks\":[{\"group\":\"s-0\",\"batch\":0,\"samples\":0,\"samples_"
                  "per_s\":0},"
                  "{\"group\":\"w0-0\",\"batch\":100,\"samples\":5000,\"samples_per_s\":20000},"
                  "{\"group\":\"w1-0\",\"batch\":20,\"samples\":1000,\"samples_per_s\":400},"
                  "{\"group\":\"w1-0\",\"batch\":20,\"samples\":60,\"samples_per_s\":1},"
+                 "{\"group\":\"w1-0\",\"batch\":20,\"samples\":1000,\"samples_per_s\":0},"
+                 "{\"group\":\"w1-0\",\"batch\":0,\"samples\":1000,\"samples_per_s\":400},"
+                 "{\"group\":\"w2-0\",\"batch\":20,\"samples\":1000,\"samples_per_s\":400},"
                  "{\"group\":\"w9-9\",\"batch\":20,\"samples\":900,\"samples_per_s\":9}],"
                  "\"programs\":{\"w0-0\":\"" HASH "\",\"w1-0\":\"../x\"}}");
         struct ledger *ledger = test_ledger();
