@@ -20,7 +20,7 @@ static const struct json_table key_table = { .rows = key_rows,
 char *job_keys_write(const struct job_keys *keys)
 {
         json_t *object = json_table_encode(&key_table, keys);
-        char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
+        char *text = json_dumps(object, JSON_COMPACT);
 
         json_decref(object);
         return text;

@@ -147,7 +147,7 @@ json_t *job_pods_secret(const struct job *job, const struct job_pods_owner *owne
                         const struct job_pods_secrets *secrets)
 {
         json_t *table = programs_of(job, options->programs);
-        CLEANUP(free_p) char *programs = table == NULL ? NULL : json_dumps(table, JSON_INDENT(1));
+        CLEANUP(free_p) char *programs = json_dumps(table, JSON_INDENT(1));
 
         json_decref(table);
         if (programs == NULL)
@@ -553,7 +553,7 @@ json_t *job_pods_manager(const struct job *job, const struct job_state *state,
         CLEANUP(free_p) char *text = NULL;
         char name[JOB_POD_NAME_BYTES], address[32];
 
-        text = plan == NULL ? NULL : json_dumps(plan, JSON_COMPACT);
+        text = json_dumps(plan, JSON_COMPACT);
         json_decref(plan);
         if (text == NULL)
                 return NULL;
