@@ -1,6 +1,7 @@
 /* The Secret and the pods of a job, written as the API server takes them. */
 #include "job/controller/job_pods.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -493,10 +494,7 @@ static void add_variable(void *userdata, const char *name, const char *value)
         struct environment *to = userdata;
         Subtask__Variable *variable = &to->variables[to->count];
 
-        if (to->count == ENVIRONMENT_MAX) {
-                to->failed = true;
-                return;
-        }
+        assert(to->count < ENVIRONMENT_MAX);
         subtask__variable__init(variable);
         variable->key = (char *) name;
         variable->value = strdup(value);

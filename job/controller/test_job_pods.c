@@ -13,6 +13,7 @@
 #include "job/controller/job_keys.h"
 #include "job/controller/job_pods.h"
 #include "job/launcher/subtask.h"
+#include "scheduler-extender/wire/pod_json.h"
 #include "tests/support/job_fixture.h"
 
 static const char *at(json_t *value, const char *path)
@@ -314,6 +315,140 @@ static void who_was_left_out_has_a_share_again(void **state)
         ledger_life_free(l);
 }
 
+/* clang-format off */
+#define TABLE(RUNTIME, PATH) "{\"programs\":{\"" RUNTIME "\":{\"path\":\"" PATH "\",\"args\":[\"-q\"],\"sha256\":\"" HASH "\"}}}"
+#define HASH "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+static const struct {
+        const char *what, *programs, *image, *table; /* of the job; of all jobs: NULL = there is none */
+        const char *says;   /* why there are no pods; NULL = there are */
+        const char *secret, *not_in_it; /* what the program table in its Secret has; NULL = whatever */
+} programs[] = {
+        { "nobody names an image",       "{}", NULL, TABLE("cuda", "/all"), "spec.programs.cuda.image: missing", NULL, NULL },
+        { "nobody names a program",      "{}", "all", NULL, "spec.programs.cuda.command: missing", NULL, NULL },
+        { "the table has another one",   "{}", "all", TABLE("cpu", "/all"), "has no row 'cuda'", NULL, NULL },
+        { "the table has it",            "{}", "all", TABLE("cuda", "/all"), NULL, "\"path\": \"/all\"", NULL },
+        { "an image of its own",         "{cuda: {image: own}}", NULL, TABLE("cuda", "/all"), NULL, HASH, NULL },
+        { "an image alone will not do",  "{cuda: {image: own}}", NULL, NULL, "spec.programs.cuda.command: missing", NULL, NULL },
+        { "a command of its own",        "{cuda: {command: [/own, -v]}}", "all", TABLE("cuda", "/all"), NULL, "\"path\": \"/own\"", HASH },
+        { "and not the table's",         "{cuda: {command: [/own, -v]}}", "all", TABLE("cuda", "/all"), NULL, "\"-v\"", "-q" },
+        { "of another runtime",          "{cpu: {command: [/own]}}", "all", TABLE("cuda", "/all"), NULL, "/own", NULL },
+        { "beside the table's",          "{cpu: {image: own}}", "all", TABLE("cuda", "/all"), NULL, "/all", "cpu" },
+        { "a command that is no path",   "{cuda: {command: [own]}}", "all", TABLE("cuda", "/all"), "'own' is not an absolute path", NULL, NULL },
+};
+/* clang-format on */
+
+static void a_program_is_the_jobs_own_or_everybodys(void **state)
+{
+        static const struct tls_keys keys = { .ca = (char *) "CA",
+                                              .pairs = { { (char *) "M", (char *) "K" },
+                                                         { (char *) "G", (char *) "K" } } };
+        const struct job_pods_secrets secrets = { .token = "0123456789abcdef", .keys = &keys };
+        const struct job_pods_owner owner = { .namespace_ = "ns", .name = "j", .uid = "u-1" };
+        struct ledger *l = job_fixture_cluster();
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+                struct program_table table = { 0 };
+                struct job_pods_options options = { .launcher_image = "us", .job_image = programs[i].image };
+                struct job_state plan = { 0 };
+                struct open_groups_claim claim;
+                struct err err = { 0 };
+                struct job job;
+                char spec[300];
+                json_t *secret;
+                const char *text;
+                int r;
+
+                (void) text_format(spec, sizeof(spec),
+                                   "  workers: [{model: H100, chips: 2}]\n  programs: %s\n",
+                                   programs[i].programs);
+                job = job_fixture_parse(spec);
+                claim = job_fixture_claim(l, &job);
+                if (programs[i].table != NULL) {
+                        json_t *value = json_loads(programs[i].table, 0, NULL);
+
+                        assert_int_equal(program_table_decode(value, &table, &err), 0);
+                        options.programs = &table;
+                        json_decref(value);
+                }
+                assert_int_equal(job_plan(&claim, &plan, &err), 0);
+                r = job_pods_check(&job, &plan, &options, &err);
+                if (programs[i].says != NULL ? r != -EINVAL || strstr(err.msg, programs[i].says) == NULL
+                                             : r != 0)
+                        fail_msg("%s: %s", programs[i].what, err.msg);
+                secret = job_pods_secret(&job, &owner, &options, "j-1", &secrets);
+                text = json_string_value(
+                        json_object_get(json_object_get(secret, "stringData"), "programs.yaml"));
+                if ((programs[i].secret != NULL && strstr(text, programs[i].secret) == NULL) ||
+                    (programs[i].not_in_it != NULL && strstr(text, programs[i].not_in_it) != NULL))
+                        fail_msg("%s: %s", programs[i].what, text);
+                json_decref(secret);
+                program_table_free(&table);
+                job_state_free(&plan);
+                job_free(&job);
+        }
+        ledger_life_free(l);
+}
+
+static const char *annotation(json_t *pod, const char *name)
+{
+        const char *text = json_string_value(
+                json_object_get(json_object_get(json_object_get(pod, "metadata"), "annotations"), name));
+
+        return text == NULL ? "" : text;
+}
+
+/* Servers have no share, and a program of its own gets its own arguments and no others. */
+static void servers_and_own_arguments_stand_in_the_plan(void **state)
+{
+        static const struct job_pods_owner owner = { .namespace_ = "ns", .name = "j", .uid = "u-1" };
+        static const struct job_pods_options options = { .launcher_image = "us",
+                                                         .scheduler_name = "remuda",
+                                                         .job_image = "all" };
+        struct ledger *l = job_fixture_cluster();
+        struct job job = job_fixture_parse(
+                "  globalBatch: 100\n  strategy: ps-ssp\n  preemptible: true\n  priorityClassName: research\n"
+                "  workers: [{model: H100, chips: 4}]\n  servers: {model: A100, chips: 2}\n"
+                "  args: [--fast, '2']\n  data: {path: /d}\n  checkpoint: {everySteps: 5}\n");
+        struct open_groups_claim claim = job_fixture_claim(l, &job);
+        struct job_state plan = { 0 };
+        json_t *world, *group, *server, *worker;
+
+        (void) state;
+        assert_int_equal(job_plan(&claim, &plan, NULL), 0);
+        assert_true(plan.group_count == 2 && plan.groups[0].server);
+        world = job_pods_manager_plan(&job, &plan, "status");
+        assert_string_equal(at(world, "args.0"), "--fast");
+        assert_null(json_object_get(world, "resume_args")); /* which are the reference trainer's */
+        assert_non_null(strstr(json_string_value(json_object_get(json_object_get(world, "environment"),
+                                                                 "REMUDA_CHECKPOINT")),
+                               JOB_CHECKPOINT_PATH));
+        group = json_array_get(json_object_get(world, "groups"), 0);
+        assert_string_equal(at(group, "role"), "server");
+        assert_true(json_number_value(json_object_get(group, "speed")) == 2); /* its ranks */
+        assert_null(json_object_get(group, "batch"));
+        group = json_array_get(json_object_get(world, "groups"), 1);
+        assert_int_equal(json_integer_value(json_object_get(group, "batch")), 100);
+        json_decref(world);
+        plan.groups[1].model[0] = '\0'; /* a chip whose model nobody knows */
+        server = job_pods_group(&job, &plan, &plan.groups[0], &owner, &options, "{}");
+        worker = job_pods_group(&job, &plan, &plan.groups[1], &owner, &options, "{}");
+        assert_string_equal(annotation(server, POD_ANNOTATION_MODELS), "A100");
+        assert_string_equal(annotation(server, POD_ANNOTATION_SPEED_SOURCE), "");
+        assert_string_equal(annotation(worker, POD_ANNOTATION_MODELS), "");
+        assert_string_not_equal(annotation(worker, POD_ANNOTATION_SPEED_SOURCE), "");
+        assert_string_equal(at(worker, "spec.priorityClassName"), "research");
+        assert_string_equal(json_string_value(json_object_get(
+                                    json_object_get(json_object_get(worker, "metadata"), "labels"),
+                                    POD_LABEL_PREEMPTIBLE)),
+                            "true");
+        json_decref(server);
+        json_decref(worker);
+        job_state_free(&plan);
+        job_free(&job);
+        ledger_life_free(l);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -323,6 +458,8 @@ int main(void)
                 cmocka_unit_test(a_pod_has_its_own_part_of_the_keys),
                 cmocka_unit_test(shares_in_force_come_back_rank_by_rank),
                 cmocka_unit_test(who_was_left_out_has_a_share_again),
+                cmocka_unit_test(a_program_is_the_jobs_own_or_everybodys),
+                cmocka_unit_test(servers_and_own_arguments_stand_in_the_plan),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
