@@ -1,0 +1,264 @@
+/* A controller that begins where another one ended: what stands in the store is all that it has, in whatever
+ * order it is told; and nothing is done before all of it is read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "scheduler-extender/ledger/cluster_internal.h"
+#include "tests/support/controller_bed.h"
+
+#define GOES "{\"metadata\":{\"deletionTimestamp\":\"2026-11-21T10:10:00Z\"}}"
+
+static const struct controller_options plain;
+
+static void tell(struct bed *b, bool pods)
+{
+        const char *name;
+        json_t *object;
+
+        json_object_foreach(b->store->objects, name, object)
+        {
+                if (text_starts_with(name, "Pod ") == pods)
+                        (void) json_array_append_new(b->store->changed, json_string(name));
+        }
+        memory_store_tell(b->store);
+}
+
+/* Of one that was killed nothing is left but what it had written. */
+static void begin_anew(struct bed *b, bool pods_first)
+{
+        struct controller_options options = b->controller->options;
+
+        controller_free(b->controller);
+        assert_int_equal(controller_new(b->loop, &options, &b->controller, NULL), 0);
+        tell(b, pods_first);
+        tell(b, !pods_first);
+        controller_synced(b->controller, STORE_TRAINING_JOB);
+        controller_synced(b->controller, STORE_POD);
+        controller_lead(b->controller);
+        bed_settle(b);
+}
+
+static void nothing_is_made_twice(void **state)
+{
+        (void) state;
+        for (int pods_first = 0; pods_first < 2; pods_first++) {
+                struct bed *b = bed_begin(plain);
+                unsigned created;
+                char *keys;
+
+                bed_run_job(b, "j", BED_TWO_CHIPS ",\"restart\":{\"max\":2,\"migrate\":true}");
+                bed_settle(b);
+                created = memory_store_count(b->store, "create ");
+                keys = strdup(bed_record(b, "j")->keys);
+                begin_anew(b, pods_first);
+                assert_int_equal(memory_store_count(b->store, "create "), created);
+                assert_int_equal(memory_store_count(b->store, "delete "), 0);
+                assert_string_equal(bed_record(b, "j")->keys, keys); /* the Secret's, as the pods say */
+                assert_true(bed_is(b, "j", "Running", NULL));
+                bed_merge(b, "Pod", "j-w0-0", BED_ENDED("Failed", "1", "bang")); /* and it goes on */
+                BED_WAIT(b, bed_is_there(b, "j-w0-0-r1"));
+                bed_merge(b, "Pod", "j-w0-0-r1", BED_RUNS);
+                BED_WAIT(b, bed_is(b, "j", "Running", NULL));
+                assert_int_equal(memory_store_count(b->store, "create Secret"), 1);
+                free(keys);
+                bed_end(b);
+        }
+}
+
+/* How long pods were refused is the object's to say, by clocks that may differ. */
+static void chips_are_not_kept_longer_for_every_controller(void **state)
+{
+        static const struct {
+                const char *since;
+                int at; /* -1: as long ago as can be; 1: just now */
+        } rows[] = { { "1990-01-01T00:00:00Z", -1 }, { "2999-01-01T00:00:00Z", 1 } };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct bed *b = bed_begin(plain);
+                char name[] = "TrainingJob default/j";
+                json_t *conditions, *condition;
+                size_t index;
+                uint64_t now;
+
+                memory_store_refuse(b->store, "create Pod", -EPERM, "exceeded quota");
+                bed_put_job(b, "j", BED_TWO_CHIPS);
+                BED_WAIT(b, bed_is(b, "j", "Starting", "PodNotCreated"));
+                bed_settle(b);
+                conditions = json_object_get(
+                        json_object_get(json_object_get(b->store->objects, name), "status"), "conditions");
+                json_array_foreach(conditions, index, condition)(void)
+                        json_object_set_new(condition, "lastTransitionTime", json_string(rows[i].since));
+                now = controller_monotonic(b->controller);
+                begin_anew(b, false);
+                if (rows[i].at < 0)
+                        assert_int_equal(bed_record(b, "j")->refused_usec, 1);
+                else
+                        assert_true(bed_record(b, "j")->refused_usec >= now);
+                bed_end(b);
+        }
+}
+
+static void nothing_is_done_before_all_is_read(void **state)
+{
+        (void) state;
+        for (int what = 0; what < 3; what++) {
+                struct bed *b = bed_begin(plain);
+                size_t lines = json_array_size(b->store->lines);
+
+                b->controller->jobs_synced = what != 0;
+                b->controller->pods_synced = what != 1;
+                b->cluster->synced = what != 2 ? ~0u : 0;
+                bed_put_job(b, "j", BED_TWO_CHIPS);
+                for (int turns = 0; turns < 20; turns++) {
+                        memory_store_tell(b->store);
+                        (void) sd_event_run(b->loop, 0);
+                }
+                assert_int_equal(json_array_size(b->store->lines), lines);
+                b->cluster->synced = ~0u;
+                controller_synced(b->controller, STORE_TRAINING_JOB);
+                controller_synced(b->controller, STORE_POD);
+                BED_WAIT(b, bed_is_there(b, "j-m0"));
+                bed_end(b);
+        }
+}
+
+/* Pods of jobs that nobody knows, of other namespaces, of a job of the name that was there before. */
+static void pods_are_known_by_namespace_and_owner(void **state)
+{
+        static const char *const namespaces[] = { "other", "longer-one", "defauls" };
+        struct bed *b = bed_begin(plain);
+        char name[80], json[400];
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++) {
+                (void) text_format(name, sizeof(name), "Pod %s/j-w0-0", namespaces[i]);
+                (void) text_format(
+                        json, sizeof(json),
+                        "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"j-w0-0\",\"namespace\":\"%s\","
+                        "\"uid\":\"1\",\"labels\":{\"remuda.dev/job\":\"j\"},\"ownerReferences\":[{"
+                        "\"kind\":\"TrainingJob\",\"uid\":\"u-x\"}]}}",
+                        namespaces[i]);
+                memory_store_merge(b->store, name, json);
+        }
+        bed_settle(b);
+        bed_run_job(b, "j", BED_TWO_CHIPS);
+        bed_merge(
+                b, "Pod", "j-w0-7",
+                "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"j-w0-7\",\"namespace\":\"default\",\"uid\":\"2\","
+                "\"labels\":{\"remuda.dev/"
+                "job\":\"j\"},\"ownerReferences\":[{\"kind\":\"TrainingJob\",\"uid\":"
+                "\"u-old\"}]}}");
+        bed_settle(b);
+        assert_null(record_find_pod(bed_record(b, "j"), "j-w0-7")); /* the garbage collector's */
+        assert_non_null(controller_find(b->controller, "other/j"));
+        bed_drop(b, "Pod", "j-w0-0");
+        bed_drop(b, "TrainingJob", "nobody");
+        BED_WAIT(b, record_find_pod(bed_record(b, "j"), "j-w0-0") == NULL);
+        for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++) {
+                (void) text_format(name, sizeof(name), "%s/j", namespaces[i]);
+                assert_non_null(record_find_pod(controller_find(b->controller, name), "j-w0-0"));
+                (void) text_format(json, sizeof(json), "Pod %s-w0-0", name);
+                memory_store_drop(b->store, json);
+        }
+        BED_WAIT(b, controller_find(b->controller, "other/j") == NULL); /* whose job never came */
+        bed_end(b);
+}
+
+/* What /metrics says of the jobs. */
+static void jobs_are_counted_by_phase(void **state)
+{
+        struct bed *b = bed_begin(plain);
+        struct text page = { 0 };
+
+        (void) state;
+        controller_metrics(NULL, &page); /* of a process without one: nothing */
+        assert_int_equal(page.size_bytes, 0);
+        bed_run_job(b, "running", BED_TWO_CHIPS);
+        bed_run_job(b, "gone", BED_TWO_CHIPS);
+        bed_merge(b, "TrainingJob", "gone", "{\"metadata\":{\"finalizers\":null}}");
+        bed_drop(b, "TrainingJob", "gone"); /* by force: its pods are there still */
+        bed_run_job(b, "cancelled", BED_TWO_CHIPS);
+        bed_merge(b, "TrainingJob", "cancelled",
+                  "{\"metadata\":{\"annotations\":{\"remuda.dev/cancel\":\"true\"}}}");
+        BED_WAIT(b, bed_is(b, "cancelled", "Cancelled", NULL));
+        memory_store_refuse(b->store, "create Pod", -EPERM, "exceeded quota");
+        bed_put_job(b, "refused", BED_TWO_CHIPS);
+        BED_WAIT(b, bed_is(b, "refused", "Starting", "PodNotCreated"));
+        controller_metrics(b->controller, &page);
+        assert_non_null(strstr(page.data, "remuda_jobs{phase=\"Running\"} 1"));
+        assert_non_null(strstr(page.data, "remuda_jobs{phase=\"Cancelled\"} 1"));
+        assert_non_null(strstr(page.data, "remuda_jobs{phase=\"Starting\"} 1"));
+        assert_non_null(strstr(page.data, "remuda_jobs_refused 1"));
+        assert_non_null(strstr(page.data, "remuda_jobs_ended_total{phase=\"Cancelled\"} 1"));
+        text_free(&page);
+        bed_end(b);
+}
+
+/* Ended pods stay for their logs as long as was asked for; what never started has no need of a long farewell.
+ */
+static void pods_go_when_they_have_said_goodbye(void **state)
+{
+        struct bed *b = bed_begin((struct controller_options){ .keep_pods_sec = 3600 });
+
+        (void) state;
+        bed_run_job(b, "kept", BED_TWO_CHIPS);
+        bed_merge(b, "Pod", "kept-w0-0", BED_ENDED("Succeeded", "0", ""));
+        bed_merge(b, "Pod", "kept-m0", BED_ENDED("Succeeded", "0", "{\\\"state\\\":\\\"Succeeded\\\"}"));
+        BED_WAIT(b, bed_is(b, "kept", "Succeeded", NULL));
+        bed_look(b, "kept");
+        assert_int_equal(memory_store_count(b->store, "delete Pod"), 0);
+        bed_record(b, "kept")->ended_usec -= 3600000000;
+        bed_look(b, "kept");
+        assert_int_equal(memory_store_count(b->store, "delete Pod default/kept-"), 2);
+        bed_put_job(b, "young", BED_TWO_CHIPS);
+        BED_WAIT(b, bed_is_there(b, "young-m0"));
+        bed_merge(b, "Pod", "young-w0-0", "{\"spec\":{\"nodeName\":\"a\"}}");
+        bed_merge(b, "Pod", "young-m0", "{\"spec\":{\"nodeName\":\"a\"}}");
+        memory_store_refuse(b->store, "delete Pod default/young-m0", -ENOENT, "not found");
+        bed_merge(b, "TrainingJob", "young", GOES);
+        BED_WAIT(b, memory_store_count(b->store, "delete Pod default/young-") == 2);
+        bed_settle(b);
+        assert_false(bed_said(b, "job-write-failed")); /* what is not there is gone */
+        bed_end(b);
+}
+
+static void options_are_those_of_the_command_line(void **state)
+{
+        static const struct settings settings;
+        struct server_options options = { .programs = "/etc/programs.yaml", .no_evict = true };
+        struct controller_options made = controller_options_of(&options, &settings);
+
+        (void) state;
+        assert_ptr_equal(made.pods.programs, &settings.programs);
+        assert_int_equal(made.pods.grace_sec, 1); /* 0 would be by force */
+        assert_false(made.takes_back);
+        options = (struct server_options){ .eviction_grace_sec = 30 };
+        made = controller_options_of(&options, &settings);
+        assert_null(made.pods.programs);
+        assert_int_equal(made.pods.grace_sec, 30);
+        assert_true(made.takes_back);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(nothing_is_made_twice),
+                cmocka_unit_test(chips_are_not_kept_longer_for_every_controller),
+                cmocka_unit_test(nothing_is_done_before_all_is_read),
+                cmocka_unit_test(pods_are_known_by_namespace_and_owner),
+                cmocka_unit_test(jobs_are_counted_by_phase),
+                cmocka_unit_test(pods_go_when_they_have_said_goodbye),
+                cmocka_unit_test(options_are_those_of_the_command_line),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
