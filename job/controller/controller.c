@@ -180,7 +180,6 @@ void controller_free(struct controller *c)
 {
         if (c == NULL)
                 return;
-        c->closing = true;
         sd_event_source_disable_unref(c->work);
         sd_event_source_disable_unref(c->tick);
         sd_event_source_disable_unref(c->later);

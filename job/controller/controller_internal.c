@@ -3,21 +3,21 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "base/cleanup.h"
 #include "io/loop.h"
 
 void controller_log(struct controller *c, int priority, const char *event, const char *fmt, ...)
 {
-        CLEANUP(free_p) char *line = NULL;
+        char *line = NULL;
         va_list values;
 
         va_start(values, fmt);
-        if (vasprintf(&line, fmt, values) < 0)
-                line = NULL;
-        va_end(values);
-        if (line != NULL)
+        if (vasprintf(&line, fmt, values) >= 0) {
                 c->options.log(c->options.userdata, priority, event, line);
+                free(line);
+        }
+        va_end(values);
 }
 
 uint64_t controller_now(const struct controller *c)
@@ -49,8 +49,6 @@ void controller_queue(struct record *record)
 {
         struct controller *c = record->controller;
 
-        if (c->closing)
-                return;
         (void) sd_event_source_set_enabled(c->work, SD_EVENT_ONESHOT);
         if (record->queued)
                 return;
@@ -63,6 +61,5 @@ void controller_queue(struct record *record)
 void controller_want_plan(struct controller *c)
 {
         c->plan_wanted = true;
-        if (!c->closing)
-                (void) sd_event_source_set_enabled(c->work, SD_EVENT_ONESHOT);
+        (void) sd_event_source_set_enabled(c->work, SD_EVENT_ONESHOT);
 }

@@ -20,7 +20,7 @@ struct controller {
         unsigned signing;   /* finalizers that are being set */
         bool signing_waits; /* and more are to be */
         bool plan_wanted, leading, jobs_synced, pods_synced;
-        bool closing, held; /* held: most nodes are silent, so that none is lost */
+        bool held; /* held: most nodes are silent, so that none is lost */
         struct {
                 uint64_t pods_created, pods_existed, pods_refused, faults, restarts, recuts, moves, planned,
                         ended[JOB_PHASE_COUNT];

@@ -110,7 +110,7 @@ static int decode_containers(const struct json_field *at, void *field, struct er
         struct job_pod *pod = field;
         int r = 0;
 
-        for (size_t i = 0; r == 0 && i < json_field_count(at); i++) {
+        for (size_t i = 0; i < json_field_count(at); i++) {
                 struct json_field container = json_field_at(at, i), state = json_field_get(&container, "state");
 
                 if (strcmp(text_at(&container, "name"), "main") != 0)

@@ -184,9 +184,9 @@ void observe_pod(struct controller *c, const char *key, const json_t *object)
                 return;
         }
         job_pod_decode(object, &seen, &keys);
-        if (seen.job[0] == '\0' || seen.owner[0] == '\0' ||
-            !text_format(job_key, sizeof(job_key), "%s/%s", namespace_, seen.job))
+        if (seen.job[0] == '\0' || seen.owner[0] == '\0')
                 return;
+        (void) text_format(job_key, sizeof(job_key), "%s/%s", namespace_, seen.job);
         record = controller_find(c, job_key);
         if (record == NULL) /* the job's own object may be listed later */
                 record = record_new(c, job_key);

@@ -2,6 +2,7 @@
  * on the ledger and leases its chips at once, so that the next one sees them taken. */
 #include "job/controller/plan_queue.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,8 +79,9 @@ static void tell_notes(struct record *record)
                 const char *note = record->state.notes[i], *colon = strstr(note, ": ");
                 char word[JOB_REASON_BYTES];
 
-                if (colon != NULL && text_format(word, sizeof(word), "%.*s", (int) (colon - note), note))
-                        write_event(record, false, word, "%s", colon + 2);
+                assert(colon != NULL);
+                (void) text_format(word, sizeof(word), "%.*s", (int) (colon - note), note);
+                write_event(record, false, word, "%s", colon + 2);
         }
 }
 
@@ -128,7 +130,7 @@ static bool plan_job(struct record *record)
                         return true;
                 }
         }
-        if (r == -ERANGE || r == -EINVAL) {
+        if (r == -ERANGE) {
                 say_waiting(record, JOB_FAILED, "NoPlan", err.msg);
                 return true;
         }
@@ -232,18 +234,17 @@ static void place_lost(struct record *record)
         }
 }
 
+/* One that has not ended: what cannot be one, or is cancelled, has been looked at before (reconcile()). */
 static bool waits(const struct record *record)
 {
-        return record->has_finalizer && record->valid && !record->cancel && !record->deleting &&
-               !record->gone && record->state.group_count == 0 && !job_phase_ended(record->state.phase) &&
-               !record->writing;
+        return record->has_finalizer && record->state.group_count == 0 && !record->writing;
 }
 
 static enum job_order_state order_state(const struct record *record)
 {
         if (record->state.phase == JOB_SUCCEEDED)
                 return JOB_ORDER_SUCCEEDED;
-        if (job_phase_ended(record->state.phase) || !record->valid || record->deleting)
+        if (job_phase_ended(record->state.phase) || record->deleting)
                 return JOB_ORDER_FAILED;
         return waits(record) ? JOB_ORDER_WAITING : JOB_ORDER_RUNNING;
 }
@@ -449,8 +450,8 @@ void plan_queue_run(struct controller *c)
 
                 if (record->uid[0] == '\0' || record->gone)
                         continue;
-                if (!job_phase_ended(record->state.phase) && !record->deleting && !record->cancel &&
-                    record->valid && record->state.group_count > 0) {
+                if (!job_phase_ended(record->state.phase) && !record->deleting &&
+                    record->state.group_count > 0) {
                         lose_places(record);
                         place_lost(record);
                 }

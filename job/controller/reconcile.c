@@ -284,7 +284,6 @@ void reconcile(struct record *record)
         }
         write_status(record);
         /* nothing is made from what is not written */
-        if (!record->dirty && !record->writing && record->state.group_count > 0 &&
-            !job_phase_ended(record->state.phase))
+        if (!record->dirty && !record->writing && record->state.group_count > 0)
                 make_pods(record);
 }

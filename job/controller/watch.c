@@ -62,7 +62,7 @@ static void note_silence(struct record *record)
 /* A pod that is deleted from outside is given its grace time: a checkpoint may be written in it. */
 static bool is_leaving(const struct job_pod *pod)
 {
-        return pod != NULL && pod->deleting && !pod->delete_asked && !job_pod_has_ended(pod);
+        return pod->deleting && !pod->delete_asked && !job_pod_has_ended(pod);
 }
 
 /* Two say so: the node's inventory, on any cluster, and the kubelet, where it has ResourceHealthStatus. */

@@ -98,7 +98,7 @@ void write_status(struct record *record)
         struct write *write;
         json_t *object, *status;
 
-        if (!record->dirty || record->writing || record->gone ||
+        if (!record->dirty || record->writing ||
             controller_monotonic(record->controller) < record->retry_usec)
                 return;
         write = begin(record, "");
