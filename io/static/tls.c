@@ -421,21 +421,10 @@ static void tunnel_free(struct transport *transport)
         free(tunnel);
 }
 
-/* A client says whom it wants, unless that is an address (RFC 6066 3). */
-static int ask_for_name(struct tunnel *tunnel)
-{
-        const struct tls_reason_words *words = &tunnel->tls->words;
-        unsigned char bytes[16];
-
-        if (words->server || inet_pton(AF_INET, words->name, bytes) == 1 ||
-            inet_pton(AF_INET6, words->name, bytes) == 1)
-                return 0;
-        return mbedtls_ssl_set_hostname(&tunnel->ssl, words->name);
-}
-
 struct transport *tls_wrap(void *tls, int fd)
 {
         struct tunnel *tunnel = calloc(1, sizeof(*tunnel));
+        const struct tls_reason_words *words = &((const struct tls *) tls)->words;
 
         if (tunnel == NULL)
                 return NULL;
@@ -445,7 +434,8 @@ struct transport *tls_wrap(void *tls, int fd)
         tunnel->tls = tls;
         tunnel->fd = fd;
         mbedtls_ssl_init(&tunnel->ssl);
-        if (mbedtls_ssl_setup(&tunnel->ssl, &tunnel->tls->config) != 0 || ask_for_name(tunnel) != 0) {
+        if (mbedtls_ssl_setup(&tunnel->ssl, &tunnel->tls->config) != 0 ||
+            (tls_reason_asks(words) && mbedtls_ssl_set_hostname(&tunnel->ssl, words->name) != 0)) {
                 tunnel_free(&tunnel->base);
                 return NULL;
         }

@@ -256,6 +256,66 @@ static void an_end_that_was_announced_is_quiet(void **state)
         close_pair(p);
 }
 
+/* What was decrypted and not yet taken is no event of the socket's. */
+static void what_is_left_in_the_tunnel_is_known(void **state)
+{
+        struct pair *p = open_pair(open_side(identity(&keys, 0, &keys), true, NAME),
+                                   open_side(identity(&keys, 1, &keys), false, NAME));
+        uint8_t bytes[8];
+
+        (void) state;
+        assert_false(p->server.transport->pending(p->server.transport));
+        talk(p);
+        assert_false(p->server.transport->pending(p->server.transport));
+        assert_int_equal(p->client.transport->write(p->client.transport, (const uint8_t *) "hello", 5), 5);
+        assert_int_equal(p->server.transport->read(p->server.transport, bytes, 2), 2);
+        assert_true(p->server.transport->pending(p->server.transport));
+        assert_int_equal(p->server.transport->read(p->server.transport, bytes, sizeof(bytes)), 3);
+        assert_false(p->server.transport->pending(p->server.transport));
+        close_pair(p);
+}
+
+static void a_reader_that_is_slow_is_waited_for(void **state)
+{
+        struct pair *p = open_pair(open_side(identity(&keys, 0, &keys), true, NAME),
+                                   open_side(identity(&keys, 1, &keys), false, NAME));
+        CLEANUP(free_p) uint8_t *much = calloc(1, LONG_BYTES);
+        size_t written = 0;
+        ssize_t n;
+
+        (void) state;
+        assert_non_null(much);
+        talk(p);
+        while ((n = p->server.transport->write(p->server.transport, much, 8000)) > 0)
+                written += (size_t) n;
+        assert_int_equal(n, -EAGAIN);
+        assert_true(p->server.transport->wants_write);
+        for (unsigned idle = 0; idle < 20 && written > p->client.read_bytes;) {
+                p->client.read_bytes = p->client.read_bytes > LONG_BYTES / 2 ? 0 : p->client.read_bytes;
+                idle = drive(&p->client) ? 0 : idle + 1;
+        }
+        assert_int_equal(p->server.transport->write(p->server.transport, much, 8000), 8000);
+        assert_false(p->client.over || p->server.over);
+        close_pair(p);
+}
+
+static void a_server_that_leaves_at_once_is_named(void **state)
+{
+        struct pair *p = open_pair(NULL, open_side(identity(&keys, 1, &keys), false, NAME));
+
+        (void) state;
+        (void) drive(&p->client); /* which greets it */
+        assert_int_equal(shutdown(p->server.fd, SHUT_RDWR), 0);
+        talk(p);
+        assert_true(p->client.over && p->client.transport->refused);
+        assert_true(says(&p->client, "the manager does not speak TLS"));
+        p->client.over = false; /* and asked once more it has nothing else to say */
+        talk(p);
+        assert_true(p->client.over);
+        assert_int_equal(p->client.transport->write(p->client.transport, (const uint8_t *) "x", 1), -EPROTO);
+        close_pair(p);
+}
+
 static void a_server_of_another_ca_is_refused(void **state)
 {
         struct pair *p = open_pair(open_side(identity(&others, 0, &others), true, "other.example"),
@@ -494,6 +554,9 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(both_sides_talk_once_they_trust_each_other),
                 cmocka_unit_test(an_end_that_was_announced_is_quiet),
+                cmocka_unit_test(what_is_left_in_the_tunnel_is_known),
+                cmocka_unit_test(a_reader_that_is_slow_is_waited_for),
+                cmocka_unit_test(a_server_that_leaves_at_once_is_named),
                 cmocka_unit_test(a_server_of_another_ca_is_refused),
                 cmocka_unit_test(keys_for_always_serve_whatever_the_clock_says),
                 cmocka_unit_test(a_client_of_another_ca_is_refused_and_told),

@@ -356,7 +356,7 @@ static int set_up(struct tunnel *tunnel)
         if (words->server) {
                 gnutls_certificate_server_set_request(tunnel->session, GNUTLS_CERT_REQUIRE);
                 gnutls_handshake_set_post_client_hello_function(tunnel->session, choose_identity);
-        } else
+        } else if (tls_reason_asks(words))
                 (void) gnutls_server_name_set(tunnel->session, GNUTLS_NAME_DNS, words->name,
                                               strlen(words->name));
         gnutls_session_set_verify_function(tunnel->session, trust);

@@ -1,6 +1,7 @@
 /* The sentences about certificates, and an alert to those who do not speak TLS. */
 #include "io/tls/tls_reason.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -21,6 +22,14 @@ void tls_reason_words_set(struct tls_reason_words *words, const struct tls_optio
                                          : "server");
         (void) text_copy(words->authority, sizeof(words->authority),
                          o->authority != NULL ? o->authority : "the CA");
+}
+
+bool tls_reason_asks(const struct tls_reason_words *words)
+{
+        unsigned char bytes[16];
+
+        return !words->server && inet_pton(AF_INET, words->name, bytes) != 1 &&
+               inet_pton(AF_INET6, words->name, bytes) != 1;
 }
 
 /* "... has expired": what is said of a certificate. @of_server: it is a server's */

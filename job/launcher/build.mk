@@ -17,9 +17,11 @@ CFLAGS_io_grpc             += $(small)
 CFLAGS_agent_launch        += $(small)
 $(call object,base/json/pb_json.c base/options.c base/json/json_table_encode.c base/sha256.c io/process.c io/process_tree.c): CFLAGS += $(small)
 # One test of two implementations: the libraries of the other programs, and what remuda-launch has in their place.
-unit-build: $(B)/tests/test_sd_event_static $(B)/tests/test_tls_static
+twice := test_sd_event_static test_tls_static test_tls_names_static
+unit-build: $(twice:%=$(B)/tests/%)
 $(B)/tests/test_sd_event_static: $(call object,io/test_sd_event.c io/static/sd_event.c)
 $(B)/tests/test_tls_static: $(call object,io/tls/test_tls.c io/static/tls.c)
-$(B)/tests/test_sd_event_static $(B)/tests/test_tls_static: $(call archive,base io)
+$(B)/tests/test_tls_names_static: $(call object,io/tls/test_tls_names.c io/static/tls.c)
+$(twice:%=$(B)/tests/%): $(call archive,base io)
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(filter %.a,$^) -lcmocka -lgnutls -lmbedtls -lmbedx509 -lmbedcrypto
