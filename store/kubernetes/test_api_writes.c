@@ -12,9 +12,23 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "store/kubernetes/api_writes.h"
 #include "tests/support/kube_store.h"
 
-enum write { BIND, EVICT, DELETE, CREATE, PATCH, PUT, CHANGE };
+enum write {
+        BIND,
+        BIND_OTHER,
+        EVICT,
+        DELETE,
+        DELETE_TABLE,
+        CREATE,
+        PATCH,
+        PUT,
+        PUT_OWNED,
+        PUT_JOB,
+        PUT_TABLE,
+        CHANGE
+};
 
 #define STATUS(CODE, TIMES) "\"do\":\"status\",\"code\":" CODE ",\"times\":" TIMES
 #define ALWAYS              "100"
@@ -29,6 +43,9 @@ static const struct row { enum write write; const char *match, *fault; int resul
         { BIND,   "(POST|GET /api/v1/namespaces/default/pods/)", STATUS("500", "3"), 0, true },
         { BIND,   "POST .*binding",   "\"do\":\"lost\",\"times\":1",          0,       true },
         { BIND,   "(POST .*binding|GET .*pods/)", STATUS("500", ALWAYS),      -EIO,    false },
+        { BIND,   "POST .*binding",   STATUS("409", "1"),                     0,       true },
+        { BIND,   "GET .*pods/|POST .*binding", STATUS("404", "2"),           -ENOENT, false },
+        { BIND_OTHER, "POST .*binding", STATUS("500", "1"),                   -ESTALE, false },
         { EVICT,  "POST .*eviction",  STATUS("403", "1"),                     -EPERM,  false },
         { EVICT,  "POST .*eviction",  STATUS("500", "1"),                     0,       true },
         { EVICT,  "POST .*eviction",  "\"do\":\"lost\",\"times\":1",          0,       true },
@@ -36,6 +53,8 @@ static const struct row { enum write write; const char *match, *fault; int resul
         { DELETE, "DELETE",           STATUS("403", "1"),                     -EPERM,  false },
         { DELETE, "DELETE",           STATUS("500", "2"),                     0,       true },
         { DELETE, "DELETE",           BROKEN,                                 -EPIPE,   false },
+        { DELETE, "DELETE",           "\"do\":\"lost\",\"times\":1",          0,       true },
+        { DELETE_TABLE, "DELETE",     STATUS("500", "1"),                     0,       true }, /* it is gone, by whomever */
         { CREATE, "POST",             STATUS("403", "1"),                     -EPERM,  false },
         { CREATE, "POST",             STATUS("500", "1"),                     -EIO,    false },
         { PATCH,  "PATCH",            STATUS("403", "1"),                     -EPERM,  false },
@@ -44,6 +63,10 @@ static const struct row { enum write write; const char *match, *fault; int resul
         { PUT,    "PATCH",            STATUS("403", "1"),                     -EPERM,  false },
         { PUT,    "PATCH",            STATUS("500", "2"),                     0,       true },
         { PUT,    "PATCH .*/status",  STATUS("404", ALWAYS),                  -EAGAIN, false },
+        { PUT_OWNED, "PATCH .*nodeaccelerators/p[0-9]+\\\\?", STATUS("403", "1"), 0, true },
+        { PUT_OWNED, "PATCH .*nodeaccelerators/p[0-9]+\\\\?", STATUS("403", "2"), -EPERM, false },
+        { PUT_JOB, "PATCH .*/status", STATUS("404", "1"),                     -ENOENT, false },
+        { PUT_TABLE, "PATCH .*",      STATUS("500", "1"),                     0,       true },
         { CHANGE, "GET .*speedtables/", STATUS("403", "1"),                   -EPERM, false },
         { CHANGE, "GET .*speedtables/", STATUS("500", "2"),                   0,       true },
         { CHANGE, "P(U|OS)T",         STATUS("409", "2"),                     0,       true },
@@ -71,17 +94,31 @@ static void write_it(struct kube_store *f, enum write write, const char *pod)
         json_t *patch = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", "ours", "written");
 
         changing = pod;
+        if (write == PUT_OWNED)
+                (void) json_object_set_new(json_object_get(object, "metadata"), "ownerReferences",
+                                           json_pack("[{s:s}]", "kind", "Node"));
         if (write == BIND)
                 store_bind(f->store, &(struct store_binding){ "default", pod, pod, "n1", NULL },
+                           kube_store_answer, f);
+        else if (write == BIND_OTHER)
+                store_bind(f->store, &(struct store_binding){ "default", pod, "another", "n1", NULL },
                            kube_store_answer, f);
         else if (write == EVICT)
                 store_evict(f->store, "default", pod, pod, 3, kube_store_answer, f);
         else if (write == DELETE)
                 store_delete(f->store, STORE_POD, "default", pod, pod, 3, kube_store_answer, f);
+        else if (write == DELETE_TABLE)
+                store_delete(f->store, STORE_SPEED_TABLE, NULL, pod, NULL, 0, kube_store_answer, f);
         else if (write == CREATE)
                 store_create(f->store, STORE_POD, "default", made, kube_store_answer, f);
         else if (write == PATCH)
                 store_patch(f->store, STORE_POD, "default", pod, patch, kube_store_answer, f);
+        else if (write == PUT_JOB)
+                store_put(f->store, STORE_TRAINING_JOB, "default", pod, object, kube_store_answer, f);
+        else if (write == PUT_TABLE)
+                store_put(f->store, STORE_SPEED_TABLE, NULL, pod, object, kube_store_answer, f);
+        else if (write == PUT_OWNED) /* as with a token that says which node its agent is on */
+                api_writes_put(f->store, STORE_INVENTORY, NULL, pod, object, kube_store_answer, f);
         else if (write == PUT)
                 store_put(f->store, STORE_INVENTORY, NULL, pod, object, kube_store_answer, f);
         else
@@ -97,12 +134,13 @@ static bool is_made(struct kube_store *f, enum write write, const char *pod)
         char name[40];
 
         (void) text_format(name, sizeof(name), "%s%s",
-                           write == PUT      ? "NodeAccelerators "
-                           : write == CHANGE ? "SpeedTable "
-                                             : "Pod default/",
+                           write == PUT || write == PUT_OWNED ? "NodeAccelerators "
+                           : write == CHANGE || write == PUT_TABLE || write == DELETE_TABLE ? "SpeedTable "
+                                                                                            : "Pod default/",
                            pod);
         switch (write) {
         case BIND:
+        case BIND_OTHER:
                 return kube_store_field(f, name, "spec", "nodeName")[0] != '\0';
         case EVICT:
                 return kube_store_field(f, name, "metadata", "deletionTimestamp")[0] != '\0';
@@ -114,7 +152,14 @@ static bool is_made(struct kube_store *f, enum write write, const char *pod)
                 return json_object_get(json_object_get(json_object_get(f->objects, name), "metadata"),
                                        "annotations") != NULL;
         case PUT:
+        case PUT_OWNED:
                 return kube_store_field(f, name, "status", "pool")[0] != '\0';
+        case PUT_JOB:
+                return false;
+        case PUT_TABLE:
+                return kube_store_has(f, name);
+        case DELETE_TABLE:
+                return !kube_store_has(f, name);
         default:
                 return json_object_get(json_object_get(f->objects, name), "ours") != NULL;
         }

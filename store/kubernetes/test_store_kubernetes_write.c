@@ -309,6 +309,52 @@ static void an_event_is_said_once(void **state)
         kube_store_free(f);
 }
 
+/* Of a node, at length: the text ends with a whole character; and what is refused is said. */
+static void an_event_is_written_whole_or_said(void **state)
+{
+        struct kube_store *f = kube_store_new();
+        CLEANUP(text_free) struct text message = { 0 };
+        struct store_event event = { "Node", NULL, "n1", NULL, "Warning", "Unreadable", NULL, NULL };
+
+        (void) state;
+        for (int i = 0; i < 600; i++)
+                text_append(&message, i == 0 ? "x" : "\u00e9");
+        event.message = message.data;
+        kube_store_open_pods(f);
+        store_event(f->store, &event);
+        KUBE_STORE_WAIT(f, kube_store_count_requests(
+                                   f, "POST /apis/events.k8s.io/v1/namespaces/default/events") == 1);
+        kube_store_admin(
+                f,
+                "{\"op\":\"fault\",\"match\":\"POST .*events\",\"do\":\"status\",\"code\":403,\"times\":1}");
+        event.reason = "LedgerDrift";
+        event.message = "short";
+        store_event(f->store, &event);
+        KUBE_STORE_WAIT(f, kube_store_said(f, "an event could not be written: "));
+        assert_int_equal(json_array_size(f->troubles), 1);
+        kube_store_free(f);
+}
+
+static void an_agent_gives_signs_of_life(void **state)
+{
+        struct kube_store *f = kube_store_new();
+        static const char lease[] =
+                "PATCH /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/remuda-agent.n1";
+
+        (void) state;
+        kube_store_open_pods(f);
+        kube_store_admin(
+                f,
+                "{\"op\":\"fault\",\"match\":\"PATCH .*leases\",\"do\":\"status\",\"code\":422,\"times\":1}");
+        (void) store_touch(f->store, "n1");
+        KUBE_STORE_WAIT(f, kube_store_said(f, "the agent's Lease is not renewed: "));
+        assert_int_equal(kube_store_count_requests(f, lease), 1);
+        (void) store_touch(f->store, "n1"); /* a minute has not passed */
+        kube_store_run_for(f, 50000);
+        assert_int_equal(kube_store_count_requests(f, lease), 1);
+        kube_store_free(f);
+}
+
 static void closing_answers_what_waits(void **state)
 {
         struct kube_store *f = kube_store_new();
@@ -343,6 +389,8 @@ int main(void)
                 cmocka_unit_test(a_change_is_made_to_what_is_there),
                 cmocka_unit_test(patches_creates_deletes_evictions),
                 cmocka_unit_test(an_event_is_said_once),
+                cmocka_unit_test(an_event_is_written_whole_or_said),
+                cmocka_unit_test(an_agent_gives_signs_of_life),
                 cmocka_unit_test(closing_answers_what_waits),
         };
 
