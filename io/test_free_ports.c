@@ -6,8 +6,10 @@
 
 #include <cmocka.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "io/free_ports.h"
@@ -55,11 +57,47 @@ static void test_neighbours_can_be_bound(void **state)
                 (void) close(fds[i]);
 }
 
+/* In a network of its own, where a process may say which ports outgoing connections take. */
+static void in_a_network(const char *outgoing, unsigned count, unsigned low, unsigned high)
+{
+        pid_t child = fork();
+        int status = 0;
+
+        assert_true(child >= 0);
+        if (child == 0) {
+                FILE *f;
+                unsigned port;
+
+                if (unshare(CLONE_NEWNET) < 0 ||
+                    (f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "we")) == NULL)
+                        _exit(2);
+                if (fputs(outgoing, f) < 0 || fclose(f) != 0)
+                        _exit(2);
+                port = free_ports(count);
+                _exit(port >= low && port <= high ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        if (WEXITSTATUS(status) == 2)
+                print_message("no network of its own for %s\n", outgoing);
+        else
+                assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_beside_what_outgoing_connections_take(void **state)
+{
+        (void) state;
+        in_a_network("20000 65535", 0, 10240, 19999);
+        in_a_network("10000 60000", 5000, 60001, 65535 - 1023);
+        in_a_network("1024 65535", 1, 1024, 65535); /* no room: what the kernel gives */
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_ranges),
                 cmocka_unit_test(test_neighbours_can_be_bound),
+                cmocka_unit_test(test_beside_what_outgoing_connections_take),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
