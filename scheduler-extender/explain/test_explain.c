@@ -111,6 +111,55 @@ static const struct {
 };
 /* clang-format on */
 
+/* clang-format off */
+#define TWO_GROUPS(NAME, CLASS) TOLD_NODE(NAME, CLASS, "regular", TOLD_GROUP("g", "H100", "8", "8") ", " TOLD_GROUP("h", "H100", "8", "8"), "")
+#define ONE(NAME, META, SPEC)   TOLD_POD(NAME, META, "1", SPEC)
+#define OF_JOB(MORE)            LABELS("remuda.dev/job: j, remuda.dev/gang-size: \"" MORE "\"")
+#define KINDS(LIST)             "labels: {remuda.dev/job: j}, annotations: {remuda.dev/gang: \"" LIST "\"}, "
+#define JOB(SPEC)               "- {apiVersion: remuda.dev/v1alpha1, kind: TrainingJob, metadata: {name: j}, spec: {programs: {cuda: {image: x, command: [/x]}}, " SPEC "}}\n"
+#define AMD(NAME, META, SPEC)   "- {kind: Pod, metadata: {" META "name: " NAME ", uid: u-" NAME "}, spec: {" SPEC "containers: [{name: c, resources: {limits: {amd.com/gpu: 1}}}]}}\n"
+static const struct rules quarter = { .placement = PLACEMENT_PACKED, .overflow = OVERFLOW_SINGLE_TO_MULTI, .overflow_percent = 25 };
+
+/* Of the pod "p": the reason of each node, whatever would help. */
+static const struct { const char *what; const struct rules *rules; const char *objects, *nodes; } reasons[] = {
+        { "one chip of a node for many", &open, TWO_GROUPS("a", "multi") ONE("p", "", ""), "a " },
+        { "... where a short one waits", &open, TWO_GROUPS("a", "multi") ONE("s", "", "activeDeadlineSeconds: 60, ") ONE("p", "", ""), "a MultiChipNode" },
+        { "... where one waits that may go", &open, TWO_GROUPS("a", "multi") ONE("s", LABELS("remuda.dev/preemptible: \"true\""), "") ONE("p", "", ""), "a MultiChipNode" },
+        { "... and is such a one itself", &open, TWO_GROUPS("a", "multi") ONE("s", "", "activeDeadlineSeconds: 60, ") ONE("p", LABELS("remuda.dev/preemptible: \"true\""), ""), "a " },
+        { "... where a long one waits", &open, TWO_GROUPS("a", "multi") ONE("s", "", "activeDeadlineSeconds: 1000000, ") ONE("p", "", ""), "a " },
+        { "... where one waits at a gate", &open, TWO_GROUPS("a", "multi") ONE("s", "", "activeDeadlineSeconds: 60, schedulingGates: [{name: x}], ") ONE("p", "", ""), "a " },
+        { "... where one is on its way out", &open, TWO_GROUPS("a", "multi") ONE("s", "deletionTimestamp: \"2026-11-21T09:30:00Z\", ", "activeDeadlineSeconds: 60, ") ONE("p", "", ""), "a " },
+        { "... where one of no chips waits", &open, TWO_GROUPS("a", "multi") TOLD_POD("s", "", "0", "activeDeadlineSeconds: 60, ") ONE("p", "", ""), "a " },
+        { "... where one of other chips waits", &open, TWO_GROUPS("a", "multi") AMD("s", "", "activeDeadlineSeconds: 60, ") ONE("p", "", ""), "a " },
+        { "... beside a job of several", &open, TWO_GROUPS("a", "multi") TOLD_POD("big", "", "2", "nodeName: a, ") ONE("p", "", ""), "a MultiChipNode" },
+        { "... beside one that has its quarter", &quarter, TWO_GROUPS("a", "multi") ONE("x", "", "nodeName: a, ") ONE("y", "", "nodeName: a, ") ONE("z", "", "nodeName: a, ") ONE("p", "", ""), "a " },
+        { "... or more", &quarter, TWO_GROUPS("a", "multi") ONE("w", "", "nodeName: a, ") ONE("x", "", "nodeName: a, ") ONE("y", "", "nodeName: a, ") ONE("z", "", "nodeName: a, ") ONE("p", "", ""), "a MultiChipNode" },
+        { "many on nodes for one", &open, TWO_GROUPS("a", "single") TOLD_POD("p", "", "2", ""), "a " },
+        { "too many for nodes of one", &open, TWO_GROUPS("a", "single") TOLD_POD("p", "", "16", ""), "a SingleChipNode" },
+        { "the other way alone", &quarter, TWO_GROUPS("a", "single") TOLD_POD("p", "", "2", ""), "a SingleChipNode" },
+        { "a network that is fast enough", &plain, HARDWARE("a", "200") TOLD_POD("p", LABELS("remuda.dev/min-network-mbps: \"200\""), "8", ""), "a " },
+        { "a share that no chip holds", &plain, TOLD_PLAIN("a", "H100", "8")
+          TOLD_POD("p", "labels: {remuda.dev/job: j, remuda.dev/gang-size: \"1\"}, annotations: {remuda.dev/batch: \"64\", remuda.dev/memory-fixed-bytes: 200Gi, remuda.dev/memory-sample-bytes: 1Ki}, ", "1", ""), "a ShareTooLarge" },
+        { "a job without a program", &plain, TOLD_PLAIN("a", "H100", "8") "- {apiVersion: remuda.dev/v1alpha1, kind: TrainingJob, metadata: {name: j}, spec: {workers: [{runtime: cuda, chips: 8}]}}\n"
+          TOLD_POD("p", LABELS("remuda.dev/job: j"), "8", ""), "a NoProgram" },
+        { "two of a kind, one is there", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_POD("m", KINDS("nvidia.com/gpu=8x2"), "8", "nodeName: a, ") TOLD_POD("p", KINDS("nvidia.com/gpu=8x2"), "8", ""), "a ChipsBusy, b " },
+        { "two of a kind, none has room", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_POD("x", "", "1", "nodeName: a, ") TOLD_POD("m", KINDS("nvidia.com/gpu=8x2"), "8", "") TOLD_POD("p", KINDS("nvidia.com/gpu=8x2"), "8", ""), "a ChipsBusy, b GangDoesNotFit" },
+        { "two kinds of one resource", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "4") TOLD_POD("m", KINDS("nvidia.com/gpu=8x1,nvidia.com/gpu=4x1"), "4", "") TOLD_POD("p", KINDS("nvidia.com/gpu=8x1,nvidia.com/gpu=4x1"), "8", ""), "a , b TooFewChips" },
+        { "a kind of chips that nobody has", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_POD("p", KINDS("nvidia.com/gpu=8x1,amd.com/gpu=1x1"), "8", ""), "a GangDoesNotFit" },
+        { "a copy that is at a gate", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_POD("m", OF_JOB("2"), "8", "schedulingGates: [{name: x}], ") TOLD_POD("p", OF_JOB("2"), "8", ""), "a , b " },
+        { "a copy that has ended", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_POD("m", OF_JOB("3") "deletionTimestamp: \"2026-11-21T09:30:00Z\", ", "8", "") TOLD_POD("p", OF_JOB("3"), "8", ""), "a GangDoesNotFit, b GangDoesNotFit" },
+        { "all members are bound", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_POD("m", OF_JOB("1"), "8", "nodeName: a, ") TOLD_POD("p", OF_JOB("1"), "8", ""), "a ChipsBusy, b " },
+        { "the members that the job lists", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") JOB("workers: [{runtime: cuda, chips: 16}]") TOLD_POD("m", OF_JOB("2"), "8", "nodeName: a, ") TOLD_POD("p", OF_JOB("2"), "8", ""), "a ChipsBusy, b " },
+        { "... one of which has no room", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "4") JOB("workers: [{runtime: cuda, chips: 16}]") TOLD_POD("p", OF_JOB("2"), "8", ""), "a GangDoesNotFit, b TooFewChips" },
+        { "... the rest in one", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "4") JOB("workers: [{runtime: cuda, chips: 12}]") TOLD_POD("p", OF_JOB("2"), "8", ""), "a , b TooFewChips" },
+        { "... with a server", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "1") JOB("strategy: ps-sync, workers: [{runtime: cuda, chips: 8}], servers: {runtime: cuda, chips: 1}")
+          TOLD_POD("s", LABELS("remuda.dev/job: j, remuda.dev/role: server, remuda.dev/gang-size: \"2\""), "1", "nodeName: b, ") TOLD_POD("p", OF_JOB("2"), "8", ""), "a , b TooFewChips" },
+        { "... and one that is of no role of it", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") JOB("workers: [{runtime: cuda, chips: 8}]") AMD("m", OF_JOB("2"), "") TOLD_POD("p", OF_JOB("2"), "8", ""), "a GangDoesNotFit, b GangDoesNotFit" },
+        { "... of a model that it takes", &plain, TOLD_PLAIN("a", "A100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_PLAIN("c", "A100", "8") JOB("workers: [{model: A100, chips: 16}]") TOLD_POD("p", "labels: {remuda.dev/job: j, remuda.dev/gang-size: \"2\"}, annotations: {remuda.dev/models: A100}, ", "8", ""), "a , b WrongModel, c " },
+        { "chips under a lease of its own job", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_POD("p", LABELS("remuda.dev/job: j, remuda.dev/equal-nodes: \"true\""), "8", ""), "a " },
+};
+/* clang-format on */
+
 static void list(const json_t *items, const char *first, const char *second, struct text *text)
 {
         for (size_t i = 0; i < json_array_size(items); i++) {
@@ -157,10 +206,39 @@ static void every_remedy_is_one_that_helps(void **state)
         dir_store_free(f);
 }
 
+static void every_rule_gives_its_reason(void **state)
+{
+        struct dir_store *f = dir_store_new();
+        size_t wrong = 0;
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+                struct cluster *c = told_cluster(f, (struct cluster_options){ .rules = *reasons[i].rules },
+                                                 reasons[i].objects);
+                CLEANUP(text_free) struct text nodes = { 0 };
+                struct err err = { 0 };
+                json_t *reply = explain_pod(c, ledger_pods_find(cluster_ledger(c), "default", "p"),
+                                            TOLD_NOW_USEC, &err);
+
+                assert_non_null(reply);
+                list(json_object_get(reply, "nodes"), "node", "reason", &nodes);
+                if (strcmp(nodes.data, reasons[i].nodes) != 0) {
+                        print_error("%s: want '%s', got '%s'\n", reasons[i].what, reasons[i].nodes,
+                                    nodes.data);
+                        wrong++;
+                }
+                json_decref(reply);
+                cluster_close(c);
+        }
+        assert_int_equal(wrong, 0);
+        dir_store_free(f);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_remedy_is_one_that_helps),
+                cmocka_unit_test(every_rule_gives_its_reason),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
