@@ -41,6 +41,7 @@ void pb_arena_free(struct pb_arena *arena)
                 arena->blocks = next;
         }
         arena->used_bytes = 0;
+        arena->failed = false;
 }
 
 static struct pb_block *block_with_room(struct pb_arena *arena, size_t size)
@@ -66,9 +67,9 @@ void *pb_arena_take(struct pb_arena *arena, size_t size_bytes)
         struct pb_block *block;
         void *memory;
 
-        if (size < size_bytes || size > arena->max_bytes - arena->used_bytes)
-                return NULL;
-        block = block_with_room(arena, size);
+        arena->failed |= size < size_bytes || size > arena->max_bytes - arena->used_bytes;
+        block = arena->failed ? NULL : block_with_room(arena, size);
+        arena->failed |= block == NULL;
         if (block == NULL)
                 return NULL;
         memory = block->data + block->used_bytes;

@@ -48,7 +48,7 @@ static enum grpc_status resolve(struct grant *grant, char **ids, size_t count, c
         size_t *positions = pb_arena_take(grant->arena, (count + 1) * sizeof(*positions));
 
         grant->devices = pb_arena_take(grant->arena, (count + 1) * sizeof(const struct device *));
-        if (positions == NULL || grant->devices == NULL) {
+        if (grant->arena->failed) {
                 (void) text_copy(sentence, sentence_bytes, "the request is too large");
                 return GRPC_RESOURCE_EXHAUSTED;
         }
@@ -81,7 +81,8 @@ static enum grpc_status resolve(struct grant *grant, char **ids, size_t count, c
         return GRPC_OK;
 }
 
-static bool add_file(struct grant *grant, const char *path)
+/* What is added below, an arena that has not given all of it is told by `failed` at the end. */
+static void add_file(struct grant *grant, const char *path)
 {
         DevicePlugin__ContainerAllocateResponse *answer = grant->answer;
         const char *root = grant->resource->plugin->config.device_root;
@@ -90,47 +91,42 @@ static bool add_file(struct grant *grant, const char *path)
 
         for (size_t i = 0; i < answer->n_devices; i++)
                 if (strcmp(answer->devices[i]->container_path, path) == 0)
-                        return true;
+                        return;
         spec = pb_arena_take(grant->arena, sizeof(*spec));
         (void) text_format(host, sizeof(host), "%s%s", strcmp(root, "/") == 0 ? "" : root, path);
         if (spec == NULL)
-                return false;
+                return;
         device_plugin__device_spec__init(spec);
         spec->container_path = pb_arena_copy(grant->arena, path);
         spec->host_path = pb_arena_copy(grant->arena, host);
         spec->permissions = pb_arena_copy(grant->arena, "rw");
-        answer->devices[answer->n_devices++] = spec;
-        return spec->container_path != NULL && spec->host_path != NULL && spec->permissions != NULL;
+        answer->devices[answer->n_devices] = spec;
+        answer->n_devices += !grant->arena->failed;
 }
 
-static bool add_files(struct grant *grant)
+static void add_files(struct grant *grant)
 {
         const struct resource_shared *shared = &grant->resource->shared;
         size_t most = grant->count * FILES_PER_DEVICE_MAX + RESOURCE_FILES_MAX;
-        bool fine = true;
 
         grant->answer->devices = pb_arena_take(grant->arena, most * sizeof(DevicePlugin__DeviceSpec *));
-        if (grant->answer->devices == NULL)
-                return false;
         for (size_t i = 0; i < grant->count; i++)
-                for (size_t j = 0; j < grant->devices[i]->node_count && j < DEVICE_NODES_MAX; j++)
-                        fine = fine && add_file(grant, grant->devices[i]->nodes[j]);
+                for (size_t j = 0; j < grant->devices[i]->node_count; j++)
+                        add_file(grant, grant->devices[i]->nodes[j]);
         for (size_t i = 0; i < shared->file_count; i++)
-                fine = fine && add_file(grant, shared->files[i]);
-        return fine;
+                add_file(grant, shared->files[i]);
 }
 
-static bool add_variable(struct grant *grant, const char *name, const char *value)
+static void add_variable(struct grant *grant, const char *name, const char *value)
 {
         DevicePlugin__Pair *pair = pb_arena_take(grant->arena, sizeof(*pair));
 
         if (pair == NULL)
-                return false;
+                return;
         device_plugin__pair__init(pair);
         pair->key = pb_arena_copy(grant->arena, name);
         pair->value = pb_arena_copy(grant->arena, value);
         grant->answer->environment[grant->answer->n_environment++] = pair;
-        return pair->key != NULL && pair->value != NULL;
 }
 
 /* REMUDA_DEVICES_NVIDIA_COM_GPU: a container with several resources gets all of them, where the kubelet would
@@ -145,12 +141,11 @@ static void variable_of_resource(const char *resource, char *ret, size_t ret_byt
                         *c = '_';
 }
 
-static bool add_variables(struct grant *grant)
+static void add_variables(struct grant *grant)
 {
         const struct vendor_variable *variable = grant->resource->shared.variable;
         struct text ids = { 0 }, visible = { 0 };
         char name[DEVICE_RESOURCE_BYTES + 16], one[DEVICE_ID_BYTES];
-        bool fine;
 
         grant->answer->environment =
                 pb_arena_take(grant->arena, VARIABLES_MAX * sizeof(DevicePlugin__Pair *));
@@ -162,76 +157,66 @@ static bool add_variables(struct grant *grant)
                 }
         }
         variable_of_resource(grant->resource->name, name, sizeof(name));
-        fine = grant->answer->environment != NULL && !ids.failed && !visible.failed &&
-               add_variable(grant, "REMUDA_DEVICES", ids.data == NULL ? "" : ids.data) &&
-               add_variable(grant, name, ids.data == NULL ? "" : ids.data) &&
-               add_variable(grant, "REMUDA_VENDOR", grant->resource->vendor) &&
-               (visible.data == NULL || add_variable(grant, variable->name, visible.data));
+        add_variable(grant, "REMUDA_DEVICES", ids.data == NULL ? "" : ids.data);
+        add_variable(grant, name, ids.data == NULL ? "" : ids.data);
+        add_variable(grant, "REMUDA_VENDOR", grant->resource->vendor);
+        if (visible.data != NULL)
+                add_variable(grant, variable->name, visible.data);
+        grant->arena->failed |= ids.failed || visible.failed;
         text_free(&ids);
         text_free(&visible);
-        return fine;
 }
 
-static bool add_mount(struct grant *grant, const char *inside, const char *root, const char *path,
+static void add_mount(struct grant *grant, const char *inside, const char *root, const char *path,
                       bool read_only)
 {
         DevicePlugin__Mount *mount = pb_arena_take(grant->arena, sizeof(*mount));
         char host[512];
 
         if (mount == NULL)
-                return false;
+                return;
         (void) text_format(host, sizeof(host), "%s%s", strcmp(root, "/") == 0 ? "" : root, path);
         device_plugin__mount__init(mount);
         mount->container_path = pb_arena_copy(grant->arena, inside);
         mount->host_path = pb_arena_copy(grant->arena, host);
         mount->read_only = read_only;
         grant->answer->mounts[grant->answer->n_mounts++] = mount;
-        return mount->container_path != NULL && mount->host_path != NULL;
 }
 
-static bool add_mounts(struct grant *grant)
+static void add_mounts(struct grant *grant)
 {
         const struct resource_shared *shared = &grant->resource->shared;
         const struct plugin_config *config = &grant->resource->plugin->config;
-        bool fine = true;
 
         grant->answer->mounts =
                 pb_arena_take(grant->arena, (RESOURCE_MOUNTS_MAX + 1) * sizeof(DevicePlugin__Mount *));
-        if (grant->answer->mounts == NULL)
-                return false;
         for (size_t i = 0; i < shared->mount_count; i++)
-                fine = fine && add_mount(grant, shared->mounts[i]->path, config->device_root,
-                                         shared->mounts[i]->path, !shared->mounts[i]->writable);
+                add_mount(grant, shared->mounts[i]->path, config->device_root, shared->mounts[i]->path,
+                          !shared->mounts[i]->writable);
         if (config->launch_socket_directory[0] != '\0')
-                fine = fine &&
-                       add_mount(grant, LAUNCH_SOCKET_DIRECTORY, "", config->launch_socket_directory, true);
-        return fine;
+                add_mount(grant, LAUNCH_SOCKET_DIRECTORY, "", config->launch_socket_directory, true);
 }
 
-static bool add_cdi(struct grant *grant)
+static void add_cdi(struct grant *grant)
 {
         char name[DEVICE_ID_BYTES + 64];
 
         if (!grant->resource->plugin->config.cdi_names)
-                return true;
+                return;
         grant->answer->cdi_devices =
                 pb_arena_take(grant->arena, (grant->count + 1) * sizeof(DevicePlugin__CdiDevice *));
-        if (grant->answer->cdi_devices == NULL)
-                return false;
         for (size_t i = 0; i < grant->count; i++) {
-                DevicePlugin__CdiDevice *device = pb_arena_take(grant->arena, sizeof(*device));
+                DevicePlugin__CdiDevice *device;
 
                 if (!cdi_name(grant->devices[i], name, sizeof(name)))
                         continue; /* its files are in the answer in any case */
+                device = pb_arena_take(grant->arena, sizeof(*device));
                 if (device == NULL)
-                        return false;
+                        return;
                 device_plugin__cdi_device__init(device);
                 device->name = pb_arena_copy(grant->arena, name);
                 grant->answer->cdi_devices[grant->answer->n_cdi_devices++] = device;
-                if (device->name == NULL)
-                        return false;
         }
-        return true;
 }
 
 static enum grpc_status answer_container(struct resource *resource, struct pb_arena *arena,
@@ -245,10 +230,14 @@ static enum grpc_status answer_container(struct resource *resource, struct pb_ar
         if (status != GRPC_OK)
                 return status;
         grant.answer = pb_arena_take(arena, sizeof(*grant.answer));
-        if (grant.answer != NULL)
+        if (grant.answer != NULL) {
                 device_plugin__container_allocate_response__init(grant.answer);
-        if (grant.answer == NULL || !add_files(&grant) || !add_variables(&grant) || !add_mounts(&grant) ||
-            !add_cdi(&grant)) {
+                add_files(&grant);
+                add_variables(&grant);
+                add_mounts(&grant);
+                add_cdi(&grant);
+        }
+        if (arena->failed) {
                 (void) text_copy(sentence, sentence_bytes, "no memory for the answer");
                 return GRPC_RESOURCE_EXHAUSTED;
         }
