@@ -11,13 +11,18 @@
 #include "plugin/plugin_internal.h"
 #include "plugin/resource.h"
 
-/* Which ids of each device are to be had: lists of strings, first by device, then in the kubelet's order. */
+/* An id that may be taken. */
+struct choice {
+        char *id;
+        ssize_t device; /* of the resource; -1 = not ours or doubled */
+        bool is_must, used;
+};
+
+/* What is to be had: ids in the kubelet's order, and how many of each device. */
 struct pool {
         const struct resource *resource;
         uint16_t *available, *must, *taken; /* per device of the resource */
-        ssize_t *device;                    /* per id of `ids`: its device, -1 = not ours or doubled */
-        bool *is_must, *used;
-        char **ids;
+        struct choice *choices;
         size_t count;
 };
 
@@ -37,73 +42,78 @@ static bool listed(char **sorted, size_t count, char *id)
         return count > 0 && bsearch(&id, sorted, count, sizeof(*sorted), compare_ids) != NULL;
 }
 
+static void add(struct pool *pool, char *id, bool is_must)
+{
+        pool->choices[pool->count++] =
+                (struct choice){ .id = id, .device = resource_find(pool->resource, id), .is_must = is_must };
+}
+
 static bool fill_pool(struct pool *pool, struct pb_arena *arena,
                       const DevicePlugin__ContainerPreferredRequest *request)
 {
         size_t members = pool->resource->member_count + 1,
                most = request->n_available + request->n_must_include + 1;
 
-        pool->available = pb_arena_take(arena, members * sizeof(*pool->available));
-        pool->must = pb_arena_take(arena, members * sizeof(*pool->must));
-        pool->taken = pb_arena_take(arena, members * sizeof(*pool->taken));
-        pool->device = pb_arena_take(arena, most * sizeof(*pool->device));
-        pool->is_must = pb_arena_take(arena, most * sizeof(*pool->is_must));
-        pool->used = pb_arena_take(arena, most * sizeof(*pool->used));
-        pool->ids = pb_arena_take(arena, most * sizeof(*pool->ids));
-        if (pool->available == NULL || pool->must == NULL || pool->taken == NULL || pool->device == NULL ||
-            pool->is_must == NULL || pool->used == NULL || pool->ids == NULL)
+        pool->available = pb_arena_take(arena, 3 * members * sizeof(*pool->available));
+        pool->choices = pb_arena_take(arena, most * sizeof(*pool->choices));
+        if (pool->available == NULL || pool->choices == NULL)
                 return false;
+        pool->must = pool->available + members;
+        pool->taken = pool->must + members;
         if (request->n_must_include > 0)
                 qsort(request->must_include, request->n_must_include, sizeof(char *), compare_ids);
         if (request->n_available > 0)
                 qsort(request->available, request->n_available, sizeof(char *), compare_ids);
         for (size_t i = 0; i < request->n_must_include; i++)
-                if (i == 0 || strcmp(request->must_include[i], request->must_include[i - 1]) != 0) {
-                        pool->is_must[pool->count] = true;
-                        pool->ids[pool->count++] = request->must_include[i];
-                }
+                if (i == 0 || strcmp(request->must_include[i], request->must_include[i - 1]) != 0)
+                        add(pool, request->must_include[i], true);
         for (size_t i = 0; i < request->n_available; i++)
                 if ((i == 0 || strcmp(request->available[i], request->available[i - 1]) != 0) &&
                     !listed(request->must_include, request->n_must_include, request->available[i]))
-                        pool->ids[pool->count++] = request->available[i];
+                        add(pool, request->available[i], false);
         return true;
 }
 
 /* Devices that the snapshot calls unusable are left out as long as there are others. */
 static void count_pool(struct pool *pool)
 {
-        for (size_t i = 0; i < pool->count; i++) {
-                ssize_t at = resource_find(pool->resource, pool->ids[i]);
-
-                pool->device[i] = at;
-                if (at < 0 || (!pool->is_must[i] && !member(pool->resource, (size_t) at)->usable))
+        for (const struct choice *c = pool->choices; c < pool->choices + pool->count; c++) {
+                if (c->device < 0 || (!c->is_must && !member(pool->resource, (size_t) c->device)->usable))
                         continue;
-                pool->available[at]++;
-                if (pool->is_must[i])
-                        pool->must[at]++;
+                pool->available[c->device]++;
+                if (c->is_must)
+                        pool->must[c->device]++;
         }
+}
+
+/* Was its device chosen, and not yet taken as often as that? */
+static bool take_device(struct pool *pool, const struct choice *c)
+{
+        if (c->device < 0 || pool->taken[c->device] == 0)
+                return false;
+        pool->taken[c->device]--;
+        return true;
 }
 
 static size_t take_ids(struct pool *pool, size_t want, char **out)
 {
+        struct choice *end = pool->choices + pool->count;
         size_t n = 0;
 
-        for (size_t i = 0; i < pool->count; i++) /* must_include, ours or not */
-                if (pool->is_must[i]) {
-                        pool->used[i] = true;
-                        if (pool->device[i] >= 0 && pool->taken[pool->device[i]] > 0)
-                                pool->taken[pool->device[i]]--;
-                        out[n++] = pool->ids[i];
+        for (struct choice *c = pool->choices; c < end; c++) /* must_include, ours or not */
+                if (c->is_must) {
+                        (void) take_device(pool, c);
+                        c->used = true;
+                        out[n++] = c->id;
                 }
-        for (size_t i = 0; i < pool->count && n < want; i++)
-                if (!pool->used[i] && pool->device[i] >= 0 && pool->taken[pool->device[i]] > 0) {
-                        pool->used[i] = true;
-                        pool->taken[pool->device[i]]--;
-                        out[n++] = pool->ids[i];
+        for (struct choice *c = pool->choices; c < end && n < want; c++)
+                if (!c->used && take_device(pool, c)) {
+                        c->used = true;
+                        out[n++] = c->id;
                 }
-        for (size_t i = 0; i < pool->count && n < want; i++) /* anything valid is better than too few */
-                if (!pool->used[i])
-                        out[n++] = pool->ids[i];
+        for (struct choice *c = pool->choices; c < end && n < want; c++)
+                if (!c->used) /* anything valid is better than too few */
+                        out[n++] = c->id;
         return n;
 }
 
@@ -120,7 +130,7 @@ static bool choose(const struct resource *resource, struct pb_arena *arena,
                 return false;
         count_pool(&pool);
         for (size_t i = 0; i < pool.count; i++)
-                strangers += pool.is_must[i] && pool.device[i] < 0;
+                strangers += pool.choices[i].is_must && pool.choices[i].device < 0;
         wanted = (struct prefer_request){ .available = pool.available,
                                           .must = pool.must,
                                           .size = want > strangers ? want - strangers : 0 };
