@@ -213,8 +213,8 @@ static bool moves(const struct plugin *plugin, const struct inventory *next, con
 {
         ssize_t before = plugin_find(plugin, device->id, strlen(device->id));
 
-        if (before >= 0 && !plugin->owners[before].held)
-                return plugin->owners[before].resource != resource;
+        if (before >= 0) /* what is held goes on waiting, whatever else is told meanwhile */
+                return plugin->owners[before].held || plugin->owners[before].resource != resource;
         return recut(plugin, next, sorted, device);
 }
 

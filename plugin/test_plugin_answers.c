@@ -7,217 +7,11 @@
 
 #include <cmocka.h>
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "agent/tree/tree_machine.h"
-#include "base/cleanup.h"
-#include "base/pb.h"
-#include "io/grpc/grpc_client.h"
-#include "io/loop.h"
-#include "plugin/device_plugin.pb-c.h"
-#include "plugin/plugin.h"
-
-#define RESOURCE "example.com/Npu_x.9"
-#define MACHINE                                                                                              \
-        "# remuda machine 1\n/dev/davinci_manager char 1 1\n/dev/devmm_svm char 1 2\n"                       \
-        "/usr/local/Ascend/driver/lib64/x = 1\n"
-
-struct place {
-        char directory[64];
-        sd_event *loop;
-        struct tree *tree;
-        struct inventory inventory;
-        struct plugin *plugin;
-        char logged[1024];
-};
-
-static void on_log(void *userdata, int priority, const char *line)
-{
-        struct place *p = userdata;
-
-        (void) priority;
-        (void) text_copy(p->logged, sizeof(p->logged), line);
-}
-
-static int set_up(void **state)
-{
-        struct place *p = calloc(1, sizeof(*p));
-
-        assert_non_null(p);
-        (void) text_copy(p->directory, sizeof(p->directory), "/tmp/test_plugin.XXXXXX");
-        assert_non_null(mkdtemp(p->directory));
-        assert_int_equal(loop_new(&p->loop, NULL), 0);
-        assert_int_equal(tree_machine_open_bytes("f", MACHINE, strlen(MACHINE), &p->tree, NULL), 0);
-        inventory_init(&p->inventory);
-        *state = p;
-        return 0;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *walk)
-{
-        (void) st;
-        (void) type;
-        (void) walk;
-        return remove(path);
-}
-
-static int tear_down(void **state)
-{
-        struct place *p = *state;
-
-        plugin_free(p->plugin);
-        tree_close(p->tree);
-        inventory_free(&p->inventory);
-        sd_event_unref(p->loop);
-        (void) nftw(p->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-        free(p);
-        return 0;
-}
-
-static struct device_group *add_group(struct place *p, const char *name, const char *vendor,
-                                      const char *resource, unsigned shares)
-{
-        struct device_group *group = inventory_add_group(&p->inventory);
-
-        assert_non_null(group);
-        (void) text_copy(group->name, sizeof(group->name), name);
-        (void) text_copy(group->vendor, sizeof(group->vendor), vendor);
-        (void) text_copy(group->resource, sizeof(group->resource), resource);
-        group->shares = shares;
-        return group;
-}
-
-static struct device *add_device(struct place *p, const char *id, const char *group, const char *vendor)
-{
-        struct device *device = inventory_add_device(&p->inventory);
-        size_t number = p->inventory.device_count - 1;
-
-        assert_non_null(device);
-        (void) text_copy(device->id, sizeof(device->id), id);
-        (void) text_copy(device->group, sizeof(device->group), group);
-        (void) text_copy(device->vendor, sizeof(device->vendor), vendor);
-        (void) text_format(device->pci, sizeof(device->pci), "0000:%02zx:00.0", number);
-        (void) text_format(device->nodes[0], sizeof(device->nodes[0]), "/dev/davinci%zu", number);
-        device->node_count = 1;
-        device->index = (unsigned) number;
-        device->numa = -1;
-        device->health = HEALTH_HEALTHY;
-        device->usable = true;
-        return device;
-}
-
-static void start(struct place *p, const struct plugin_config *config)
-{
-        const struct plugin_options options = { .kubelet_directory = p->directory,
-                                                .config = config,
-                                                .tree = p->tree,
-                                                .log = on_log,
-                                                .userdata = p };
-        struct err err = { 0 };
-
-        if (plugin_new(p->loop, &options, &p->plugin, &err) < 0)
-                fail_msg("%s", err.msg);
-}
-
-static void update(struct place *p)
-{
-        inventory_count(&p->inventory);
-        assert_int_equal(plugin_update(p->plugin, &p->inventory, NULL), 0);
-}
-
-static const struct plugin_status_resource *status_of(struct place *p, const char *resource)
-{
-        struct plugin_status status;
-
-        plugin_status(p->plugin, &status);
-        for (size_t i = 0; i < status.resource_count; i++)
-                if (strcmp(status.resources[i].resource, resource) == 0)
-                        return &status.resources[i];
-        return NULL;
-}
-
-static unsigned offered(struct place *p, const char *resource)
-{
-        const struct plugin_status_resource *status = status_of(p, resource);
-
-        return status == NULL ? 0 : status->devices;
-}
-
-static void turn(struct place *p, unsigned milliseconds)
-{
-        for (unsigned i = 0; i < milliseconds; i += 10)
-                assert_true(sd_event_run(p->loop, 10000) >= 0);
-}
-
-struct reply {
-        bool done;
-        enum grpc_status status;
-        char sentence[GRPC_SENTENCE_BYTES];
-        struct pb_arena arena;
-        DevicePlugin__AllocateResponse *allocated;
-};
-
-static void on_answer(void *userdata, const uint8_t *message, size_t size)
-{
-        struct reply *reply = userdata;
-
-        reply->allocated =
-                pb_unpack(&reply->arena, &device_plugin__allocate_response__descriptor, message, size);
-}
-
-static void on_done(void *userdata, enum grpc_status status, const char *sentence)
-{
-        struct reply *reply = userdata;
-
-        reply->done = true;
-        reply->status = status;
-        (void) text_copy(reply->sentence, sizeof(reply->sentence), sentence);
-}
-
-/* What the resource's socket answers to bytes. */
-static void ask(struct place *p, const uint8_t *bytes, size_t size, struct reply *ret)
-{
-        const struct grpc_client_handlers handlers = { .on_message = on_answer,
-                                                       .on_done = on_done,
-                                                       .userdata = ret };
-        char address[160];
-        const struct grpc_client_options options = { .address = address };
-        struct grpc_client *client = NULL;
-
-        *ret = (struct reply){ .done = false };
-        pb_arena_init(&ret->arena, 1 << 20);
-        assert_true(text_format(address, sizeof(address), "unix:%s", status_of(p, RESOURCE)->socket));
-        assert_int_equal(grpc_client_new(p->loop, &options, &client, NULL), 0);
-        assert_int_equal(
-                grpc_client_call(client, "/v1beta1.DevicePlugin/Allocate", bytes, size, 0, &handlers, NULL),
-                0);
-        for (unsigned turns = 0; !ret->done && turns < 2000; turns++)
-                assert_true(sd_event_run(p->loop, 10000) >= 0);
-        grpc_client_free(client);
-}
-
-static void allocate(struct place *p, const char *first, const char *second, struct reply *ret)
-{
-        char *ids[] = { (char *) first, (char *) second };
-        DevicePlugin__ContainerAllocateRequest container = DEVICE_PLUGIN__CONTAINER_ALLOCATE_REQUEST__INIT,
-                                               *containers[] = { &container };
-        DevicePlugin__AllocateRequest request = DEVICE_PLUGIN__ALLOCATE_REQUEST__INIT;
-        CLEANUP(free_p) uint8_t *bytes = NULL;
-        size_t size = 0;
-
-        container.ids = ids;
-        container.n_ids = second == NULL ? 1 : 2;
-        request.containers = containers;
-        request.n_containers = 1;
-        bytes = pb_pack(&request, &size);
-        assert_non_null(bytes);
-        ask(p, bytes, size, ret);
-}
+#include "tests/support/plugin_fixture.h"
 
 /* clang-format off */
 static const struct {
@@ -268,16 +62,6 @@ static void what_cannot_be_told_apart_is_not_offered(void **state)
                 assert_int_equal(offered(p, RESOURCE), members[i].offered);
                 (void) tear_down(&own);
         }
-}
-
-static bool has_file(const struct reply *reply, const char *inside, const char *host)
-{
-        const DevicePlugin__ContainerAllocateResponse *one = reply->allocated->containers[0];
-
-        for (size_t i = 0; i < one->n_devices; i++)
-                if (strcmp(one->devices[i]->container_path, inside) == 0)
-                        return strcmp(one->devices[i]->host_path, host) == 0;
-        return false;
 }
 
 static const char *variable(const struct reply *reply, const char *name)
@@ -383,10 +167,74 @@ static void what_is_not_to_be_used_is_refused(void **state)
                         fail_msg("%s: %s '%s'", asked[i].id, grpc_status_name(reply.status), reply.sentence);
                 pb_arena_free(&reply.arena);
         }
-        ask(p, (const uint8_t *) "\x0a\xff", 2, &reply);
+        ask(p, ALLOCATE, (const uint8_t *) "\x0a\xff", 2, &reply);
         assert_int_equal(reply.status, GRPC_INVALID_ARGUMENT);
         pb_arena_free(&reply.arena);
         assert_int_equal(status_of(p, RESOURCE)->refusals_total, ARRAY_SIZE(asked));
+}
+
+/* @count containers, each with @ids times the id "a", as the two methods read them alike. */
+static uint8_t *many(size_t count, size_t ids, size_t *ret_size)
+{
+        static const uint8_t id[] = { 0x0a, 1, 'a' };
+        uint8_t *bytes = malloc(count * (ids * sizeof(id) + 5)), *at = bytes;
+
+        assert_non_null(bytes);
+        for (size_t i = 0; i < count; i++) {
+                size_t size = ids * sizeof(id);
+
+                *at++ = 0x0a;
+                for (; size > 0x7f; size >>= 7)
+                        *at++ = (uint8_t) (0x80 | (size & 0x7f));
+                *at++ = (uint8_t) size;
+                for (size_t k = 0; k < ids; k++)
+                        at = (uint8_t *) memcpy(at, id, sizeof(id)) + sizeof(id);
+        }
+        *ret_size = (size_t) (at - bytes);
+        return bytes;
+}
+
+/* clang-format off */
+static const struct {
+        size_t containers, ids;
+        const char *method;
+        enum grpc_status status;
+        const char *says;
+} crowds[] = {
+        { 3,      2,      ALLOCATE, GRPC_OK, "" },
+        { 400000, 0,      ALLOCATE, GRPC_INVALID_ARGUMENT, "malformed or too large" },
+        { 1,      120000, ALLOCATE, GRPC_RESOURCE_EXHAUSTED, "the request is too large" },
+        { 9000,   1,      ALLOCATE, GRPC_RESOURCE_EXHAUSTED, "no memory for the answer" },
+        { 3,      2,      "/v1beta1.DevicePlugin/GetPreferredAllocation", GRPC_OK, "" },
+        { 400000, 0,      "/v1beta1.DevicePlugin/GetPreferredAllocation", GRPC_OK, "" }, /* a hint is no error */
+        { 1,      120000, "/v1beta1.DevicePlugin/GetPreferredAllocation", GRPC_OK, "" },
+};
+/* clang-format on */
+
+static void what_is_too_much_is_refused_as_a_whole(void **state)
+{
+        struct place *p = *state;
+        struct plugin_config config;
+
+        plugin_config_default(&config);
+        config.cdi_names = true;
+        (void) text_copy(config.launch_socket_directory, sizeof(config.launch_socket_directory),
+                         "/run/remuda");
+        add_group(p, "g1", "huawei", RESOURCE, 1);
+        add_device(p, "a", "g1", "huawei");
+        start(p, &config);
+        update(p);
+        for (size_t i = 0; i < ARRAY_SIZE(crowds); i++) {
+                size_t size = 0;
+                CLEANUP(free_p) uint8_t *bytes = many(crowds[i].containers, crowds[i].ids, &size);
+                struct reply reply;
+
+                ask(p, crowds[i].method, bytes, size, &reply);
+                if (reply.status != crowds[i].status || strstr(reply.sentence, crowds[i].says) == NULL)
+                        fail_msg("%zu of %zu: %s '%s'", crowds[i].containers, crowds[i].ids,
+                                 grpc_status_name(reply.status), reply.sentence);
+                pb_arena_free(&reply.arena);
+        }
 }
 
 static bool file_says(const char *directory, const char *name, const char *words)
@@ -444,38 +292,6 @@ static void a_spec_is_written_as_long_as_there_are_devices(void **state)
         assert_non_null(strstr(p->logged, "CDI spec"));
 }
 
-static void a_chip_moves_once_its_old_list_has_gone_out(void **state)
-{
-        struct place *p = *state;
-        struct device *part;
-
-        add_group(p, "g1", "huawei", RESOURCE, 1);
-        add_group(p, "g2", "huawei", "example.com/other", 1);
-        add_device(p, "a", "g1", "huawei");
-        add_device(p, "b", "g1", "huawei");
-        start(p, NULL);
-        update(p);
-        assert_int_equal(offered(p, RESOURCE), 2);
-        (void) text_copy(p->inventory.devices[1].group, DEVICE_GROUP_BYTES, "g2");
-        update(p);
-        assert_int_equal(offered(p, RESOURCE), 1);
-        assert_int_equal(offered(p, "example.com/other"), 0);
-        for (unsigned i = 0; offered(p, "example.com/other") == 0 && i < 100; i++)
-                turn(p, 100);
-        assert_int_equal(offered(p, "example.com/other"), 1);
-        p->inventory.device_count = 1; /* b's chip is cut in two */
-        for (unsigned i = 0; i < 2; i++) {
-                part = add_device(p, i == 0 ? "b0" : "b1", "g1", "huawei");
-                (void) text_copy(part->pci, sizeof(part->pci), "0000:01:00.0");
-                (void) text_format(part->partition, sizeof(part->partition), "half-%u", i);
-        }
-        update(p);
-        assert_int_equal(offered(p, RESOURCE), 1);
-        for (unsigned i = 0; offered(p, RESOURCE) == 1 && i < 100; i++)
-                turn(p, 100);
-        assert_int_equal(offered(p, RESOURCE), 3);
-}
-
 static void the_way_to_register_changes_with_the_configuration(void **state)
 {
         struct place *p = *state;
@@ -531,9 +347,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_container_gets_what_the_configuration_says, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(what_is_not_to_be_used_is_refused, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(what_is_too_much_is_refused_as_a_whole, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_spec_is_written_as_long_as_there_are_devices, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(a_chip_moves_once_its_old_list_has_gone_out, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(the_way_to_register_changes_with_the_configuration, set_up,
                                                 tear_down),
