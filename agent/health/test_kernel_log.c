@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
@@ -53,6 +54,7 @@ static const struct {
         { "both again, and a newer one",           XID("  650.000000", "79") XID("  650.000000", "95") XID("  651.5", "74"), 703 * SECONDS, 1, 74 },
         { "a buffer that has rolled over",         "half a line\n" XID("  702.000001", "79"),                      704 * SECONDS, 1, 79 },
         { "no stamps: not to be told from old",    "<3>NVRM: Xid (PCI:0000:18:00): 48, pid=1, x\n",              705 * SECONDS, 0, 79 },
+        { "a line that says nothing",              "<6>[  704.000000] usb 1-1: new device\n",                     705 * SECONDS, 0, 79 },
         { "nothing",                               "",                                                             706 * SECONDS, 0, 79 },
         { "no end of line",                        "<3>[  705.000000] NVRM: Xid (PCI:0000:18:00): 48, pid=1, x",   707 * SECONDS, 1, 48 },
         { "what is no log",                        "[[[<<<]]]\n[\n<\n[99999999999999999999999999.1] x\n",          708 * SECONDS, 0, 48 },
@@ -210,12 +212,41 @@ static void a_file_that_is_no_log_is_skipped(void **state)
         forget(log, loop, folder, path);
 }
 
+/* A device that cannot be waited for: the kernel's buffer is asked instead, if that may be read. */
+static void a_device_that_may_not_be_read_is_asked_for_or_said(void **state)
+{
+        char folder[] = "/tmp/remuda-kernel-log-XXXXXX", path[64];
+        sd_event *loop = NULL;
+        struct kernel_log *log = log_of(&loop, folder, path);
+        struct err err = { 0 };
+        int r;
+
+        (void) state;
+        kernel_log_free(log);
+        log = NULL;
+        if (mknod(path, S_IFCHR | 0600, makedev(1, 3)) < 0) { /* no right to make one */
+                forget(NULL, loop, folder, path);
+                skip();
+        }
+        r = kernel_log_new(loop, folder, 7, on_fault, NULL, &log, &err);
+        if (r == 0) {
+                assert_string_equal(kernel_log_way(log), "syslog");
+                assert_int_equal(kernel_log_sequence(log), 0); /* its lines have no numbers */
+                kernel_log_poll(log);
+        } else {
+                assert_null(log);
+                assert_non_null(strstr(err.msg, "/dev/kmsg: "));
+        }
+        forget(log, loop, folder, path);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_line_of_the_buffer_is_taken_once),
                 cmocka_unit_test(a_file_is_followed_from_where_it_was_read),
                 cmocka_unit_test(a_file_that_is_no_log_is_skipped),
+                cmocka_unit_test(a_device_that_may_not_be_read_is_asked_for_or_said),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -159,6 +159,70 @@ static void mistakes_are_named(void **state)
         }
 }
 
+/* clang-format off */
+static const struct {
+        const char *of, *model; /* of: the resource whose domain it keeps */
+        const char *resource;
+} made[] = {
+        { "nvidia.com/gpu", "H100",          "nvidia.com/h100" },
+        { "gpu",            "H100",          "remuda.dev/h100" },
+        { "nvidia.com/gpu", "",              "nvidia.com/unknown" },
+        { "nvidia.com/gpu", "(-_.)",         "nvidia.com/unknown" },
+        { "nvidia.com/gpu", " _A__b (c)  d-", "nvidia.com/a__b-c-d" },
+        { "nvidia.com/gpu", "a b_ ",         "nvidia.com/a-b" },
+        { "nvidia.com/gpu", "0123456789012345678901234567890123456789012345678901234567890123456789",
+          "nvidia.com/012345678901234567890123456789012345678901234567890123456789012" },
+};
+static const struct {
+        const char *pattern, *model;
+        bool matches;
+} patterns[] = {
+        { "",      "any",   true  },
+        { "*",     "",      true  },
+        { "H**",   "H",     true  },
+        { "H*",    "H100",  true  },
+        { "H?",    "H",     false },
+        { "H",     "H100",  false },
+        { "*100*", "H100",  true  },
+        { "*10?x", "H1010", false },
+        { "?100",  "H100",  true  },
+};
+/* clang-format on */
+
+static void a_name_is_made_fit(void **state)
+{
+        const struct resource_map map = { .by = RESOURCE_BY_MODEL };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(made); i++) {
+                struct inventory inventory;
+
+                inventory_init(&inventory);
+                add_group(&inventory, "g", "v", made[i].model, made[i].of);
+                assert_int_equal(resource_map_apply(&map, &inventory, NULL), 0);
+                assert_string_equal(inventory.groups[0].resource, made[i].resource);
+                assert_int_equal(resource_map_check_name(inventory.groups[0].resource, NULL), 0);
+                inventory_free(&inventory);
+        }
+}
+
+static void a_pattern_has_stars_and_question_marks(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
+                struct resource_map map = { .rules = { { .resource = "e.com/it" } }, .rule_count = 1 };
+                struct inventory inventory;
+
+                (void) text_copy(map.rules[0].model, sizeof(map.rules[0].model), patterns[i].pattern);
+                inventory_init(&inventory);
+                add_group(&inventory, "g", "v", patterns[i].model, "e.com/other");
+                assert_int_equal(resource_map_apply(&map, &inventory, NULL), 0);
+                if ((strcmp(inventory.groups[0].resource, "e.com/it") == 0) != patterns[i].matches)
+                        fail_msg("'%s' and '%s'", patterns[i].pattern, patterns[i].model);
+                inventory_free(&inventory);
+        }
+}
+
 static void one_name_is_one_kind_of_thing(void **state)
 {
         struct resource_map map = { .rules = { { .resource = "e.com/chip" } }, .rule_count = 1 };
@@ -176,7 +240,10 @@ static void one_name_is_one_kind_of_thing(void **state)
         map.rules[0].resource[0] = '\0';
         map.rules[0].replicas = 2;
         assert_int_equal(resource_map_apply(&map, &inventory, &err), -EINVAL);
-        assert_non_null(strstr(err.msg, "shared"));
+        assert_non_null(strstr(err.msg, "shared 1 times in group nvidia-h100-0 and 2 times"));
+        (void) text_copy(map.rules[0].model, sizeof(map.rules[0].model), "H100*"); /* the first is shared */
+        assert_int_equal(resource_map_apply(&map, &inventory, &err), -EINVAL);
+        assert_non_null(strstr(err.msg, "shared 2 times in group nvidia-h100-0 and 1 times"));
         inventory_free(&inventory);
 }
 
@@ -186,6 +253,8 @@ int main(void)
                 cmocka_unit_test(knows_an_extended_resource),
                 cmocka_unit_test(maps_groups_to_resources),
                 cmocka_unit_test(mistakes_are_named),
+                cmocka_unit_test(a_name_is_made_fit),
+                cmocka_unit_test(a_pattern_has_stars_and_question_marks),
                 cmocka_unit_test(one_name_is_one_kind_of_thing),
         };
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,56 @@ static void a_script_is_a_file_that_says_so(void **state)
         assert_false(program_file_script("", sha256));
 }
 
+static void a_table_and_a_script_have_a_size(void **state)
+{
+        struct folder *folder = *state;
+        struct program_table table;
+        char sha256[SHA256_HEX_BYTES];
+        struct err err = { 0 };
+
+        write_file(folder->file, "#!/bin/sh\n", 0644);
+        assert_true(program_file_script(folder->file, sha256));
+        assert_int_equal(truncate(folder->file, PROGRAM_FILE_SCRIPT_MAX_BYTES + 1), 0);
+        assert_false(program_file_script(folder->file, sha256));
+        assert_int_equal(program_file_load(folder->file, &table, &err), -E2BIG);
+        assert_non_null(strstr(err.msg, "larger than 1048576 bytes; a program table is a short list"));
+        write_file(folder->file, "", 0644);
+        assert_int_equal(program_file_load(folder->file, &table, &err), -EINVAL); /* says nothing */
+}
+
+static void a_program_is_found_by_its_path_or_in_those_of_the_environment(void **state)
+{
+        struct folder *folder = *state;
+        CLEANUP(free_p) char *before = strdup(getenv("PATH") != NULL ? getenv("PATH") : "");
+        char found[128], paths[256], small[4];
+        struct {
+                const char *paths, *name;
+                int result;
+        } rows[] = {
+                { paths, "file", 0 },       { paths, "none", -ENOENT },   { paths, folder->file, 0 },
+                { "", "file", -ENOENT },    { ".:tmp", "file", -ENOENT }, { paths, "/none/file", -ENOENT },
+                { paths, "/tmp", -EACCES },
+        };
+
+        assert_true(text_format(paths, sizeof(paths), "relative:/none:%s", folder->path));
+        write_file(folder->file, "#!/bin/sh\n", 0755);
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                assert_int_equal(setenv("PATH", rows[i].paths, 1), 0);
+                if (program_file_find(rows[i].name, found, sizeof(found)) != rows[i].result)
+                        fail_msg("row %zu", i);
+                if (rows[i].result == 0)
+                        assert_string_equal(found, folder->file);
+        }
+        assert_int_equal(program_file_find(folder->file, small, sizeof(small)), -ENOENT); /* no room */
+        assert_int_equal(setenv("PATH", folder->path, 1), 0);
+        assert_int_equal(program_file_find("file", small, sizeof(small)), -ENOENT);
+        assert_int_equal(chmod(folder->file, 0644), 0);
+        assert_int_equal(program_file_find(folder->file, found, sizeof(found)), -EACCES);
+        assert_int_equal(unsetenv("PATH"), 0);
+        assert_int_equal(program_file_find("sh", found, sizeof(found)), 0);
+        assert_int_equal(setenv("PATH", before, 1), 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -143,6 +194,9 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_bad_table_says_where_it_is, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_program_is_judged_before_it_starts, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_script_is_a_file_that_says_so, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_table_and_a_script_have_a_size, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_program_is_found_by_its_path_or_in_those_of_the_environment,
+                                                set_up, tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

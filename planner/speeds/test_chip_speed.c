@@ -263,6 +263,46 @@ static void a_program_is_its_content_and_its_arguments(void **state)
         assert_string_equal(again, "");
 }
 
+static void two_chips_are_one_kind_where_every_figure_is_the_same(void **state)
+{
+        const struct chip_speed_figures figures = { .tflops = { 1, 2, 3 }, .kernel_gflops = 4 };
+        struct chip_speed_figures others[] = { figures, figures, figures, figures, figures, figures };
+
+        (void) state;
+        assert_true(chip_speed_same_figures(&figures, &figures));
+        others[0].tflops[CHIP_SPEED_BF16] = 9;
+        others[1].tflops[CHIP_SPEED_FP16] = 9;
+        others[2].tflops[CHIP_SPEED_FP32] = 9;
+        others[3].kernel_gflops = 9;
+        others[4].kernel_precision = CHIP_SPEED_FP32;
+        others[5].estimated = true;
+        for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+                if (chip_speed_same_figures(&figures, &others[i]))
+                        fail_msg("figure %zu may differ unseen", i);
+}
+
+static void a_chip_of_no_name_is_measured_by_nobody(void **state)
+{
+        static char program[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+        struct speed_table_row row = { .beta_ms = 1 };
+        const struct speed_table table = { .rows = &row, .count = 1 }, empty = { .count = 0 };
+        struct chip_speed_member member = { .program = program };
+        struct shard_worker worker = { .model = SHARD_SPEED };
+        double part = 0;
+
+        (void) state;
+        assert_null(chip_speed_row(&table, "m", &member, &part));
+        member.device = "";
+        assert_null(chip_speed_row(&table, "m", &member, &part));
+        member.device = "Odd";
+        assert_null(chip_speed_row(&table, "m", &member, &part));
+        assert_null(chip_speed_row(&empty, "m", &member, &part));
+        assert_null(chip_speed_row(NULL, "m", &member, &part));
+        assert_int_equal(chip_speed_find(NULL, "m", &member, 0, &worker).source, CHIP_SPEED_ASSUMED);
+        chip_speed_rank(NULL, "m", &member, 1, &worker); /* nothing is known of any: it is last */
+        assert_true(member.aside && worker.speed <= 0);
+}
+
 static void what_people_are_told(void **state)
 {
         char sentence[CHIP_SPEED_REMARK_BYTES];
@@ -273,6 +313,8 @@ static void what_people_are_told(void **state)
         assert_string_equal(sentence,
                             "w0-0 (Odd) has no figure of speed to be compared by, so all count alike; "
                             "`remuda devices --measure --save` on n1 measures it");
+        assert_string_equal(chip_speed_remark(&speeds, "w0-0 (Odd)", "", sentence), "SpeedAssumed");
+        assert_non_null(strstr(sentence, "on this machine measures it"));
         speeds = (struct chip_speed_verdict){ .source = CHIP_SPEED_TABLE, .precision = CHIP_SPEED_MIXED };
         assert_string_equal(chip_speed_remark(&speeds, "", "", sentence), "SpeedMixed");
         speeds.precision = CHIP_SPEED_BF16;
@@ -289,6 +331,8 @@ int main(void)
                 cmocka_unit_test(ranks_share_a_chip),
                 cmocka_unit_test(a_name_of_ones_own_speaks_of_itself),
                 cmocka_unit_test(a_program_is_its_content_and_its_arguments),
+                cmocka_unit_test(two_chips_are_one_kind_where_every_figure_is_the_same),
+                cmocka_unit_test(a_chip_of_no_name_is_measured_by_nobody),
                 cmocka_unit_test(what_people_are_told),
         };
 
