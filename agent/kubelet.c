@@ -35,6 +35,18 @@ static void on_holders(void *userdata)
         services_scan(k->services, "holders");
 }
 
+/* Who holds what is as old as the last answer until there is one again. */
+static void on_trouble(void *userdata)
+{
+        const struct kubelet *k = userdata;
+        const char *trouble = pod_resources_trouble(k->pods);
+
+        if (trouble[0] != '\0')
+                log_line(k->services->log, LOG_WARNING, "kubelet", "trouble=\"%s\"", trouble);
+        else
+                log_line(k->services->log, LOG_INFO, "kubelet", "pod-resources answers again");
+}
+
 /* "/var/lib/kubelet/device-plugins" -> "/var/lib/kubelet/pod-resources/kubelet.sock" */
 static bool pod_resources_path(const char *directory, const char *given, char *path, size_t path_bytes)
 {
@@ -61,7 +73,9 @@ int kubelet_new(const struct services *services, const char *directory, const ch
                                                .log = on_log,
                                                .on_allocate = on_allocate,
                                                .userdata = k };
-        struct pod_resources_options pods = { .on_change = on_holders, .userdata = k };
+        struct pod_resources_options pods = { .on_change = on_holders,
+                                              .on_trouble = on_trouble,
+                                              .userdata = k };
         char path[200];
         int r;
 

@@ -34,7 +34,7 @@ struct pod_resources {
         size_t count;
         uint64_t asked_usec;
         char trouble[GRPC_SENTENCE_BYTES];
-        void (*on_change)(void *userdata);
+        void (*on_change)(void *userdata), (*on_trouble)(void *userdata);
         void *userdata;
 };
 
@@ -130,6 +130,15 @@ static int collect(const uint8_t *message, size_t size, struct collecting *g)
         return r;
 }
 
+static void set_trouble(struct pod_resources *pods, const char *sentence)
+{
+        if (strcmp(pods->trouble, sentence) == 0)
+                return;
+        (void) text_copy(pods->trouble, sizeof(pods->trouble), sentence);
+        if (pods->on_trouble != NULL)
+                pods->on_trouble(pods->userdata);
+}
+
 static void on_message(void *userdata, const uint8_t *message, size_t size)
 {
         struct pod_resources *pods = userdata;
@@ -139,8 +148,7 @@ static void on_message(void *userdata, const uint8_t *message, size_t size)
 
         if (r < 0) {
                 free(g.holders);
-                (void) text_copy(pods->trouble, sizeof(pods->trouble),
-                                 "the pod-resources answer cannot be read");
+                set_trouble(pods, "the pod-resources answer cannot be read");
                 return;
         }
         merge(&g);
@@ -150,7 +158,7 @@ static void on_message(void *userdata, const uint8_t *message, size_t size)
         pods->holders = g.holders;
         pods->count = g.count;
         pods->asked_usec = clock_monotonic_usec();
-        pods->trouble[0] = '\0';
+        set_trouble(pods, "");
         if (change && pods->on_change != NULL)
                 pods->on_change(pods->userdata);
 }
@@ -164,11 +172,12 @@ static void arm(struct pod_resources *pods, uint64_t delay_usec)
 static void on_done(void *userdata, enum grpc_status status, const char *sentence)
 {
         struct pod_resources *pods = userdata;
+        char why[GRPC_SENTENCE_BYTES];
 
         pods->call = NULL;
+        (void) text_format(why, sizeof(why), "pod-resources (%s): %s", grpc_status_name(status), sentence);
         if (status != GRPC_OK)
-                (void) text_format(pods->trouble, sizeof(pods->trouble), "pod-resources (%s): %s",
-                                   grpc_status_name(status), sentence);
+                set_trouble(pods, why);
         arm(pods, pods->poked ? POKE_USEC : pods->period_usec);
         pods->poked = false;
 }
@@ -228,6 +237,7 @@ int pod_resources_new(sd_event *loop, const struct pod_resources_options *option
         pods->loop = sd_event_ref(loop);
         pods->period_usec = options->period_usec == 0 ? DEFAULT_PERIOD_USEC : options->period_usec;
         pods->on_change = options->on_change;
+        pods->on_trouble = options->on_trouble;
         pods->userdata = options->userdata;
         (void) text_format(address, sizeof(address), "unix:%s", socket);
         r = grpc_client_new(loop, &client, &pods->client, err);

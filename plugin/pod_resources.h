@@ -18,9 +18,10 @@
 struct pod_resources;
 
 struct pod_resources_options {
-        const char *socket;                /* NULL = POD_RESOURCES_SOCKET; need not exist */
-        uint64_t period_usec;              /* 0 = 10 s */
-        void (*on_change)(void *userdata); /* the holders changed */
+        const char *socket;                 /* NULL = POD_RESOURCES_SOCKET; need not exist */
+        uint64_t period_usec;               /* 0 = 10 s */
+        void (*on_change)(void *userdata);  /* the holders changed; may be NULL, as the next */
+        void (*on_trouble)(void *userdata); /* pod_resources_trouble() says something else */
         void *userdata;
 };
 

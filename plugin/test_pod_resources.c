@@ -58,12 +58,18 @@ static void turn_until_trouble(sd_event *loop, const struct pod_resources *pods,
 }
 
 static bool is_broken; /* the kubelet's answer */
-static unsigned changes;
+static unsigned changes, troubles;
 
 static void on_change(void *userdata)
 {
         (void) userdata;
         changes++;
+}
+
+static void on_trouble(void *userdata)
+{
+        (void) userdata;
+        troubles++;
 }
 
 /* Two containers of one pod hold shares of "a", one of them two; "b" is held under a resource of no group. */
@@ -148,7 +154,9 @@ static void holders_are_told_from_the_kubelets_answer(void **state)
                                                       { NULL, NULL } };
         char folder[] = "/tmp/test_pod_resources.XXXXXX", address[128];
         const struct grpc_server_options serving = { .address = address, .methods = methods };
-        struct pod_resources_options options = { .period_usec = 20000, .on_change = on_change };
+        struct pod_resources_options options = { .period_usec = 20000,
+                                                 .on_change = on_change,
+                                                 .on_trouble = on_trouble };
         struct pod_resources *pods = NULL;
         struct grpc_server *server = NULL;
         const struct holder *holders;
@@ -174,6 +182,7 @@ static void holders_are_told_from_the_kubelets_answer(void **state)
         assert_string_equal(pod_resources_trouble(pods), "the pod-resources answer cannot be read");
         check_holders(pods); /* the last answer stands */
         turn_until_trouble(loop, pods, false);
+        assert_int_equal(troubles, 2); /* that it is there, and that it is over */
         check_holders(pods);
         pod_resources_free(pods);
         pod_resources_free(NULL);
