@@ -315,8 +315,12 @@ static const struct counter_family resource_counters[] = {
           offsetof(struct plugin_status_resource, registrations_total) },
         { "remuda_agent_kubelet_registration_failures_total", "Times that the kubelet refused or did not answer",
           offsetof(struct plugin_status_resource, registration_failures_total) },
+        { "remuda_agent_kubelet_lists_total", "Lists of a resource's devices that the kubelet was sent",
+          offsetof(struct plugin_status_resource, lists_total) },
         { "remuda_agent_allocations_total", "Allocate calls that were answered",
           offsetof(struct plugin_status_resource, allocations_total) },
+        { "remuda_agent_allocations_refused_total", "Allocate calls that were refused",
+          offsetof(struct plugin_status_resource, refusals_total) },
 };
 /* clang-format on */
 
@@ -367,6 +371,8 @@ static void kubelet(struct text *page, struct agent *agent)
                 return;
         metrics_gauge(page, "remuda_agent_kubelet_present", "Whether the kubelet's socket is there",
                       s.kubelet_present);
+        metrics_counter(page, "remuda_agent_kubelet_seen_total",
+                        "Times that a new socket of the kubelet was met", s.kubelet_seen_total);
         metrics_family(page, "remuda_agent_kubelet_registered", METRIC_GAUGE,
                        "Whether the kubelet has accepted a resource and reads its list");
         for (size_t i = 0; i < s.resource_count; i++)
