@@ -5,12 +5,13 @@ RemudaError with the variable, its value and what is wanted.
 """
 import json
 import math
+import operator
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from .errors import RemudaError
 
-__all__ = ["Environment", "SHARE_MAX", "named_by_mpi", "read", "read_plan"]
+__all__ = ["Environment", "SHARE_MAX", "named_by_mpi", "read", "read_plan", "whole"]
 
 SHARE_MAX = 1 << 24  # samples of one rank in a step, as in trainer/wrapper
 WORLD_MAX = 1 << 20
@@ -35,6 +36,14 @@ class Environment:
     shares: Optional[str] = None  # a path
     vendor: str = ""
     job: str = ""
+
+
+def whole(value: Any) -> Optional[int]:
+    """A whole number of any kind, numpy's too; None: it is none."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
 
 
 def _whole(env: Mapping[str, str], name: str, least: int, most: int) -> Optional[int]:

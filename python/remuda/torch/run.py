@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 from .. import __version__
-from ..environment import Environment, named_by_mpi, plan_shares, read, read_plan
+from ..environment import Environment, named_by_mpi, plan_shares, read, read_plan, whole
 from ..errors import RemudaError, RemudaWarning
 from ..progress import Progress
 from ..shares import History, resolve
@@ -32,10 +32,11 @@ LINE_SECONDS = 0.02  # between two progress lines
 
 def _facts(env: Environment, batch: Optional[int]) -> Dict[str, Any]:
     """What this rank tells the others. A plan counts where nothing else gives the shares."""
-    if batch is not None and (not isinstance(batch, int) or isinstance(batch, bool) or batch < 1):
+    samples = whole(batch)
+    if batch is not None and (samples is None or samples < 1):
         raise RemudaError(f"init(batch={batch!r:.40}): a whole number from 1 on is wanted, the samples of a step over all ranks")
     plan = None if env.plan is None or env.batch is not None else plan_shares(read_plan(env.plan))
-    return {"version": __version__, "init_batch": batch, "batch": env.batch, "weight": env.weight, "shard": env.shard, "plan": plan,
+    return {"version": __version__, "init_batch": samples, "batch": env.batch, "weight": env.weight, "shard": env.shard, "plan": plan,
             "live": env.shares is not None, **vendors.facts(env.vendor)}
 
 

@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sized, Tuple, 
 
 import torch
 
+from ..environment import whole
 from ..errors import RemudaError
 
 __all__ = ["BatchSampler", "permutation", "state_values"]
@@ -55,8 +56,9 @@ def permutation(samples: int, seed: int, epoch: int) -> torch.Tensor:
 
 def state_values(state: Any) -> List[int]:
     """Of a state_dict(): step, epoch, sample, samples, seed."""
-    values: List[Any] = [state.get(name) for name in ("step", "epoch", "sample", "samples", "seed")] if isinstance(state, dict) else []
-    if len(values) != 5 or not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+    said = [whole(state.get(name)) for name in ("step", "epoch", "sample", "samples", "seed")] if isinstance(state, dict) else []
+    values = [value for value in said if value is not None]
+    if len(values) != 5:
         raise RemudaError(f"load_state_dict({state!r:.80}): step, epoch, sample, samples and seed are wanted, as state_dict() gives them")
     return values
 
@@ -73,11 +75,8 @@ class BatchSampler:
                  before_iteration: Callable[["BatchSampler"], None] = lambda sampler: None,
                  before_draw: Callable[["BatchSampler", int], None] = lambda sampler, step: None):
         self.samples = self._count(data)
-        for name, value in (("epochs", epochs), ("seed", seed)):
-            if not isinstance(value, int) or isinstance(value, bool) or (name == "epochs" and value < 1):
-                raise RemudaError(f"batch_sampler({name}={value!r:.40}): a whole number{' from 1 on' if name == 'epochs' else ''} is wanted")
-        self.batch, self.epochs, self.seed = batch, epochs, seed
-        self._stand_in = not isinstance(data, int)
+        self.batch, self.epochs, self.seed = batch, self._number("epochs", epochs, 1), self._number("seed", seed, None)
+        self._stand_in = hasattr(data, "__len__")
         self._part, self._before_iteration, self._before_draw = part, before_iteration, before_draw
         self._base = (0, 0, 0)  # a step, and the epoch and sample at which it begins
         self._order: Tuple[int, Optional[torch.Tensor]] = (-1, None)
@@ -86,14 +85,23 @@ class BatchSampler:
         self.counted = False  # something says when a step is trained; else what was drawn counts
 
     @staticmethod
+    def _number(name: str, value: Any, least: Optional[int]) -> int:
+        number = whole(value)
+        if number is None or (least is not None and number < least):
+            raise RemudaError(f"batch_sampler({name}={value!r:.40}): a whole number{'' if least is None else f' from {least} on'} is wanted")
+        return number
+
+    @staticmethod
     def _count(data: Union[int, Sized]) -> int:
         try:
-            samples = data if isinstance(data, int) else len(data)
+            samples = len(data) if hasattr(data, "__len__") else whole(data)
         except TypeError:
+            samples = None
+        if samples is None and not isinstance(data, bool):
             raise RemudaError(f"batch_sampler({type(data).__name__}): its length is not known; give a data set with len(), or the number of "
                               "samples") from None
-        if isinstance(data, bool) or samples < 1:
-            raise RemudaError(f"batch_sampler({data!r:.40}): {samples} samples; 1 or more are wanted")
+        if samples is None or samples < 1:
+            raise RemudaError(f"batch_sampler({data!r:.40}): {data if samples is None else samples} samples; 1 or more are wanted")
         return samples
 
     def _piece(self, step: int) -> Tuple[int, int, int]:
