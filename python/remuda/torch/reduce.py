@@ -17,7 +17,8 @@ def scaled(tensor: torch.Tensor, weight: float) -> torch.Tensor:
     """In place. A weight of nothing leaves zeros, whatever was there: the mean over no samples is not a number."""
     if tensor.is_sparse and (weight == 0 or tensor._nnz() == 0):
         # zero_() (zero_grad() calls it) leaves all dimensions sparse; beside others' rows of an embedding gloo ends the process
-        return tensor.sparse_resize_and_clear_(tensor.shape, 1, tensor.dim() - 1)
+        sparse = tensor.sparse_dim() if tensor._nnz() > 0 or tensor.sparse_dim() < tensor.dim() else 1
+        return tensor.sparse_resize_and_clear_(tensor.shape, sparse, tensor.dim() - sparse)
     if weight == 0:
         return tensor.zero_()
     return tensor if weight == 1 else tensor.mul_(weight)
