@@ -198,9 +198,8 @@ static struct json_line begin_line(const struct record *r)
         json_line_uint(&line, "step", r->step);
         json_line_uint(&line, "epoch", r->epoch);
         json_line_uint(&line, "samples", r->sample_count);
-        if (r->says_shares)
-                json_line_uint(&line, "shares_step",
-                               r->step >= r->shares_step ? r->shares_step : r->shares_before);
+        if (r->cuts != NULL)
+                json_line_uint(&line, "shares_step", sampler_since(r->cuts, r->step));
         else
                 json_line_real(&line, "shares_step", NAN, 0); /* null: they stay */
         return line;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "trainer/data/sampler.h"
 #include "trainer/train_options.h"
 
 enum record_activity {
@@ -32,10 +33,8 @@ struct record {
         uint64_t hidden_usec;      /* of exchange, while the rank computed */
         uint64_t load_waited_usec; /* of loading, while the rank waited for it */
         uint64_t sample_count;
-        bool says_shares;       /* new shares can come: say which are in use */
-        uint64_t shares_step;   /* the newest shares are in force from that step on; 0 = the first ones are */
-        uint64_t shares_before; /* the same of those before them: said of steps before */
-        uint64_t epoch_samples; /* of all ranks together; 0 = not told in the progress lines */
+        const struct sampler *cuts; /* since when the shares in use are is said; NULL = none can come */
+        uint64_t epoch_samples;     /* of all ranks together; 0 = not told in the progress lines */
 };
 
 uint64_t record_now(void); /* microseconds, CLOCK_MONOTONIC */

@@ -75,8 +75,6 @@ int training_recut(struct training *t, uint64_t from, const uint32_t *shares, st
         r = sampler_recut(t->sampler, from, t->shares.of, err);
         if (t->loader != NULL)
                 loader_drop(t->loader, from);
-        t->record.shares_before = t->record.shares_step;
-        t->record.shares_step = from;
         return r;
 }
 

@@ -3,9 +3,19 @@
  *
  *         {"step":120,"shares":[700,324]}       from step 120 on rank 0 takes 700 of 1024 samples, rank 1 324
  *
- * Written by launchers, read by training programs. A later file has a larger step; whoever has passed that
- * step takes the shares as soon as it can. The ranks agree among themselves on the step, so that one that
- * reads late does not split the world. Pure but for the heap. */
+ * Written by launchers, read by training programs: in C (trainer/in_step/recut.h) and in Python
+ * (python/remuda/torch/agreement.py), by one rule.
+ *
+ * The newest file counts, whatever its step: from that step on, or from the first one that no rank has begun
+ * where that is later. What earlier files said of steps from there on is forgotten, also where it was yet to
+ * come. Which file is the newest only its reader knows: it is the lowest rank that was given the variable,
+ * and it tells all, so that a rank that reads late splits no world.
+ *
+ *         step 10: {"step":100,"shares":[900,124]}    announced
+ *         step 20: {"step":60,"shares":[700,324]}     from 60 on; 900 and 124 never are
+ *         step 90: {"step":0,"shares":[512,512]}      from about 92 on
+ *
+ * Pure but for the heap. */
 #pragma once
 
 #include <stddef.h>

@@ -15,7 +15,8 @@ struct growth {
 };
 
 struct cut {            /* of the batches */
-        uint64_t epoch; /* from that step of that epoch on */
+        uint64_t from;  /* that step on */
+        uint64_t epoch; /* which is that step of that epoch */
         size_t step;
         size_t *bounds; /* workers + 1 prefix sums of the shares */
 };
@@ -40,7 +41,9 @@ struct sampler {
         size_t queue_step; /* the queues hold what is left before this step */
 };
 
-static int add_cut(struct sampler *s, uint64_t epoch, size_t step, const size_t *shares, struct err *err)
+/* @kept: so many of those that are there; the rest is forgotten */
+static int add_cut(struct sampler *s, const struct cut *cut, size_t kept, const size_t *shares,
+                   struct err *err)
 {
         CLEANUP(free_p) size_t *bounds = calloc(s->rule.workers + 1, sizeof(*bounds));
         struct cut *more = reallocarray(s->cuts, s->cut_count + 1, sizeof(*more));
@@ -54,7 +57,10 @@ static int add_cut(struct sampler *s, uint64_t epoch, size_t step, const size_t 
         if (bounds[s->rule.workers] != s->rule.batch)
                 return err_set(err, -EINVAL, "the shares add up to %zu, the batch is %zu: make them equal",
                                bounds[s->rule.workers], s->rule.batch);
-        s->cuts[s->cut_count++] = (struct cut){ epoch, step, TAKE(bounds) };
+        while (s->cut_count > kept)
+                free(s->cuts[--s->cut_count].bounds);
+        s->cuts[s->cut_count] = *cut;
+        s->cuts[s->cut_count++].bounds = TAKE(bounds);
         return 0;
 }
 
@@ -68,7 +74,8 @@ int sampler_new(const struct sampler_rule *rule, struct sampler **ret, struct er
         s->queues = calloc(rule->workers, sizeof(*s->queues));
         if (s->queues == NULL)
                 return err_set(err, -ENOMEM, "no memory for the sampler");
-        if (add_cut(s, 0, 0, rule->shares, err) < 0 || sampler_grow(s, 0, rule->samples, err) < 0)
+        if (add_cut(s, &(struct cut){ 0 }, 0, rule->shares, err) < 0 ||
+            sampler_grow(s, 0, rule->samples, err) < 0)
                 return err->code;
         *ret = TAKE(s);
         return 0;
@@ -169,17 +176,25 @@ void sampler_locate(const struct sampler *s, uint64_t global_step, uint64_t *ret
 
 int sampler_recut(struct sampler *s, uint64_t from, const size_t *shares, struct err *err)
 {
-        const struct cut *last = &s->cuts[s->cut_count - 1];
-        uint64_t epoch;
-        size_t step;
+        struct cut cut = { .from = from };
+        size_t kept = s->cut_count;
 
-        sampler_locate(s, from, &epoch, &step);
-        if (s->rule.exchange > 0 || epoch < last->epoch || (epoch == last->epoch && step < last->step))
-                return err_set(
-                        err, -EINVAL,
-                        "step %llu cannot be cut anew: another cut comes later, or an epoch is dealt out",
-                        (unsigned long long) from);
-        return add_cut(s, epoch, step, shares, err);
+        sampler_locate(s, from, &cut.epoch, &cut.step);
+        if (s->rule.exchange > 0)
+                return err_set(err, -EINVAL, "step %llu cannot be cut anew: its epoch is dealt out",
+                               (unsigned long long) from);
+        while (kept > 1 && s->cuts[kept - 1].from >= from)
+                kept--;
+        return add_cut(s, &cut, kept, shares, err);
+}
+
+uint64_t sampler_since(const struct sampler *s, uint64_t global_step)
+{
+        size_t i = s->cut_count - 1;
+
+        while (i > 0 && s->cuts[i].from > global_step)
+                i--;
+        return s->cuts[i].from;
 }
 
 static int permute(struct sampler *s, uint64_t epoch)

@@ -53,10 +53,12 @@ void sampler_free_p(struct sampler **s);
 int sampler_grow(struct sampler *s, uint64_t epoch, size_t samples, struct err *err);
 
 /* sampler_recut() - from that step on the batches are cut by these shares, which add up to the batch; earlier
- * steps keep theirs. Not before an earlier call's step, and not with the exchange, which deals out an epoch
- * at once.
+ * steps keep theirs, and what earlier calls said of later ones is forgotten. Not with the exchange, which
+ * deals out an epoch at once. sampler_since() - from which step on a step's shares are in force; 0 = those of
+ * the beginning.
  * @from: counted as by sampler_locate(). Return: 0, -EINVAL or -ENOMEM. */
 int sampler_recut(struct sampler *s, uint64_t from, const size_t *shares, struct err *err);
+uint64_t sampler_since(const struct sampler *s, uint64_t global_step);
 
 size_t sampler_steps(const struct sampler *s, uint64_t epoch);              /* steps of that epoch */
 size_t sampler_batch(const struct sampler *s, uint64_t epoch, size_t step); /* samples in that batch */

@@ -1,7 +1,6 @@
 /* One word a step; what is heard is acted on by all. */
 #include "trainer/in_step/in_step.h"
 
-#include <mpi.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -10,20 +9,18 @@
 static bool takes_shares(const struct training *t)
 {
         const struct train_options *o = t->options;
-        int told = o->live_shares != NULL && t->world.size > 1 && strategy_find(o->strategy)->live &&
-                   strcmp(o->distribute, "shared") == 0 && o->exchange <= 0;
 
-        if (t->world.parallel) /* a rank that was not told of a file hears of the others' */
-                MPI_Allreduce(MPI_IN_PLACE, &told, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-        return told != 0;
+        return t->world.size > 1 && strategy_find(o->strategy)->live &&
+               strcmp(o->distribute, "shared") == 0 && o->exchange <= 0;
 }
 
 void in_step_open(struct in_step *s, struct training *t)
 {
-        *s = (struct in_step){ .recut.path = t->options->live_shares, .recuts = takes_shares(t) };
+        *s = (struct in_step){ 0 };
+        s->recuts = recut_open(&s->recut, &t->world, takes_shares(t) ? t->options->live_shares : NULL);
         stop_open(&s->stop, t);
         s->exchanges = t->world.parallel && (s->stop.listens || s->recuts);
-        t->record.says_shares = s->recuts;
+        t->record.cuts = s->recuts ? t->sampler : NULL;
 }
 
 /* Each rank makes room before any of them cuts anew. Without room on one of them all stay with what they

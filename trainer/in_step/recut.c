@@ -1,10 +1,9 @@
-/* The file is read when it has changed; who has the newest one tells it to all. */
+/* The file is read when it has changed; the rank that reads tells all. */
 #include "trainer/in_step/recut.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +46,20 @@ static int read_file(struct recut *r, const struct world *w, size_t servers, uin
         }
         live_shares_free(&r->read);
         r->read = s;
+        r->files++;
         return 0;
+}
+
+bool recut_open(struct recut *r, const struct world *w, const char *path)
+{
+        int own = path != NULL ? w->rank : w->size;
+
+        *r = (struct recut){ .teller = own };
+        if (w->parallel) /* a rank that was not told of a file hears of the others' */
+                MPI_Allreduce(&own, &r->teller, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        if (r->teller == w->rank)
+                r->path = path;
+        return r->teller < w->size;
 }
 
 uint64_t recut_look(struct recut *r, const struct world *w, size_t servers, uint64_t batch)
@@ -63,19 +75,7 @@ uint64_t recut_look(struct recut *r, const struct world *w, size_t servers, uint
                                 "remuda-train: rank %d: REMUDA_SHARES '%s': %s; shares stay as they are\n",
                                 w->rank, r->path, err.msg);
         }
-        return r->read.count > 0 && r->read.step + 1 > r->taken ? r->read.step + 1 : 0;
-}
-
-/* The rank that has read the newest. */
-static int find_teller(const struct recut *r, const struct world *w)
-{
-        struct {
-                long number;
-                int rank;
-        } own = { r->read.count > 0 ? (long) r->read.step + 1 : 0, w->rank }, newest = own;
-
-        MPI_Allreduce(&own, &newest, 1, MPI_LONG_INT, MPI_MAXLOC, MPI_COMM_WORLD);
-        return newest.rank;
+        return r->files > r->taken ? r->files : 0;
 }
 
 int recut_take(struct recut *r, const struct world *w, uint64_t free_step, struct live_shares *ret,
@@ -83,20 +83,20 @@ int recut_take(struct recut *r, const struct world *w, uint64_t free_step, struc
 {
         size_t count = (size_t) w->size;
         CLEANUP(free_p) uint32_t *of = calloc(count, sizeof(*of));
-        int teller = find_teller(r, w), result;
-        uint64_t step = r->read.step;
+        int result = world_agree(w, of != NULL ? 0 : err_set(err, -ENOMEM, "no memory for new shares"), err);
+        uint64_t told[] = { r->read.step, r->files };
 
-        result = world_agree(w, of != NULL ? 0 : err_set(err, -ENOMEM, "no memory for new shares"), err);
         if (result < 0 || of == NULL)
                 return result;
-        if (teller == w->rank)
+        if (r->teller == w->rank)
                 memcpy(of, r->read.of, count * sizeof(*of));
-        MPI_Bcast(&step, 1, MPI_UINT64_T, teller, MPI_COMM_WORLD);
-        MPI_Bcast(of, w->size, MPI_UINT32_T, teller, MPI_COMM_WORLD);
-        r->taken = step + 1;
-        step = step > free_step ? step : free_step;
-        MPI_Allreduce(MPI_IN_PLACE, &step, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
-        *ret = (struct live_shares){ .step = step, .count = count, .of = TAKE(of) };
+        MPI_Bcast(told, 2, MPI_UINT64_T, r->teller, MPI_COMM_WORLD);
+        MPI_Bcast(of, w->size, MPI_UINT32_T, r->teller, MPI_COMM_WORLD);
+        r->taken = told[1];
+        *ret = (struct live_shares){ .step = told[0] > free_step ? told[0] : free_step,
+                                     .count = count,
+                                     .of = TAKE(of) };
+        MPI_Allreduce(MPI_IN_PLACE, &ret->step, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
         return 0;
 }
 

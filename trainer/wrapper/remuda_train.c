@@ -26,6 +26,9 @@
 #include "trainer/wrapper/buckets.h"
 #include "trainer/wrapper/device_memory.h"
 
+#define TEXT_OF(x)  #x
+#define NUMBER(x)   TEXT_OF(x)
+#define VERSION     "libremuda-train-" NUMBER(REMUDA_TRAIN_VERSION) /* of what ranks tell each other */
 #define MAGIC       "remuda-train-state 1\n"
 #define SHARE_MAX   (1 << 24) /* samples */
 #define PIECE_BYTES ((size_t) 1 << 30)
@@ -45,8 +48,7 @@ struct remuda_train {
         bool recuts;        /* new shares can come */
         struct recut recut;
         struct word word;
-        bool patient;                        /* some rank waits long: all sleep meanwhile */
-        uint64_t shares_step, shares_before; /* from when on the newest are in force, and those before them */
+        bool patient;       /* some rank waits long: all sleep meanwhile */
         bool computing;     /* between remuda_train_next() and the end of the step, outside of this library */
         uint64_t back_usec; /* when the loop went on last */
         uint64_t busy_usec;
@@ -187,16 +189,13 @@ static int find_rule(struct sampler_rule *rule, struct err *err)
         return 0;
 }
 
-/* A rank that was not told of a file hears of the others'. Collective. */
+/* Collective. */
 static void open_recut(struct remuda_train *r)
 {
         const char *path = getenv("REMUDA_SHARES");
-        int told = path != NULL && path[0] != '\0' && r->world.size > 1 && r->rule.exchange <= 0;
+        bool takes = path != NULL && path[0] != '\0' && r->world.size > 1 && r->rule.exchange <= 0;
 
-        r->recut.path = told ? path : NULL;
-        if (r->world.parallel)
-                MPI_Allreduce(MPI_IN_PLACE, &told, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-        r->recuts = told != 0;
+        r->recuts = recut_open(&r->recut, &r->world, takes ? path : NULL);
 }
 
 static int open_progress(struct remuda_train *r, struct err *err)
@@ -236,9 +235,9 @@ static int agree_on_run(struct remuda_train *r, size_t samples, size_t epochs, s
         char line[256];
 
         (void) text_format(line, sizeof(line),
-                           "wrapper=%d samples=%zu batch=%zu seed=%llu epochs=%zu order=%d exchange=%.17g",
-                           REMUDA_TRAIN_VERSION, samples, r->shares.batch, (unsigned long long) r->seed,
-                           epochs, (int) r->rule.order, r->rule.exchange);
+                           "samples=%zu batch=%zu seed=%llu epochs=%zu order=%d exchange=%.17g", samples,
+                           r->shares.batch, (unsigned long long) r->seed, epochs, (int) r->rule.order,
+                           r->rule.exchange);
         return world_same(&r->world, line, "run", err);
 }
 
@@ -257,7 +256,9 @@ struct remuda_train *remuda_train_open(size_t samples, size_t batch, uint64_t se
                 free(r);
                 return NULL;
         }
-        result = world_agree(&r->world, find_rule(&r->rule, &err), &err);
+        result = world_same(&r->world, VERSION, "version (install the same on every node)", &err);
+        if (result == 0)
+                result = world_agree(&r->world, find_rule(&r->rule, &err), &err);
         if (result == 0)
                 result = find_shares(r, batch, &err);
         if (result == 0)
@@ -340,8 +341,6 @@ static int take_shares(struct remuda_train *r, struct err *err)
         for (size_t i = 0; i < shares.count; i++)
                 r->shares.of[i] = shares.of[i];
         result = sampler_recut(r->sampler, shares.step, r->shares.of, err);
-        r->shares_before = r->shares_step;
-        r->shares_step = shares.step;
         live_shares_free(&shares);
         return result;
 }
@@ -497,7 +496,7 @@ void remuda_train_progress(struct remuda_train *r, double loss)
         json_line_real(&line, "busy_seconds", (double) r->busy_usec / 1e6, 6);
         if (r->recuts)
                 json_line_uint(&line, "shares_step",
-                               r->step > r->shares_step ? r->shares_step : r->shares_before);
+                               sampler_since(r->sampler, r->step > 0 ? r->step - 1 : 0));
         else
                 json_line_real(&line, "shares_step", NAN, 0); /* null: they stay */
         json_line_real(&line, "loss", isfinite(loss) ? loss : 0.0, 6);

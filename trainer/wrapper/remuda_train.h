@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define REMUDA_TRAIN_VERSION 2
+#define REMUDA_TRAIN_VERSION 3
 
 struct remuda_train;
 
