@@ -122,6 +122,8 @@ void progress_say(struct progress_rank *rank, const struct progress_line *line, 
         rank->reported_usec = now_usec;
         if (line->step >= 0)
                 rank->step = (uint64_t) line->step;
+        if (rank->step > rank->furthest && (double) rank->step <= PROGRESS_TOTAL_MAX)
+                rank->furthest = rank->step;
         if (line->samples >= 0)
                 rank->samples = (uint64_t) line->samples;
         if (line->epoch >= 0)
@@ -231,13 +233,28 @@ double progress_speed(const struct progress_rank *rank)
         return fmin((double) (rank->samples - rank->since_samples) * 1000 / busy_ms, PROGRESS_RATE_MAX);
 }
 
+/* Of its steps before that one, with this share since it was settled last. */
+static uint64_t due_samples(const struct progress_rank *rank, uint64_t share, uint64_t end)
+{
+        uint64_t begin = rank->settled_step > rank->first_step ? rank->settled_step : rank->first_step,
+                 steps = end > begin ? end - begin : 0;
+
+        if ((double) steps * (double) share > PROGRESS_TOTAL_MAX)
+                steps = 0; /* so many say nothing */
+        return rank->settled_samples + steps * share;
+}
+
 uint64_t progress_samples(const struct progress_rank *rank, uint64_t share)
 {
-        uint64_t steps = rank->step >= rank->first_step ? rank->step - rank->first_step + 1 : 0;
-
         if (progress_believed(rank))
                 return rank->samples;
-        return rank->reported && (double) steps * (double) share <= PROGRESS_TOTAL_MAX ? steps * share : 0;
+        return rank->reported ? due_samples(rank, share, rank->furthest + 1) : 0;
+}
+
+void progress_settle(struct progress_rank *rank, uint64_t share, uint64_t step)
+{
+        rank->settled_samples = due_samples(rank, share, step);
+        rank->settled_step = step;
 }
 
 static bool is_silent(const struct progress *progress, const struct progress_rank *rank,

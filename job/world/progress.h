@@ -53,14 +53,11 @@ struct progress_line {
 };
 
 struct progress_rank {
-        bool idle;                                 /* a server, or one that has ended: not judged */
-        bool reported;                             /* has said anything */
+        bool idle, reported; /* a server, or one that has ended: not judged; has said anything */
         uint64_t epoch, step, samples, first_step; /* the last: that its world began with */
         uint64_t epoch_samples;                    /* of all ranks in an epoch; 0 = it does not say */
-        uint64_t reported_usec;                    /* of its last line */
-        uint64_t moved_usec;                       /* of its last step */
-        double loss, samples_per_s;
-        double accuracy;              /* of its last evaluation; 0 = it does not say */
+        uint64_t reported_usec, moved_usec;        /* of its last line; of its last step */
+        double loss, samples_per_s, accuracy;      /* of its last evaluation; 0 = it does not say */
         double busy_seconds;          /* of computing, by its own word, also of one that counts no samples */
         double busy_ms, step_busy_ms; /* busy in all, by its samples; in the last step */
         double usual_busy_ms;         /* of a step, smoothed; 0 = not known */
@@ -72,7 +69,8 @@ struct progress_rank {
         size_t pace_count;
         uint64_t since_samples; /* of the totals, what was before that; where it is live */
         double since_busy_ms;
-        enum progress_doubt doubt; /* the first */
+        uint64_t furthest, settled_step, settled_samples; /* steps; samples before settled_step */
+        enum progress_doubt doubt;                        /* the first */
         double doubted;
         bool doubt_said, silence_said;
         struct progress_slowness {
@@ -117,8 +115,10 @@ double progress_speed(const struct progress_rank *rank);
 /* progress_doubt() - the rank says what cannot be; the first such word stands. */
 void progress_doubt(struct progress_rank *rank, enum progress_doubt doubt, double figure);
 bool progress_believed(const struct progress_rank *rank); /* its word on its speed */
-/* progress_samples() - in its world; of a rank that is not believed what its share is, of each step. */
+/* progress_samples() - in its world; of a rank that is not believed its share of each step, which never
+ * falls. progress_settle() - `share` was that until `step`; from there on it is another. */
 uint64_t progress_samples(const struct progress_rank *rank, uint64_t share);
+void progress_settle(struct progress_rank *rank, uint64_t share, uint64_t step);
 
 /* progress_hung() - Return: a rank without progress for max(hang_usec, 5 median steps), or count. */
 size_t progress_hung(const struct progress *progress, const struct progress_rank *ranks, size_t count,

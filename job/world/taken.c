@@ -14,6 +14,7 @@ static struct live take(struct world *world)
         state->looked = 0;
         state->count++;
         for (size_t i = 0; i < world->rank_count; i++) {
+                progress_settle(&world->seen[i], world->ranks[i].batch, world->seen[i].shares_step);
                 world->ranks[i].batch_before = world->ranks[i].batch;
                 world->ranks[i].batch = world->ranks[i].batch_next;
                 if (world_is_worker(world, i))

@@ -386,7 +386,17 @@ static void samples_of_who_is_not_believed_are_its_share(void **state)
         assert_int_equal(progress_samples(&rank, 16), 160);
         line.step = INT64_MAX;
         progress_say(&rank, &line, 3 * SECOND);
-        assert_int_equal(progress_samples(&rank, 16), 0); /* that many steps say nothing */
+        assert_int_equal(progress_samples(&rank, 16), 160); /* that many steps say nothing */
+        progress_settle(&rank, 16, 510);                    /* from there on it has a quarter */
+        assert_int_equal(progress_samples(&rank, 4), 160);
+        line.step = 519;
+        progress_say(&rank, &line, 4 * SECOND);
+        assert_int_equal(progress_samples(&rank, 4), 200);
+        progress_settle(&rank, 4, 515); /* as was known late */
+        assert_int_equal(progress_samples(&rank, 2), 180 + 10);
+        line.step = 3; /* steps counted anew: totals do not fall */
+        progress_say(&rank, &line, 5 * SECOND);
+        assert_int_equal(progress_samples(&rank, 2), 190);
 }
 
 /* Edges on both sides. */
