@@ -25,7 +25,9 @@
  *
  * A rank whose word is not true is found out by the clock: with its larger share steps last longer, and no
  * rank says that it computed. The shares of before are told again. If steps get short again it is not asked
- * any more, in no world of the job; if they do not, something else had the machine, and nobody has lied.
+ * any more, in no world of the job; if they do not, something else had the machine, and nobody has lied,
+ * and the next look has to be longer: where such moments come again and again that is up to 64 paces, until
+ * shares have stood for 1024, so that trials, of some 16 paces each, are a few per cent of the steps at most.
  * Compared are usual steps, medians: one in which an evaluation was waited for is none. Pure. */
 #pragma once
 

@@ -60,6 +60,7 @@ struct story {
         double alpha, exchange, noise, start_ms; /* until the first step begins */
         double burst_ms;                         /* beside all that, in steps after the first new shares */
         size_t burst_steps;                      /* so many; 0 = 16 */
+        bool bursts_again;                       /* after all later ones, too */
         double before_ms;                        /* beside all that, in steps before the first new shares */
         double evaluation_ms;                    /* beside all that, after every 20 steps */
         double plan_alpha, plan_beta;            /* by which the shares were cut; 0, 0 = by none */
@@ -71,9 +72,10 @@ struct story {
         bool equal;
         const char *events; /* without SharesChanged */
         size_t recuts_min, recuts_max;
-        uint64_t within; /* steps from the first change, or the beginning, to shares that are of use; 0 =
-                            never */
-        double reach;    /* of the least step at the end */
+        size_t trials_max; /* of the shares of before; 0 = as many as there are */
+        uint64_t within;   /* steps from the first change, or the beginning, to shares that are of use; 0 =
+                              never */
+        double reach;      /* of the least step at the end */
 };
 
 /* clang-format off */
@@ -118,6 +120,7 @@ static const struct story table[] = {
         { "also where something else made the steps before long", 2, { 2, 2 }, .before_ms = 40, .habit = BOASTS, .steps = 500, .events = "ProgressDoubted Straggler", .recuts_min = 2, .recuts_max = 2, .reach = 0.95 },
         { "a neighbour of half a second, just after new shares, makes nobody a liar", 2, { 0.3, 1.2 }, .burst_ms = 30, .steps = 600, .recuts_min = 1, .recuts_max = 4, .within = 40, .reach = 0.93 },
         { "nor does one that lasts for minutes: steps that stay long with the shares of before were not long for a lie", 2, { 1, 4 }, .burst_ms = 150, .burst_steps = 200, .steps = 600, .recuts_min = 3, .recuts_max = 5, .within = 20, .reach = 0.95 },
+        { "nor does one that comes with all new shares, and those of before are not tried each time", 2, { 2, 2 }, .burst_ms = 100, .burst_steps = 40, .bursts_again = true, .changes = { { 100, 1, 4 }, { 300, 1, 2 } }, .every = 400, .steps = 6000, .recuts_min = 30, .recuts_max = 70, .trials_max = 6, .within = 20 },
         { "nor an evaluation that all wait for, just after new shares", 2, { 1, 4 }, .evaluation_ms = 2000, .steps = 300, .recuts_min = 1, .recuts_max = 3, .within = 20, .reach = 0.95 },
         { "waiting that is counted as computing hides a fast chip, and breaks nothing", 2, { 3, 1 }, .habit = WAITS_TOO, .steps = 500 },
         { "samples of all ranks are more than a share", 2, { 1, 4 }, .habit = TOTALS, .steps = 300, .events = "ProgressDoubted Straggler" },
@@ -145,7 +148,7 @@ struct play {
         uint64_t batch[RANKS_MAX], next[RANKS_MAX];
         double ms[RANKS_MAX], busy_ms[RANKS_MAX], samples[RANKS_MAX];
         uint64_t useful; /* the first step with shares that are of use */
-        size_t recuts, bursts;
+        size_t recuts, trials, bursts;
         bool ended;
         uint32_t random;
         char events[512];
@@ -376,6 +379,7 @@ static void obey(struct play *play, const struct verdict *v)
         if (v->kind == VERDICT_SHARE) {
                 uint64_t ahead = play->step + 1 + play->story->prefetch;
 
+                play->trials += play->world.progress.live.suspected;
                 play->told = play->world.progress.live.step > ahead ? play->world.progress.live.step : ahead;
                 for (size_t i = 0; i < play->story->ranks; i++)
                         play->next[i] = play->world.ranks[i].batch_next;
@@ -384,6 +388,8 @@ static void obey(struct play *play, const struct verdict *v)
                      i < play->story->ranks && play->story->habit != LATE && play->story->habit != HASTY; i++)
                         assert_int_equal(play->world.ranks[i].batch, play->batch[i]);
                 play->recuts++;
+                if (play->story->bursts_again)
+                        play->bursts = 0;
                 if (play->useful <= play->story->changes[0].step)
                         play->useful = play->told;
         } else {
@@ -414,15 +420,17 @@ static bool is_as_told(const struct play *play, char *why, size_t size)
         uint64_t since = story->changes[0].step;
         double reached = least_ms(play) / step_ms(play, play->batch);
 
-        (void) text_format(
-                why, size,
-                "%s:\n  events '%s', wanted '%s'; %zu recuts, wanted %zu..%zu; useful at step %llu "
-                "of %llu, wanted within %llu; reached %.3f, wanted %.3f",
-                story->sentence, play->events, events, play->recuts, story->recuts_min, story->recuts_max,
-                (unsigned long long) play->useful, (unsigned long long) since,
-                (unsigned long long) story->within, reached, story->reach);
+        (void) text_format(why, size,
+                           "%s:\n  events '%s', wanted '%s'; %zu recuts, wanted %zu..%zu, %zu of them "
+                           "trials; useful at step %llu "
+                           "of %llu, wanted within %llu; reached %.3f, wanted %.3f",
+                           story->sentence, play->events, events, play->recuts, story->recuts_min,
+                           story->recuts_max, play->trials, (unsigned long long) play->useful,
+                           (unsigned long long) since, (unsigned long long) story->within, reached,
+                           story->reach);
         return strcmp(play->events, events) == 0 && play->recuts >= story->recuts_min &&
-               play->recuts <= story->recuts_max && reached >= story->reach &&
+               play->recuts <= story->recuts_max &&
+               (story->trials_max == 0 || play->trials <= story->trials_max) && reached >= story->reach &&
                (story->within == 0 || (play->useful > since && play->useful <= since + story->within));
 }
 
