@@ -8,7 +8,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 static void put_on(const struct symbols *symbols, const struct assignment_part *part, struct job_group *group)
 {
@@ -114,6 +116,20 @@ static struct assignment_part part_of(const struct ledger *ledger, const struct 
         return part;
 }
 
+/* Is its pod there? The ledger then counts its chips as held, also for the job. */
+static bool is_bound(const struct open_groups_claim *claim, const struct ledger_node *node,
+                     const struct job_group *group)
+{
+        const struct ledger_pod *pod = claim->ledger_job != NULL && node != NULL ? node->pods : NULL;
+        char name[JOB_POD_NAME_BYTES];
+
+        job_group_pod_name(claim->job.job->name, group, name);
+        while (pod != NULL && (strcmp(pod->name, name) != 0 ||
+                               ledger_jobs_planning(claim->job.ledger, pod->key) != claim->ledger_job))
+                pod = pod->next_on_node;
+        return pod != NULL;
+}
+
 int job_plan_move(const struct open_groups_claim *claim, struct job_state *state, size_t index,
                   struct err *err)
 {
@@ -124,8 +140,11 @@ int job_plan_move(const struct open_groups_claim *claim, struct job_state *state
         int r = -ENOMEM;
 
         (void) text_copy(model, sizeof(model), group->model);
-        for (size_t i = 0; parts != NULL && i < state->group_count; i++)
+        for (size_t i = 0; parts != NULL && i < state->group_count; i++) {
                 parts[i] = part_of(claim->job.ledger, &state->groups[i]);
+                if (i != index && is_bound(claim, parts[i].node, &state->groups[i]))
+                        parts[i].chips = 0;
+        }
         if (parts != NULL)
                 r = assignment_spare(claim, parts, state->group_count, index,
                                      symbols_find(symbols, model, strlen(model)), group->runtime,

@@ -8,8 +8,10 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "job/plan/job_lease.h"
 #include "job/plan/job_plan.h"
 #include "scheduler-extender/decide/backfill.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
 #include "tests/support/job_fixture.h"
 
@@ -162,6 +164,30 @@ static void what_an_older_pod_leaves_is_not_lost_to_other_groups(void **state)
         assert_int_equal(backfill_update(l, &fixture_rules, 1000000), 1);
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_string_equal(places(&plan, text), "n=3");
+        job_state_free(&plan);
+        job_free(&job);
+        ledger_life_free(l);
+}
+
+/* What is held on a node that the entry cannot use is no reason why it waits. */
+static void what_is_held_elsewhere_is_not_said(void **state)
+{
+        struct ledger *l = job_fixture_cluster();
+        struct job job = job_fixture_parse("  workers: [{model: H100, chips: 1}, {model: A100, chips: 9}]\n");
+        struct open_groups_claim claim = job_fixture_claim(l, &job);
+        struct ledger_pod_facts older = pod_of(l, "older", 8);
+        struct job_state plan = { 0 };
+        struct err err = { 0 };
+
+        (void) state;
+        bind_pod(l, "long", "a", 4);
+        older.request.models[older.request.model_count++] = symbols_add(&l->symbols, "H100");
+        assert_int_equal(ledger_pods_set(l, &older), 0);
+        assert_int_equal(backfill_update(l, &fixture_rules, 1000000), 1);
+        claim.created_usec = older.created_usec + 1;
+        assert_int_equal(job_plan(&claim, &plan, &err), -EBUSY);
+        assert_non_null(strstr(err.msg, "9 chips of A100, and only 8 are free for it now"));
+        assert_null(strstr(err.msg, "older pods"));
         job_state_free(&plan);
         job_free(&job);
         ledger_life_free(l);
@@ -506,6 +532,48 @@ static void a_group_moves_or_is_left_out(void **state)
         ledger_life_free(l);
 }
 
+/* Of two groups of two chips on a and b, the first with its pod there; b breaks. What the pod holds of a is
+ * not to be had, what is beside it is. */
+static void a_group_moves_beside_a_bound_one(void **state)
+{
+        struct ledger *l = test_ledger();
+        struct job job = job_fixture_parse("  placement: uniform\n  workers: [{model: H100, chips: 4}]\n");
+        struct open_groups_claim claim = job_fixture_claim(l, &job);
+        struct job_state plan = job_state_new();
+        struct job_lease lease = { .namespace_ = "default", .name = "j", .job = &job, .state = &plan };
+        struct ledger_pod_facts first;
+        struct err err = { 0 };
+        char text[256];
+
+        (void) state;
+        ledger_chips_mark(l, GPU);
+        add_node(l, "a", NODE_CLASS_ANY, "regular", "H100", 4, 4);
+        add_node(l, "b", NODE_CLASS_ANY, "regular", "H100", 2, 2);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
+        assert_string_equal(places(&plan, text), "a=2 b=2");
+        plan.phase = JOB_RUNNING;
+        assert_int_equal(job_lease_set(l, &lease), 0);
+        first = pod_of(l, "j-w0-0", 2);
+        first.job = "j";
+        first.node = "a";
+        assert_int_equal(ledger_pods_set(l, &first), 0);
+        add_node(l, "b", NODE_CLASS_ANY, "regular", "H100", 2, 0);
+        job_group_lose(&plan.groups[1]);
+        assert_int_equal(job_lease_set(l, &lease), 0);
+        claim.ledger_job = ledger_jobs_find(l, "default", "j");
+        assert_non_null(claim.ledger_job);
+        bind_pod(l, "other", "a", 1);
+        assert_int_equal(job_plan_move(&claim, &plan, 1, &err), -EBUSY);
+        ledger_pods_drop(l, "default", "other");
+        assert_int_equal(job_plan_move(&claim, &plan, 1, &err), 0);
+        assert_string_equal(places(&plan, text), "a=2 a=2");
+        plan.phase = JOB_FAILED;
+        assert_int_equal(job_lease_set(l, &lease), 0);
+        job_state_free(&plan);
+        job_free(&job);
+        ledger_life_free(l);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -514,6 +582,7 @@ int main(void)
                 cmocka_unit_test(what_an_older_pod_waits_for_is_not_open),
                 cmocka_unit_test(what_an_older_pod_leaves_of_a_node_is_shared_out_once),
                 cmocka_unit_test(what_an_older_pod_leaves_is_not_lost_to_other_groups),
+                cmocka_unit_test(what_is_held_elsewhere_is_not_said),
                 cmocka_unit_test(what_is_misspelt_is_said),
                 cmocka_unit_test(equal_nodes_are_equal),
                 cmocka_unit_test(shares_follow_measured_speeds),
@@ -524,6 +593,7 @@ int main(void)
                 cmocka_unit_test(a_member_that_would_slow_the_job_is_not_added),
                 cmocka_unit_test(servers_are_the_first_ranks),
                 cmocka_unit_test(a_group_moves_or_is_left_out),
+                cmocka_unit_test(a_group_moves_beside_a_bound_one),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

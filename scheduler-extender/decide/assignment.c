@@ -193,6 +193,7 @@ static int place_least(struct assigner *a, const struct placing *placing, struct
         uint32_t wanted = (uint32_t) placing->role->min_chips;
         int64_t placed, beyond;
         char words[160], hint[ROLE_HINT_BYTES], older[64] = "";
+        uint64_t held;
 
         open_groups_consider(&a->claim->job, placing->role, &a->groups);
         placed = place(a, placing, wanted);
@@ -205,9 +206,10 @@ static int place_least(struct assigner *a, const struct placing *placing, struct
                 return 0;
         a->made->lacking = placing->role;
         a->made->found = (uint64_t) (placed + beyond);
-        if (a->groups.held > 0)
+        held = open_groups_held(a->claim, a->equal_to, placing->role);
+        if (held > 0)
                 (void) text_format(older, sizeof(older), "; %llu are held for older pods",
-                                   (unsigned long long) a->groups.held);
+                                   (unsigned long long) held);
         return err_set(err, -EBUSY, "%s needs %u chips%s, and only %llu are free for it now%s%s",
                        placing->server ? "spec.servers" : "an entry of spec.workers", wanted,
                        role_words(placing->role, words), (unsigned long long) a->made->found, older,
@@ -394,7 +396,7 @@ void assignment_free(struct assignment *assignment)
         assignment->count = assignment->note_count = 0;
 }
 
-/* Chips that the job's other parts hold or wait for; the ledger leaves all of the job out. */
+/* Chips that the job's other parts wait for; the ledger leaves them out for the job. */
 static uint32_t held_by_others(const struct assignment_part *parts, size_t count, size_t index,
                                const struct ledger_group *group)
 {

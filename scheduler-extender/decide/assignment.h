@@ -58,7 +58,8 @@ int assignment_cut(const struct open_groups_claim *claim, const struct assignmen
 
 /* assignment_spare() - other chips for one part: of its own model if there are some, since that is what the
  * shares were cut for; among those the tightest place.
- * @parts: the job's; what the others hold is not to be had. @index: of the part; its group may be gone (NULL)
+ * @parts: the job's; what the others wait for is not to be had, those on chips by their pods have 0. @index:
+ * of the part; its group may be gone (NULL)
  * @model: symbol of the model that it had; @runtime: of its program, which the chips must serve
  * Return: 0 and node and group of @ret_part changed; -EBUSY (there is no spare chip); -ENOMEM. */
 int assignment_spare(const struct open_groups_claim *claim, const struct assignment_part *parts, size_t count,

@@ -107,7 +107,7 @@ static uint32_t open_chips(const struct open_groups_claim *claim, const struct l
         if (reason != REASON_NONE && reason != REASON_HELD_FOR_OLDER &&
             !(lent > 0 && (reason == REASON_CHIPS_BUSY || reason == REASON_CHIPS_LEASED)))
                 return 0;
-        /* the account as the job sees it: its own lease and pods are its own */
+        /* the account as the job sees it: what it leases is its own */
         ledger_account(node, (struct ledger_account_without){ .job = claim->ledger_job }, accounts);
         open = ledger_group_open(&accounts[group - node->groups]) + lent;
         open = open < group->usable ? open : group->usable;
@@ -121,7 +121,8 @@ static uint32_t open_chips(const struct open_groups_claim *claim, const struct l
 static int add(const struct open_groups_claim *claim, const struct ledger_node *node,
                const struct ledger_group *group, struct open_groups *groups)
 {
-        uint32_t open = open_chips(claim, node, group, &groups->held);
+        uint64_t held = 0;
+        uint32_t open = open_chips(claim, node, group, &held);
 
         if (open == 0 && !(claim->processes && open_groups_is_cpu(&claim->job.ledger->symbols, group)))
                 return 0;
@@ -142,17 +143,21 @@ static int add(const struct open_groups_claim *claim, const struct ledger_node *
         return 0;
 }
 
+static bool is_asked(const struct ledger_node *equal_to, const struct ledger_node *node)
+{
+        return equal_to == NULL || equal_to == node || rules_difference(equal_to, node) == NULL;
+}
+
 int open_groups_collect(const struct open_groups_claim *claim, const struct ledger_node *equal_to,
                         struct open_groups *groups)
 {
         const struct ledger *ledger = claim->job.ledger;
 
         groups->count = 0;
-        groups->held = 0;
         for (uint32_t n = 0; n < ledger->node_count; n++) {
                 const struct ledger_node *node = ledger->nodes[n];
 
-                if (equal_to != NULL && equal_to != node && rules_difference(equal_to, node) != NULL)
+                if (!is_asked(equal_to, node))
                         continue;
                 for (uint32_t g = 0; g < node->group_count; g++)
                         if (node->groups[g].resource != 0 && any_role_takes(&claim->job, &node->groups[g]) &&
@@ -160,6 +165,23 @@ int open_groups_collect(const struct open_groups_claim *claim, const struct ledg
                                 return -ENOMEM;
         }
         return 0;
+}
+
+uint64_t open_groups_held(const struct open_groups_claim *claim, const struct ledger_node *equal_to,
+                          const struct job_role *role)
+{
+        const struct ledger *ledger = claim->job.ledger;
+        uint64_t held = 0;
+
+        for (uint32_t n = 0; n < ledger->node_count; n++) {
+                const struct ledger_node *node = ledger->nodes[n];
+
+                for (uint32_t g = 0; node->backfills != NULL && g < node->group_count; g++)
+                        if (node->groups[g].resource != 0 && is_asked(equal_to, node) &&
+                            open_groups_takes(role, &ledger->symbols, &node->groups[g]))
+                                (void) open_chips(claim, node, &node->groups[g], &held);
+        }
+        return held;
 }
 
 void open_groups_free(struct open_groups *groups)

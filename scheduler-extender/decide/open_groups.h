@@ -1,9 +1,9 @@
 /* Open groups: the device groups that a TrainingJob may take chips of now, and which of them is next for a
  * role.
  *
- * A group is open as far as the rules let a pod of the job have a chip there: its own lease and pods are
- * not counted as taken, chips that are held for older pods are. Pure but for the heap. Collecting costs
- * O(groups of the ledger), a choice O(open groups). */
+ * A group is open as far as the rules let a pod of the job have a chip there: what the job leases is not
+ * counted as taken, what its pods have and what is held for older pods is. Pure but for the heap. Collecting
+ * costs O(groups of the ledger), a choice O(open groups). */
 #pragma once
 
 #include <stdbool.h>
@@ -18,9 +18,8 @@
 struct open_groups_claim {
         struct batch_cut_job job; /* the ledger, the job, the program table */
         const struct rules *rules;
-        const struct ledger_job
-                *ledger_job;   /* its lease and pods do not count as taken; NULL = it has none */
-        bool emergency;        /* urgency: emergency, and its namespace may say so */
+        const struct ledger_job *ledger_job; /* what it leases is its own; NULL = it has none */
+        bool emergency;                      /* urgency: emergency, and its namespace may say so */
         bool take_back;        /* chips that borrowers of the reserve hold count as free (emergencies) */
         bool processes;        /* ranks are processes of a machine, not pods: entries may share a CPU group */
         uint64_t created_usec; /* of the job: chips held for older pods are not open to it; 0 = not known (as
@@ -39,13 +38,16 @@ struct open_group {
 struct open_groups {
         struct open_group *items;
         size_t count, capacity;
-        uint64_t held; /* chips beside them that older pods wait for */
 };
 
 /* open_groups_collect() - those that some role of the job could use. @equal_to: of nodes of this one's
  * configuration alone; NULL = of all. What @groups held is forgotten. 0 or -ENOMEM. */
 int open_groups_collect(const struct open_groups_claim *claim, const struct ledger_node *equal_to,
                         struct open_groups *groups);
+
+/* open_groups_held() - chips that the role could have beside those, if older pods did not wait for them. */
+uint64_t open_groups_held(const struct open_groups_claim *claim, const struct ledger_node *equal_to,
+                          const struct job_role *role);
 void open_groups_free(struct open_groups *groups);
 
 /* open_groups_consider() - from now on it is about this role: which groups fit it, and under `fastest` how
