@@ -1,6 +1,7 @@
 """A training program of one's own that takes new shares while it runs: what docs/man/remuda-run.1 asks of one, in a page of
 Python, with sockets for its collective. Started with STEPS, a file {"ms": [of each rank, a sample], "fixed": [of each, a step]} that
-may change while it runs (0: the processor is kept busy instead, by loops of "loops"), a folder for the sample logs, and a habit:
+may change while it runs (0: the processor is kept busy instead, by loops of "loops"; "end": it is the last step), a folder for the
+sample logs, and a habit:
 
 honest | four (says the four fields alone) | fixed (the same, and takes no new shares) | boasts, negative, nan, total (rank 1 lies) | silent (rank 1 says nothing after step 20) |
 rate, slowest, below (rank 1 says samples_per_s in place of busy_seconds: a million, next to nothing, less) |
@@ -93,10 +94,10 @@ def compute(samples, step):
     print(step, speeds["ms"][RANK], file=paces)
     if speeds["ms"][RANK] > 0:
         time.sleep((samples * speeds["ms"][RANK] + (speeds.get("fixed") or [0] * SIZE)[RANK]) / 1000)
-        return
     total = 0
-    for i in range(samples * speeds["loops"]):
+    for i in range(samples * speeds["loops"] if speeds["ms"][RANK] == 0 else 0):
         total += i
+    return speeds.get("end", False)
 
 
 peers, shares, busy, samples = Peers(), Shares(), 0.0, 0
@@ -107,11 +108,12 @@ for step in range(STEPS):
     for sample in range(begin, begin + part[RANK]):
         print(step, sample % SAMPLES, sample, file=log)
     started = time.monotonic()
-    compute(part[RANK], step)
+    last = compute(part[RANK], step)
     busy += time.monotonic() - started
     samples += part[RANK]
     shares.look(step)
-    shares.agree(peers.gather({"told": 0 if shares.read is None else shares.read["step"], "undrawn": step + AHEAD}))
+    words = peers.gather({"told": 0 if shares.read is None else shares.read["step"], "undrawn": step + AHEAD, "last": last})
+    shares.agree(words)
     line = {"step": step, "samples": samples, "busy_seconds": busy, "loss": 1.0, "shares_step": shares.step}
     if LIES == "boasts":
         line["busy_seconds"] = samples / 1e6
@@ -129,5 +131,7 @@ for step in range(STEPS):
     if LIES != "silent" or step <= 20:
         with open(os.environ["REMUDA_PROGRESS"], "a") as f:
             print(json.dumps(line), file=f)
+    if any(word["last"] for word in words):
+        break
 log.close()
 paces.close()
