@@ -58,6 +58,74 @@ static void a_fault_of_a_pod_is_repaired_or_the_end(void **state)
         }
 }
 
+/* What never ran lost nothing: it is made anew as often as it takes. */
+static void a_fault_before_it_runs_costs_no_restart(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_put_job(b, "j", BED_TWO_CHIPS);
+        BED_WAIT(b, bed_is_there(b, "j-m0"));
+        bed_merge(b, "Pod", "j-w0-0", BED_ENDED("Failed", "1", "bang"));
+        BED_WAIT(b, bed_is_there(b, "j-w0-0-r1"));
+        assert_int_equal(bed_record(b, "j")->state.restarts, 0);
+        assert_int_equal(b->controller->metrics.restarts, 0);
+        assert_int_equal(b->controller->metrics.faults, 1);
+        bed_end(b);
+}
+
+/* Whoever fails at once again and again is left alone for a while. */
+static void between_faults_in_a_row_there_is_a_pause(void **state)
+{
+        struct bed *b = bed_begin(plain);
+        char group[40] = "j-w0-0";
+        struct record *record;
+
+        (void) state;
+        bed_run_job(b, "j", BED_TWO_CHIPS ",\"restart\":{\"max\":10,\"migrate\":true}");
+        record = bed_record(b, "j");
+        for (int i = 1; record->pace.again_usec <= controller_monotonic(b->controller); i++) {
+                assert_true(i < 10);
+                bed_merge(b, "Pod", group, BED_ENDED("Failed", "1", "bang"));
+                BED_WAIT(b, record->state.restarts == (uint64_t) i);
+                record->pace.again_usec += record->pace.again_usec > 0 ? 3600000000 : 0;
+                bed_settle(b);
+                (void) text_format(group, sizeof(group), "j-w0-0-r%d", i);
+                if (bed_is_there(b, group))
+                        bed_merge(b, "Pod", group, BED_RUNS);
+                bed_settle(b);
+        }
+        assert_false(bed_is_there(b, group));
+        bed_look(b, "j"); /* it is over */
+        BED_WAIT(b, bed_is_there(b, group));
+        bed_end(b);
+}
+
+/* A pod that is deleted from outside, of a job that lends nothing back: a fault like any other. And a group
+ * that ends well before the manager says so is none. */
+static void only_borrowers_give_way(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_run_job(b, "j", BED_TWO_CHIPS TWICE);
+        bed_merge(b, "Pod", "j-w0-0", GOES);
+        bed_look(b, "j");
+        assert_false(bed_record(b, "j")->yielding);
+        assert_true(bed_is(b, "j", "Running", NULL));
+        bed_merge(b, "Pod", "j-w0-0", BED_ENDED("Failed", "143", "asked to"));
+        BED_WAIT(b, bed_is_there(b, "j-w0-0-r1"));
+        assert_int_equal(bed_record(b, "j")->state.restarts, 1);
+        bed_merge(b, "Pod", "j-w0-0-r1", BED_RUNS);
+        BED_WAIT(b, bed_is(b, "j", "Running", NULL));
+        bed_merge(b, "Pod", "j-w0-0-r1", BED_ENDED("Succeeded", "0", ""));
+        BED_WAIT(b, bed_record(b, "j")->state.groups[0].state == JOB_GROUP_SUCCEEDED);
+        assert_true(bed_is(b, "j", "Running", NULL));
+        bed_merge(b, "Pod", "j-m0", BED_ENDED("Succeeded", "0", "{\\\"state\\\":\\\"Succeeded\\\"}"));
+        BED_WAIT(b, bed_is(b, "j", "Succeeded", NULL));
+        bed_end(b);
+}
+
 /* As often as it may, with ever new names, and then no more. */
 static void restarts_are_counted(void **state)
 {
@@ -110,6 +178,32 @@ static void a_lost_node_is_left(void **state)
         bed_end(b);
 }
 
+/* It is none of the cluster any more, nobody vouches for its chips, or it alone is silent for long. */
+static void nodes_are_lost_in_several_ways(void **state)
+{
+        (void) state;
+        for (int how = 0; how < 3; how++) {
+                struct bed *b = bed_begin(plain);
+                struct ledger *ledger = b->cluster->ledger;
+
+                bed_run_job(b, "j", BED_TWO_CHIPS TWICE);
+                bed_put_node(b, "b", "H100", 8);
+                memory_store_tell(b->store);
+                if (how == 0)
+                        ledger_set_seen(ledger, ledger_nodes_find(ledger, "a", 1), LIVENESS_REMOVED);
+                else if (how == 1)
+                        memory_store_drop(b->store, "NodeAccelerators a");
+                else
+                        ledger_set_seen(ledger, ledger_nodes_find(ledger, "a", 1), 1000);
+                ledger->liveness.silent_before_usec = ledger->liveness.lost_before_usec = 2000;
+                controller_queue(bed_record(b, "j"));
+                BED_WAIT(b, bed_said(b, "reason=NodeLost"));
+                BED_WAIT(b, bed_is_there(b, "j-w0-0-r1"));
+                assert_string_equal(bed_record(b, "j")->state.groups[0].node, "b");
+                bed_end(b);
+        }
+}
+
 /* It may not move, so it waits for its own chips; with fewer it goes on where it may. */
 static void without_a_spare_chip_it_waits_or_goes_on_with_fewer(void **state)
 {
@@ -132,6 +226,8 @@ static void without_a_spare_chip_it_waits_or_goes_on_with_fewer(void **state)
                 memory_store_merge(b->store, "Node a", OUT);
                 BED_WAIT(b, bed_is(b, "j", "Restarting", rows[i].event));
                 assert_non_null(strstr(bed_text(b, "TrainingJob", "j", "status|message"), rows[i].says));
+                bed_look(b, "j");
+                assert_false(bed_is_there(b, "j-w0-0-r1")); /* which would have nowhere to be */
                 bed_end(b);
         }
 }
@@ -193,6 +289,45 @@ static void chips_that_others_took_are_planned_anew(void **state)
         bed_end(b);
 }
 
+#define FOREIGN                                                                                              \
+        "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"foreign\",\"namespace\":\"default\",\"uid\":\"f\"},"     \
+        "\"spec\":{\"nodeName\":\"%s\",\"containers\":[{\"name\":\"c\",\"resources\":{\"limits\":{"          \
+        "\"nvidia.com/gpu\":\"1\"}}}]},\"status\":{\"phase\":\"Running\"}}"
+
+/* While it is repaired, its group looks for another place; after it was evicted, all of it is planned anew.
+ */
+static void a_place_may_be_lost_again_before_it_is_taken(void **state)
+{
+        struct bed *b = bed_begin(plain);
+        char node[16], foreign[400];
+
+        (void) state;
+        bed_put_node(b, "b", "H100", 8);
+        bed_run_job(b, "j", "\"workers\":[{\"model\":\"H100\",\"chips\":8}]" TWICE);
+        bed_merge(b, "Pod", "j-w0-0", BED_ENDED("Failed", "1", "bang"));
+        BED_WAIT(b, bed_is_there(b, "j-w0-0-r1"));
+        (void) text_copy(node, sizeof(node), bed_record(b, "j")->state.groups[0].node);
+        (void) text_format(foreign, sizeof(foreign), FOREIGN, node);
+        bed_merge(b, "Pod", "foreign", foreign);
+        BED_WAIT(b, bed_said(b, "reason=PlaceLost"));
+        BED_WAIT(b, strcmp(bed_record(b, "j")->state.groups[0].node, node) != 0 &&
+                            bed_record(b, "j")->state.groups[0].node[0] != '\0');
+        assert_int_equal(bed_record(b, "j")->state.world, 0); /* its manager stays */
+        bed_end(b);
+        b = bed_begin(plain);
+        bed_run_job(b, "j", "\"workers\":[{\"model\":\"H100\",\"chips\":8}],\"preemptible\":true" TWICE);
+        bed_merge(b, "Pod", "j-w0-0", GOES);
+        BED_WAIT(b, bed_record(b, "j")->yielding);
+        bed_look(b, "j");
+        bed_merge(b, "Pod", "j-w0-0", BED_ENDED("Failed", "143", "asked to"));
+        BED_WAIT(b, bed_is_there(b, "j-m1"));
+        (void) text_format(foreign, sizeof(foreign), FOREIGN, "a");
+        bed_merge(b, "Pod", "foreign", foreign);
+        BED_WAIT(b, bed_is(b, "j", "Pending", NULL) && bed_said(b, "reason=PlaceLost"));
+        assert_int_equal(bed_record(b, "j")->state.group_count, 0);
+        bed_end(b);
+}
+
 #define WAITS(REASON, MESSAGE)                                                                               \
         "{\"spec\":{\"nodeName\":\"a\"},\"status\":{\"phase\":\"Pending\",\"containerStatuses\":[{\"name\":" \
         "\"main\",\"state\":{\"waiting\":{\"reason\":\"" REASON "\",\"message\":\"" MESSAGE "\"}}}]}}"
@@ -229,6 +364,11 @@ static void a_secret_of_the_jobs_own_that_is_missing_is_named(void **state)
         BED_WAIT(b, record_find_pod(bed_record(b, "j"), "j-w0-0")->bound_usec > 0);
         assert_true(bed_is(b, "j", "Starting", "Planned") &&
                     bed_is_there(b, "j-m0")); /* images may be pulled for a while */
+        bed_merge(b, "Pod", "j-m0", WAITS("ContainerCreating", ""));
+        BED_WAIT(b, record_find_pod(bed_record(b, "j"), "j-m0")->bound_usec > 0);
+        bed_look(b, "j");
+        assert_true(bed_is(b, "j", "Starting", "Planned") || bed_is(b, "j", "Starting", "Created"));
+        record_find_pod(bed_record(b, "j"), "j-m0")->bound_usec -= 31000000; /* one of them is enough */
         record_find_pod(bed_record(b, "j"), "j-w0-0")->bound_usec -= 31000000;
         bed_look(b, "j");
         assert_true(bed_is(b, "j", "Starting", "PodNotStarted"));
@@ -364,13 +504,18 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_fault_of_a_pod_is_repaired_or_the_end),
+                cmocka_unit_test(a_fault_before_it_runs_costs_no_restart),
                 cmocka_unit_test(restarts_are_counted),
+                cmocka_unit_test(between_faults_in_a_row_there_is_a_pause),
                 cmocka_unit_test(a_lost_manager_has_a_successor),
                 cmocka_unit_test(a_lost_node_is_left),
+                cmocka_unit_test(nodes_are_lost_in_several_ways),
                 cmocka_unit_test(without_a_spare_chip_it_waits_or_goes_on_with_fewer),
                 cmocka_unit_test(a_group_may_be_left_out),
                 cmocka_unit_test(who_may_be_evicted_gives_way),
+                cmocka_unit_test(only_borrowers_give_way),
                 cmocka_unit_test(chips_that_others_took_are_planned_anew),
+                cmocka_unit_test(a_place_may_be_lost_again_before_it_is_taken),
                 cmocka_unit_test(pods_that_do_not_start_are_spoken_of),
                 cmocka_unit_test(a_secret_of_the_jobs_own_that_is_missing_is_named),
                 cmocka_unit_test(pods_that_are_not_seen_are_made_again),
