@@ -90,7 +90,9 @@ static void events_are_passed_on_once(void **state)
                 "moment\"},"
                 "{\"time\":\"\",\"reason\":\"Straggler\",\"message\":\"at no time\"},"
                 "{\"time\":\"2026-11-21T10:00:05Z\",\"reason\":\"\",\"message\":\"for no reason\"},"
-                "{\"time\":\"2026-11-21T10:00:06Z\",\"reason\":\"Resumed\",\"message\":\"at step 7\"}]}");
+                "{\"time\":\"2026-11-21T10:00:06Z\",\"reason\":\"Resumed\",\"message\":\"at step 7\"},"
+                "{\"time\":\"2026-11-21T10:00:07Z\",\"reason\":\"Started\",\"message\":\"world 2\"},"
+                "{\"time\":\"2026-11-21T10:00:08Z\",\"reason\":\"Completed\",\"message\":\"all\"}]}");
         struct asked a;
 
         (void) state;
@@ -100,8 +102,10 @@ static void events_are_passed_on_once(void **state)
         assert_true(progress_pass_events(&a.record, &report));
         assert_string_equal(a.said.data, "warning reason=RankKilled \"rank 3\"\n"
                                          "normal reason=SharesChanged \"of one moment\"\n"
-                                         "normal reason=Resumed \"at step 7\"\n");
-        assert_string_equal(a.record.state.last_event, "2026-11-21T10:00:06Z");
+                                         "normal reason=Resumed \"at step 7\"\n"
+                                         "normal reason=Started \"world 2\"\n"
+                                         "normal reason=Completed \"all\"\n");
+        assert_string_equal(a.record.state.last_event, "2026-11-21T10:00:08Z");
         assert_false(progress_pass_events(&a.record, &report));
         job_report_free(&report);
         end(&a);
@@ -196,6 +200,29 @@ static void shares_are_taken_when_they_are_whole(void **state)
                 job_report_free(&report);
         }
         assert_int_equal(a.controller.metrics.recuts, 3);
+        end(&a);
+}
+
+/* Of groups that are none, and of more ranks than a group has, nothing is taken but what adds up without
+ * them. */
+static void strangers_have_no_share(void **state)
+{
+        struct job_report report = report_of(
+                "{\"state\":\"Running\",\"recuts\":1,\"ranks\":[{\"group\":\"nobody\",\"batch\":5,"
+                "\"samples_per_s\":9},{\"group\":\"w0-1\",\"batch\":30,\"samples_per_s\":3},"
+                "{\"group\":\"w0-1\",\"batch\":34,\"samples_per_s\":4},{\"group\":\"w0-1\",\"batch\":0}]}");
+        const struct job_state *s;
+        struct asked a;
+
+        (void) state;
+        begin(&a);
+        s = &a.record.state;
+        assert_true(progress_take_shares(&a.record, &report));
+        assert_true(s->groups[0].batch == 0 && s->groups[1].batch == 64);
+        assert_int_equal(s->rank_count, 2);
+        assert_true(s->groups[1].samples_per_s == 7 && s->groups[1].source == CHIP_SPEED_MEASURED);
+        assert_false(progress_take_shares(&a.record, &report)); /* they are the same now */
+        job_report_free(&report);
         end(&a);
 }
 
@@ -373,6 +400,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(events_are_passed_on_once),
                 cmocka_unit_test(shares_are_taken_when_they_are_whole),
+                cmocka_unit_test(strangers_have_no_share),
                 cmocka_unit_test(of_many_ranks_the_group_counts),
                 cmocka_unit_test(ranks_are_known_by_their_group),
                 cmocka_unit_test(samples_are_counted_over_all_worlds),

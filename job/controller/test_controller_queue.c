@@ -171,6 +171,47 @@ static void an_emergency_takes_back_what_was_lent(void **state)
         }
 }
 
+/* Whose namespace may not say so is as urgent as others. */
+static void not_everybody_may_call_himself_an_emergency(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_put_job(b, "j", EIGHT_CHIPS ",\"urgency\":\"emergency\"");
+        BED_WAIT(b, bed_is(b, "j", "Starting", NULL));
+        assert_false(bed_record(b, "j")->emergency);
+        bed_end(b);
+}
+
+/* What the plan has to say of itself is an event; why one waits, in other words, is none, but stands in its
+ * status; and a batch that cannot be cut is no plan. */
+static void plans_say_what_there_is_to_know(void **state)
+{
+        struct bed *b = bed_begin(plain);
+        char first[200];
+
+        (void) state;
+        bed_put_node(b, "b", "A100", 8);
+        memory_store_merge(
+                b->store, "NodeAccelerators b", /* of which nobody knows how fast they are */
+                "{\"status\":{\"groups\":[{\"name\":\"g\",\"vendor\":\"nvidia\",\"runtime\":\"cuda\","
+                "\"model\":\"A100\",\"resource\":\"nvidia.com/gpu\",\"fabric\":\"none\",\"total\":8,"
+                "\"healthy\":8,\"free\":0,\"memoryBytes\":85899345920}]}}");
+        bed_put_job(b, "unlike",
+                    "\"workers\":[{\"model\":\"H100\",\"chips\":2},{\"model\":\"A100\",\"chips\":2}]");
+        BED_WAIT(b, bed_is_there(b, "unlike-m0"));
+        assert_true(bed_record(b, "unlike")->state.note_count > 0);
+        assert_int_equal(memory_store_count(b->store, "event Speed"), 1);
+        bed_put_job(b, "large", "\"workers\":[{\"model\":\"H100\",\"chips\":9}]");
+        BED_WAIT(b, bed_is(b, "large", "Pending", "Unschedulable"));
+        (void) text_copy(first, sizeof(first), bed_text(b, "TrainingJob", "large", "status|message"));
+        bed_put_node(b, "a", "H100", 7);
+        bed_look(b, "large");
+        assert_string_not_equal(bed_text(b, "TrainingJob", "large", "status|message"), first);
+        assert_int_equal(memory_store_count(b->store, "event Unschedulable default/large"), 1);
+        bed_end(b);
+}
+
 /* A parent that is on its way out never succeeds. */
 static void children_of_a_deleted_parent_do_not_start(void **state)
 {
@@ -192,11 +233,14 @@ static void many_jobs_at_once_are_taken_on_in_turn(void **state)
         char name[16];
 
         (void) state;
+        bed_put_node(b, "a", "H100", 64); /* room for all; their pods are made a few at a time */
         memory_store_refuse(b->store, "patch TrainingJob default/j3", -13, "not this one");
         for (unsigned i = 0; i < 20; i++) {
                 (void) text_format(name, sizeof(name), "j%u", i);
-                bed_put_job(b, name, EIGHT_CHIPS);
-                bed_merge(b, "TrainingJob", name, "{\"metadata\":{\"finalizers\":[\"x.dev/y\"]}}");
+                bed_put_job(b, name, BED_TWO_CHIPS);
+                bed_merge(b, "TrainingJob", name,
+                          i % 2 == 0 ? "{\"metadata\":{\"finalizers\":[\"x.dev/y\"]}}"
+                                     : "{\"metadata\":{\"finalizers\":[\"x.dev/y\",\"x.dev/z\"]}}");
         }
         for (unsigned i = 0; i < 20; i++) {
                 (void) text_format(name, sizeof(name), "j%u", i);
@@ -208,7 +252,9 @@ static void many_jobs_at_once_are_taken_on_in_turn(void **state)
         assert_true(bed_record(b, "j3")->has_finalizer);
         for (unsigned i = 0; i < 20; i++) {
                 (void) text_format(name, sizeof(name), "j%u", i);
-                assert_int_equal(json_array_size(bed_record(b, name)->finalizers), 2); /* others' stay */
+                BED_WAIT(b, bed_is(b, name, "Starting", NULL));
+                assert_int_equal(json_array_size(bed_record(b, name)->finalizers),
+                                 2 + i % 2); /* others' stay */
         }
         bed_end(b);
 }
@@ -220,6 +266,8 @@ int main(void)
                 cmocka_unit_test(chips_are_kept_for_the_first_as_long_as_the_rules_say),
                 cmocka_unit_test(a_class_is_waited_for_until_classes_are_read),
                 cmocka_unit_test(an_emergency_takes_back_what_was_lent),
+                cmocka_unit_test(not_everybody_may_call_himself_an_emergency),
+                cmocka_unit_test(plans_say_what_there_is_to_know),
                 cmocka_unit_test(children_of_a_deleted_parent_do_not_start),
                 cmocka_unit_test(many_jobs_at_once_are_taken_on_in_turn),
         };
