@@ -116,6 +116,33 @@ static void what_is_refused_for_too_long_has_no_lease(void **state)
         bed_end(b);
 }
 
+/* As long as it may be a moment, nobody is told that he was refused; then he is. And pauses that begin beyond
+ * an hour stay as long as they were asked for. */
+static void who_is_never_answered_is_told_in_the_end(void **state)
+{
+        struct bed *b = bed_begin((struct controller_options){ .pods_wait_sec = 7200 });
+        struct record *record;
+
+        (void) state;
+        memory_store_refuse(b->store, "create Pod", -ETIMEDOUT, "no answer");
+        bed_put_job(b, "j", BED_TWO_CHIPS);
+        BED_WAIT(b, (record = bed_record(b, "j")) != NULL && record->unanswered_usec != 0);
+        bed_settle(b);
+        assert_int_equal(record->refused_usec, 0);
+        record->unanswered_usec = 1; /* as long as there is a clock */
+        bed_look(b, "j");
+        BED_WAIT(b, bed_is(b, "j", "Starting", "PodNotCreated"));
+        record->refused_usec -= UINT64_C(7200000000);
+        bed_look(b, "j");
+        assert_int_equal(record->refusals, 1);
+        record->plan_after_usec = UINT64_MAX; /* it pauses */
+        controller_want_plan(b->controller);
+        bed_settle(b);
+        assert_int_equal(record->state.group_count, 0);
+        assert_true(bed_said(b, "no pods after 7200 s, its chips are given back for 7200 s"));
+        bed_end(b);
+}
+
 /* Whatever a write is answered with, what it was for is done in the end. */
 static void writes_that_fail_are_made_again(void **state)
 {
@@ -235,6 +262,7 @@ static void who_leads_no_more_writes_nothing(void **state)
                 struct bed *b = bed_begin(plain);
                 size_t lines;
 
+                memory_store_refuse(b->store, turns % 2 == 0 ? "create Pod" : NULL, -EPERM, "exceeded quota");
                 bed_put_job(b, "j", BED_TWO_CHIPS);
                 for (unsigned i = 0; i < turns; i++) {
                         memory_store_tell(b->store);
@@ -445,6 +473,7 @@ int main(void)
                 cmocka_unit_test(a_job_comes_to_its_end),
                 cmocka_unit_test(pods_that_are_refused_are_made_later),
                 cmocka_unit_test(what_is_refused_for_too_long_has_no_lease),
+                cmocka_unit_test(who_is_never_answered_is_told_in_the_end),
                 cmocka_unit_test(writes_that_fail_are_made_again),
                 cmocka_unit_test(a_job_that_has_gone_is_not_written_again),
                 cmocka_unit_test(a_refused_delete_is_asked_again),

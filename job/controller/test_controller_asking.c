@@ -169,7 +169,7 @@ static struct manager begin(struct bed *b, const char *job, const char *text)
 
         (void) text_format(group, sizeof(group), "%s-w0-0", job);
         (void) text_format(manager, sizeof(manager), "%s-m0", job);
-        bed_put_job(b, job, BED_TWO_CHIPS ",\"epochs\":2,\"data\":{\"path\":\"/d\"}");
+        bed_put_job(b, job, BED_TWO_CHIPS ",\"epochs\":2,\"data\":{\"path\":\"/d\"},\"restart\":{\"max\":5}");
         BED_WAIT(b, bed_is_there(b, manager) && bed_is_there(b, group));
         return m;
 }
@@ -193,6 +193,7 @@ static void ask(struct bed *b, const char *job)
 {
         struct record *record = bed_record(b, job);
 
+        BED_WAIT(b, !record->asking.under_way);
         record->asking.asked_usec = 0;
         bed_look(b, job);
         BED_WAIT(b, record->asking.asked_usec != 0 && !record->asking.under_way);
@@ -231,7 +232,57 @@ static void what_the_manager_says_is_the_jobs(void **state)
         assert_int_equal(memory_store_count(b->store, "event Straggler"), 1); /* is no news any more */
         assert_int_equal(b->controller->metrics.restarts, 1);
         assert_true(memory_store_count(b->store, "put TrainingJob") > puts);
+        m.manners.text = "{\"state\":\"Running\",\"step\":11,\"reshards\":2}"; /* no figure but that */
+        ask(b, "j");
+        assert_true(s->progress.step == 11 && s->reshards == 2 && s->progress.seconds_left == 0);
+        assert_true(s->progress.loss == 0.25 && s->progress.accuracy == 0.5); /* the last that were said */
+        bed_record(b, "j")->state.point_count = 40; /* by now it is asked more seldom */
+        bed_look(b, "j");
+        ask(b, "j");
+        bed_merge(b, "Pod", "j-m0", BED_ENDED("Succeeded", "0", "{\\\"state\\\":\\\"Succeeded\\\"}"));
+        BED_WAIT(b, bed_is(b, "j", "Succeeded", NULL));
+        assert_int_equal(s->progress.samples_total, 120000);
         close_manager(&m);
+        bed_end(b);
+}
+
+/* The next manager counts anew: what the ranks did before is added. */
+static void the_restarts_of_ranks_outlive_their_manager(void **state)
+{
+        struct bed *b = bed_begin(plain);
+        struct manager m = begin(b, "j", RUNS);
+        const struct job_state *s;
+
+        (void) state;
+        open_manager(&m, NULL);
+        meet(&m);
+        ask(b, "j");
+        s = &bed_record(b, "j")->state;
+        assert_int_equal(s->rank_count, 2);
+        bed_drop(b, "Pod", "j-m0");
+        BED_WAIT(b, bed_is_there(b, "j-m1"));
+        assert_int_equal(s->restarts, 2); /* the manager's, and that of the manager */
+        assert_int_equal(job_state_rank(s, "w0-0", 0)->before, job_state_rank(s, "w0-0", 0)->restarts);
+        assert_int_equal(job_state_rank(s, "w0-0", 0)->restarts, 1);
+        close_manager(&m);
+        bed_end(b);
+}
+
+/* Where a pod is not said to be, nobody is asked. */
+static void an_address_may_be_missing(void **state)
+{
+        static const char runs[] = "{\"spec\":{\"nodeName\":\"a\"},\"status\":{\"phase\":\"Running\","
+                                   "\"containerStatuses\":[{\"name\":\"main\",\"state\":{\"running\":{}}}]}}";
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        (void) begin(b, "j", BEGINS);
+        bed_merge(b, "Pod", "j-w0-0", runs);
+        bed_merge(b, "Pod", "j-m0", runs);
+        BED_WAIT(b, bed_is(b, "j", "Running", NULL));
+        bed_look(b, "j");
+        assert_string_equal(bed_record(b, "j")->state.address, "");
+        assert_null(bed_record(b, "j")->asking.client);
         bed_end(b);
 }
 
@@ -348,11 +399,20 @@ static void only_the_jobs_own_manager_is_asked(void **state)
                 assert_null(record->asking.client);
                 assert_int_equal(record->asking.asked_usec, 0);
         }
+        record_set_keys(record, NULL);
+        bed_look(b, "j");
+        assert_null(record->asking.client);
         record_set_keys(record, TAKE(own));
         ask(b, "j");
         assert_int_equal(record->state.progress.samples, 640);
         bed_merge(b, "Pod", "j-m0", "{\"status\":{\"phase\":\"Unknown\"}}"); /* its node is silent */
         BED_WAIT(b, record->asking.client == NULL);
+        bed_merge(b, "Pod", "j-m0",
+                  "{\"status\":{\"phase\":\"Running\"},\"metadata\":{\"annotations\":{\"remuda.dev/"
+                  "plan\":\"{}\"}}}");
+        bed_settle(b);
+        bed_look(b, "j"); /* whoever has no token for it is not asked, either */
+        assert_null(record->asking.client);
         tls_keys_free(&keys);
         close_manager(&m);
         close_manager(&other);
@@ -376,6 +436,11 @@ static void learn_again(struct bed *b, const char *job)
 {
         bed_record(b, job)->asking.learnt_usec = b->controller->learnt_usec = 0; /* long ago */
         ask(b, job);
+}
+
+static void stop_leading(struct record *record)
+{
+        ((struct bed *) record->controller->options.userdata)->leads = false;
 }
 
 /* A table that cannot be written is said once, until it can be; no job is the worse for it. */
@@ -410,6 +475,13 @@ static void speeds_are_learnt_where_that_can_be(void **state)
                         last = at;
                 assert_int_equal(strstr(last, "or delete it") != NULL, rows[i].delete);
         }
+        m.manners.meanwhile = stop_leading; /* another one learns now */
+        learn_again(b, "j");
+        b->leads = true;
+        assert_int_equal(memory_store_count(b->store, "change SpeedTable"), ARRAY_SIZE(rows));
+        m.manners.meanwhile = NULL;
+        b->controller->learnt_usec = bed_record(b, "j")->asking.learnt_usec =
+                controller_monotonic(b->controller);
         ask(b, "j"); /* too soon for more */
         assert_int_equal(memory_store_count(b->store, "change SpeedTable"), ARRAY_SIZE(rows));
         close_manager(&m);
@@ -462,6 +534,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_the_manager_says_is_the_jobs),
+                cmocka_unit_test(the_restarts_of_ranks_outlive_their_manager),
+                cmocka_unit_test(an_address_may_be_missing),
                 cmocka_unit_test(what_is_no_answer_changes_nothing),
                 cmocka_unit_test(an_answer_may_come_too_late),
                 cmocka_unit_test(only_the_jobs_own_manager_is_asked),
