@@ -231,6 +231,111 @@ static void pods_go_when_they_have_said_goodbye(void **state)
         bed_end(b);
 }
 
+/* Until this has been asked of the store, and is not answered yet. */
+static void wait_for(struct bed *b, const char *line)
+{
+        uint64_t end = clock_monotonic_usec() + patience_usec();
+
+        while (memory_store_count(b->store, line) == 0) {
+                if (clock_monotonic_usec() > end)
+                        fail_msg("'%s' never came; said:\n%s", line, b->said.data);
+                memory_store_tell(b->store);
+                (void) sd_event_run(b->loop, 10000);
+        }
+}
+
+/* What was refused was of a plan that is not there any more. */
+static void a_refusal_of_another_plan_is_no_news(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        memory_store_refuse(b->store, "create Pod", -EPERM, "exceeded quota");
+        bed_put_job(b, "j", BED_TWO_CHIPS);
+        wait_for(b, "create Pod");
+        memory_store_refuse(b->store, NULL, 0, NULL);
+        record_give_up(bed_record(b, "j"), "PlaceLost", "somebody else has them");
+        BED_WAIT(b, bed_is_there(b, "j-m1"));
+        assert_int_equal(memory_store_count(b->store, "event PodNotCreated"), 0);
+        bed_end(b);
+}
+
+/* Another controller made the keys meanwhile: its Secret is the job's, and ours nobody's. */
+static void keys_that_another_one_made_are_taken(void **state)
+{
+        struct bed *b = bed_begin(plain);
+        struct record *record;
+
+        (void) state;
+        bed_put_job(b, "j", BED_TWO_CHIPS);
+        wait_for(b, "create Secret");
+        b->leads = false;
+        bed_merge(
+                b, "Pod", "j-w0-0",
+                "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"j-w0-0\",\"namespace\":\"default\",\"uid\":\"p\","
+                "\"labels\":{\"remuda.dev/job\":\"j\"},\"annotations\":{\"remuda.dev/keys\":"
+                "\"{\\\"secret\\\":\\\"theirs\\\"}\"},\"ownerReferences\":[{\"kind\":\"TrainingJob\","
+                "\"uid\":\"u-j\"}]}}");
+        memory_store_tell(b->store);
+        record = bed_record(b, "j");
+        assert_string_equal(record->keys, "{\"secret\":\"theirs\"}");
+        b->leads = true;
+        BED_WAIT(b, bed_is_there(b, "j-m0"));
+        assert_string_equal(record->keys, "{\"secret\":\"theirs\"}");
+        assert_int_equal(memory_store_count(b->store, "create Secret"), 1);
+        assert_int_equal(memory_store_count(b->store, "create Pod default/j-w0-0"), 0);
+        bed_end(b);
+}
+
+/* It is gone by the time that it has been told where its manager is. */
+static void an_answer_may_be_about_a_pod_that_is_gone(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_run_job(b, "j", BED_TWO_CHIPS ",\"restart\":{\"max\":2,\"migrate\":true}");
+        wait_for(b, "patch Pod default/j-w0-0");
+        bed_drop(b, "Pod", "j-w0-0");
+        memory_store_tell(b->store);
+        BED_WAIT(b, bed_is_there(b, "j-w0-0-r1"));
+        bed_end(b);
+}
+
+/* The API server deletes a pod on no node in two writes; whoever asked was killed between them. */
+static void a_pod_on_no_node_is_deleted_to_the_end(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_put_job(b, "j", BED_TWO_CHIPS);
+        BED_WAIT(b, bed_is_there(b, "j-m0"));
+        bed_merge(b, "Pod", "j-m0", GOES);
+        bed_merge(b, "TrainingJob", "j", GOES);
+        BED_WAIT(b, bed_record(b, "j") == NULL);
+        assert_int_equal(memory_store_count(b->store, "force Pod default/j-m0"), 1);
+        assert_int_equal(memory_store_count(b->store, "delete Pod default/j-w0-0"), 1);
+        bed_end(b);
+}
+
+/* One that goes counts no more among those whose pods are made first. */
+static void who_goes_makes_room_for_others(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_put_job(b, "j1", BED_TWO_CHIPS);
+        BED_WAIT(b, bed_record(b, "j1") != NULL && bed_record(b, "j1")->has_finalizer);
+        memory_store_refuse(b->store, " default/j1", -EPERM, "not now");
+        BED_WAIT(b, bed_record(b, "j1")->state.group_count > 0);
+        bed_merge(b, "TrainingJob", "j1", GOES);
+        bed_put_job(b, "j2", BED_TWO_CHIPS);
+        BED_WAIT(b, bed_is(b, "j2", "Starting", NULL));
+        memory_store_refuse(b->store, NULL, 0, NULL);
+        bed_look(b, "j1");
+        BED_WAIT(b, bed_record(b, "j1") == NULL);
+        bed_end(b);
+}
+
 static void options_are_those_of_the_command_line(void **state)
 {
         static const struct settings settings;
@@ -257,6 +362,11 @@ int main(void)
                 cmocka_unit_test(pods_are_known_by_namespace_and_owner),
                 cmocka_unit_test(jobs_are_counted_by_phase),
                 cmocka_unit_test(pods_go_when_they_have_said_goodbye),
+                cmocka_unit_test(a_refusal_of_another_plan_is_no_news),
+                cmocka_unit_test(keys_that_another_one_made_are_taken),
+                cmocka_unit_test(an_answer_may_be_about_a_pod_that_is_gone),
+                cmocka_unit_test(a_pod_on_no_node_is_deleted_to_the_end),
+                cmocka_unit_test(who_goes_makes_room_for_others),
                 cmocka_unit_test(options_are_those_of_the_command_line),
         };
 

@@ -341,8 +341,8 @@ bool write_secret(struct record *record)
 
         if (record->secret_asked || record->secret_made)
                 return record->secret_made;
-        if (controller_monotonic(record->controller) < record->retry_usec ||
-            (write = begin(record, record->name)) == NULL)
+        write = begin(record, record->name);
+        if (write == NULL)
                 return false;
         secret = make_secret(record);
         if (secret == NULL) {
