@@ -80,7 +80,7 @@ static bool judge_manager(const struct pods_look *look, struct pods_verdict *v)
         bool final = true;
 
         if (!pod->there) {
-                v->world = v->world || pod->ran;
+                v->world = pod->ran;
                 if (pod->ran)
                         blame(v, "ManagerGone", "the manager's pod %s is gone", pod->name);
                 return false;
@@ -88,7 +88,7 @@ static bool judge_manager(const struct pods_look *look, struct pods_verdict *v)
         if (pod->phase == PODS_SUCCEEDED)
                 return false;
         if (pod->phase != PODS_FAILED) {
-                v->world = v->world || pod->node_lost;
+                v->world = pod->node_lost;
                 if (pod->node_lost)
                         blame(v, "NodeLost", "node %s of the manager is lost", pod->node);
                 return false;

@@ -45,6 +45,7 @@ static const struct story stories[] = {
         { "but not on a node that is lost: nobody there says when it is over", { .leaving = true, .node_lost = true }, .max = 3, .verdict = "NodeLost/restart a" },
         { "where a borrower gives way", { .leaving = true, .node_lost = true }, .yielding = true, .restarts = 3, .max = 3, .verdict = "Evicted/gives way a" },
         { "a borrower that has left gives way, and no restart is counted", { GONE }, .yielding = true, .restarts = 3, .max = 3, .verdict = "Evicted/gives way a" },
+        { "or ended well, before it ran", { ENDED }, .starts = true, .yielding = true, .max = 3, .verdict = "Evicted/gives way a" },
         { "so does one that ended in time", { FAILED, .exit_code = 143 }, .yielding = true, .max = 3, .verdict = "Evicted/gives way a" },
         { "a manager that is gone is followed by another", .manager = { GONE }, .max = 3, .verdict = "ManagerGone/restart, new manager" },
         { "also on a node that is lost", .manager = { .node_lost = true }, .max = 3, .verdict = "NodeLost/restart, new manager" },
