@@ -138,8 +138,7 @@ static void pods_say_what_the_plan_says(void **state)
 static void the_manager_is_told_how_shares_are_cut(void **state)
 {
         static const struct {
-                enum job_shards shards;
-                enum job_strategy strategy;
+                int shards, strategy;
                 double samples_per_s, speed; /* speed: 0 = any */
                 const char *says;
         } worlds[] = {
