@@ -140,6 +140,7 @@ static const struct {
         { HEAD "  workers: [{vendor: A_B, chips: 1}]\n",        "spec.workers[0].vendor: 'A_B' is not the name of a vendor" },
         { LEAST "  programs: {cpu: {image: -x}}\n",             "spec.programs.cpu.image: '-x' is not the name of an image" },
         { LEAST "  programs: {cpu: {image: a b}}\n",            "spec.programs.cpu.image: 'a b' is not the name of an image" },
+        { LEAST "  programs: {abcdefghijklmnop: {image: x}}\n", "at most 15 small letters" },
         { LEAST "  programs: {A: {image: x}}\n",                "not the name of a runtime" },
         { LEAST "  checkpoint: {path: -c}\n",                   "spec.checkpoint.path: '-c' looks like an option; write ./-c" },
         { HEAD "  workers: []\n",                               "spec.workers: [] is not understood" },
@@ -231,6 +232,7 @@ static void what_may_be_is_taken(void **state)
                 LEAST "  strategy: split\n  globalBatch: 1\n",
                 LEAST "  args: []\n  data: {path: /d, preprocess: 'mine'}\n", /* its own program reads them */
                 LEAST "  dependsOn: [a, b]\n  segments: [3, 7]\n",
+                HEAD "  workers: [{group: gpu-0, chips: 2}]\n  segments: none\n",
                 LEAST "  data: {path: /d, claim: x}\n  checkpoint: {path: /c, claim: y}\n",
         };
         struct err err = { 0 };
@@ -261,6 +263,10 @@ static void what_is_no_job_at_all_is_refused(void **state)
         r = job_yaml_parse("a: [", 4, &job, &err);
         assert_true(r < 0 && r == err.code);
         assert_int_equal(job_yaml_decode(wrong, &job, NULL), -EINVAL);
+        (void) json_object_set_new(json_object_get(wrong, "metadata"), "labels",
+                                   json_pack("{s:s#}", "team", "a\0b", 3)); /* as no file can have it */
+        assert_int_equal(job_yaml_decode(wrong, &job, &err), -EINVAL);
+        assert_non_null(strstr(err.msg, "metadata.labels.team: 'a' is not a label's value"));
         json_decref(wrong);
 }
 
@@ -285,6 +291,24 @@ static void servers_are_those_of_the_strategy(void **state)
                 assert_int_equal(job_server_chips(&job), rows[i].servers);
                 job_free(&job);
         }
+}
+
+/* One of several models, each of them whole. */
+static void a_model_is_one_of_the_alternatives(void **state)
+{
+        static const struct {
+                const char *wanted, *model;
+                bool matches;
+        } rows[] = {
+                { "H100", "H100", true },   { "A100|H100", "H100", true }, { "H100|A100", "H100", true },
+                { "H100x", "H100", false }, { "H1", "H100", false },       { "A100|H100x", "H100", false },
+                { "A100|", "H100", false },
+        };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+                if (job_role_model_matches(rows[i].wanted, rows[i].model) != rows[i].matches)
+                        fail_msg("%s, %s", rows[i].wanted, rows[i].model);
 }
 
 /* Shares that may change while the job runs: by speed, of data that every rank can read. */
@@ -431,6 +455,7 @@ int main(void)
                 cmocka_unit_test(what_may_be_is_taken),
                 cmocka_unit_test(what_is_no_job_at_all_is_refused),
                 cmocka_unit_test(servers_are_those_of_the_strategy),
+                cmocka_unit_test(a_model_is_one_of_the_alternatives),
                 cmocka_unit_test(some_jobs_are_shared_anew_while_they_run),
                 cmocka_unit_test(a_program_of_ones_own_names_its_model),
                 cmocka_unit_test(names_are_those_of_kubernetes),

@@ -86,10 +86,31 @@ static void what_a_job_says_becomes_an_option(void **state)
         }
 }
 
+/* A list has room for as many words as there are, and an end. */
+static void a_list_grows_with_its_words(void **state)
+{
+        struct arguments args = { 0 };
+        char word[16];
+
+        (void) state;
+        for (unsigned i = 0; i < 300; i++)
+                arguments_add(&args, "%u", i);
+        assert_false(args.failed);
+        assert_int_equal(args.count, 300);
+        assert_null(args.list[300]);
+        for (unsigned i = 0; i < 300; i++) {
+                (void) text_format(word, sizeof(word), "%u", i);
+                assert_string_equal(args.list[i], word);
+        }
+        arguments_free(&args);
+        assert_null(args.list);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_a_job_says_becomes_an_option),
+                cmocka_unit_test(a_list_grows_with_its_words),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

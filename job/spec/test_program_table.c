@@ -96,6 +96,7 @@ static const struct {
         { "wildcard variable",  "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"environment\":[\"LD_*\"]}}}", "'LD_*' is not the name" },
         { "runtime a path",     "{\"programs\":{\"../cpu\":{\"path\":\"/x\"}}}",               "not the name of a runtime" },
         { "runtime an option",  "{\"programs\":{\"-cpu\":{\"path\":\"/x\"}}}",                 "not the name of a runtime" },
+        { "a nameless runtime", "{\"programs\":{\"\":{\"path\":\"/x\"}}}",                  "not the name of a runtime" },
         { "runtime too long",   "{\"programs\":{\"abcdefghijklmnop\":{\"path\":\"/x\"}}}",     "its name must have at most 15 bytes" },
 };
 /* clang-format on */
@@ -131,6 +132,7 @@ static void a_path_that_nobody_can_open_is_refused(void **state)
                 program_table_free(&table);
         }
         assert_non_null(strstr(err.msg, "programs.cpu.path: longer than 4095 bytes"));
+        program_table_free(NULL);
 }
 
 /* What a program may be given by whoever starts it, and what would be another program. */
