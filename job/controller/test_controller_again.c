@@ -182,6 +182,11 @@ static void jobs_are_counted_by_phase(void **state)
         (void) state;
         controller_metrics(NULL, &page); /* of a process without one: nothing */
         assert_int_equal(page.size_bytes, 0);
+        bed_merge(b, "Pod", "early-w0-0",
+                  "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"early-w0-0\",\"namespace\":\"default\",\"uid\":"
+                  "\"1\","
+                  "\"labels\":{\"remuda.dev/job\":\"early\"},\"ownerReferences\":[{\"kind\":\"TrainingJob\","
+                  "\"uid\":\"u\"}]}}"); /* whose job is not told yet */
         bed_run_job(b, "running", BED_TWO_CHIPS);
         bed_run_job(b, "gone", BED_TWO_CHIPS);
         bed_merge(b, "TrainingJob", "gone", "{\"metadata\":{\"finalizers\":null}}");

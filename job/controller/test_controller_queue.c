@@ -178,7 +178,10 @@ static void not_everybody_may_call_himself_an_emergency(void **state)
 
         (void) state;
         bed_put_job(b, "j", EIGHT_CHIPS ",\"urgency\":\"emergency\"");
+        bed_merge(b, "TrainingJob", "j",
+                  "{\"metadata\":{\"finalizers\":[\"" JOB_FINALIZER "\",\"x.dev/y\"]}}"); /* it is known */
         BED_WAIT(b, bed_is(b, "j", "Starting", NULL));
+        assert_int_equal(memory_store_count(b->store, "patch TrainingJob"), 0);
         assert_false(bed_record(b, "j")->emergency);
         bed_end(b);
 }

@@ -68,6 +68,14 @@ static void a_managers_word_becomes_observations(void **state)
         programs.table_count = 0; /* a hash of its own choice enters under nobody's name but its own */
         assert_int_equal(job_speeds_read(&programs, &job_state, &report, speeds, 8), 2);
         assert_true(text_starts_with(speeds[0].program, SPEED_TABLE_OWN));
+        table = (struct ledger_program){ .runtime = symbols_add(&ledger->symbols, "cpu"), .sha256 = HASH };
+        programs.table_count = 1; /* whose groups say no hash, or say nothing at all of what they start */
+        assert_int_equal(job_speeds_read(&programs, &job_state, &report, speeds, 8), 1);
+        assert_string_equal(speeds[0].device, "H100");
+        report.program_count = 0;
+        assert_int_equal(job_speeds_read(&programs, &job_state, &report, speeds, 8), 1);
+        assert_string_equal(speeds[0].device, "H100");
+        report.program_count = 2;
         job.strategy = JOB_STRATEGY_SPLIT;
         assert_int_equal(job_speeds_read(&programs, &job_state, &report, speeds, 8), 0);
         job_report_free(&report);
