@@ -58,6 +58,9 @@ static int answer(const json_t *json, const struct plan_speeds_known *speeds,
                         plan_shards_text_json(&request, &answer, out);
                 else
                         plan_shards_text_table(&request, &answer, out);
+                if (request.speeds.word != NULL)
+                        (void) fprintf(stderr, "remuda plan shards: %s: %s\n", request.speeds.word,
+                                       request.speeds.sentence);
                 plan_shards_answer_free(&answer);
         }
         plan_shards_request_free(&request);

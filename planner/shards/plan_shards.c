@@ -268,11 +268,8 @@ static int take_file(struct file *file, const char *model, struct plan_shards_re
         }
         if (file->known == NULL)
                 return 0;
-        request->precision = plan_speeds_fill(request->workers, devices, total, file->known, model);
-        if (request->precision == NULL)
+        if (plan_speeds_fill(request->workers, devices, total, file->known, model, &request->speeds) < 0)
                 return err_set(err, -ENOMEM, "no memory for %zu workers", total);
-        if (request->precision[0] == '\0')
-                request->precision = NULL;
         return 0;
 }
 
@@ -368,6 +365,12 @@ int plan_shards_request_answer(const struct plan_shards_request *request, bool l
                 return err_set(err, -EINVAL,
                                "communication: is missing; --drop-harmful weighs it: give alpha_ms, "
                                "beta_ms_per_byte and bytes");
+        if (least && request->speeds.untimed)
+                return err_set(err, -EINVAL,
+                               "communication: is in milliseconds, and the speeds of the devices are no "
+                               "times but '%s'; "
+                               "give each worker a speed, or run a job on them first",
+                               request->workers[0].source);
         answer.shards = calloc(request->worker_count, sizeof(*answer.shards));
         if (answer.shards == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu workers", request->worker_count);

@@ -4,8 +4,8 @@
  *       "min", "max", "multiple", "source"}], "communication": {"alpha_ms", "beta_ms_per_byte", "bytes"}}
  *      ("source" is plan_speeds.h's) or, instead of workers, "groups": [{"name", "workers"}].
  * Out: {"batch", "step_ms", "ideal_ms", "equal_ms", "workers": [{"name", "batch", "weight", "step_ms",
- * "begin", "end"}]}, with groups also "groups" of the same fields and their "workers".
- * docs/man/remuda-plan.1.
+ * "begin", "end"}]}, times null where speeds are no measured ones, with groups also "groups" of the same
+ * fields and their "workers". docs/man/remuda-plan.1.
  *
  * Pure. Names are borrowed from the JSON, which must outlive the request. */
 #pragma once
@@ -25,7 +25,7 @@ struct plan_shards_request {
         uint64_t batch;
         uint64_t epoch;               /* samples; 0 = not given */
         struct shard_worker *workers; /* source: one of chip_speed_names; NULL = not asked */
-        const char *precision;        /* of the figures behind them; NULL = none */
+        struct plan_speeds_found speeds;
         size_t worker_count;
         struct plan_shards_group *groups; /* NULL = workers were given without groups */
         size_t group_count;

@@ -2,6 +2,7 @@
 #include "planner/shards/plan_shards_text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/json/json_writer.h"
@@ -18,7 +19,7 @@ static struct line worker_line(const struct plan_shards_request *request,
 {
         return (struct line){ .name = request->workers[worker].name,
                               .source = request->workers[worker].source,
-                              .precision = request->precision,
+                              .precision = request->speeds.precision,
                               .before = before,
                               .batch = answer->shards[worker].batch,
                               .step_ms = answer->shards[worker].step_ms };
@@ -37,13 +38,19 @@ static struct line group_line(const struct plan_shards_answer *answer, const str
         return line;
 }
 
+/* A ratio of data sheets is no time. */
+static double ms(const struct plan_shards_request *request, double value)
+{
+        return request->speeds.untimed || value < 0 ? NAN : value;
+}
+
 static void write_line(struct json_writer *json, const struct plan_shards_request *request,
                        const struct line *line)
 {
         json_writer_string(json, "name", line->name);
         json_writer_uint64(json, "batch", line->batch);
         json_writer_double(json, "weight", (double) line->batch / (double) request->batch);
-        json_writer_double(json, "step_ms", line->step_ms);
+        json_writer_double(json, "step_ms", ms(request, line->step_ms));
         if (line->source != NULL)
                 json_writer_string(json, "source", line->source);
         if (line->precision != NULL)
@@ -134,12 +141,9 @@ void plan_shards_text_json(const struct plan_shards_request *request, const stru
 
         json_writer_open(&json, NULL, '{');
         json_writer_uint64(&json, "batch", request->batch);
-        json_writer_double(&json, "step_ms", answer->plan.step_ms);
-        json_writer_double(&json, "ideal_ms", answer->plan.ideal_ms);
-        if (answer->plan.equal_ms < 0)
-                json_writer_null(&json, "equal_ms");
-        else
-                json_writer_double(&json, "equal_ms", answer->plan.equal_ms);
+        json_writer_double(&json, "step_ms", ms(request, answer->plan.step_ms));
+        json_writer_double(&json, "ideal_ms", ms(request, answer->plan.ideal_ms));
+        json_writer_double(&json, "equal_ms", ms(request, answer->plan.equal_ms));
         if (answer->least)
                 write_left_out(&json, request, answer);
         if (request->groups != NULL)
@@ -164,8 +168,12 @@ static int name_width(const struct plan_shards_request *request)
 static void append_line(struct text *out, const struct plan_shards_request *request, const struct line *line,
                         int width, const char *indent)
 {
-        text_printf(out, "%s%-*s %12" PRIu64 " %9.4f %12.4f", indent, width - (int) strlen(indent),
-                    line->name, line->batch, (double) line->batch / (double) request->batch, line->step_ms);
+        text_printf(out, "%s%-*s %12" PRIu64 " %9.4f", indent, width - (int) strlen(indent), line->name,
+                    line->batch, (double) line->batch / (double) request->batch);
+        if (request->speeds.untimed)
+                text_printf(out, " %12s", "-");
+        else
+                text_printf(out, " %12.4f", line->step_ms);
         if (request->epoch != 0)
                 text_printf(out, "  %" PRIu64 ":%" PRIu64,
                             shards_begin(request->epoch, line->before, request->batch),
@@ -174,6 +182,15 @@ static void append_line(struct text *out, const struct plan_shards_request *requ
                 text_printf(out, "  %s%s%s", line->source, line->precision != NULL ? " " : "",
                             line->precision != NULL ? line->precision : "");
         text_append_char(out, '\n');
+}
+
+static void append_ratio(struct text *out, const struct plan_shards_answer *answer)
+{
+        if (answer->plan.equal_ms < 0)
+                text_append(out, "\nequal shares are not possible\n");
+        else
+                text_printf(out, "\nwith equal shares a step would be %.3f times as long\n",
+                            answer->plan.equal_ms / answer->plan.step_ms);
 }
 
 void plan_shards_text_table(const struct plan_shards_request *request,
@@ -196,6 +213,10 @@ void plan_shards_text_table(const struct plan_shards_request *request,
                 line = worker_line(request, answer, i, before);
                 append_line(out, request, &line, width, request->groups != NULL ? "  " : "");
                 before += line.batch;
+        }
+        if (request->speeds.untimed) {
+                append_ratio(out, answer);
+                return;
         }
         text_printf(out, "\nstep %.6g ms; if samples could be divided %.6g ms", answer->plan.step_ms,
                     answer->plan.ideal_ms);

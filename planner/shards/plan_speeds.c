@@ -2,11 +2,12 @@
  * given, the SpeedTable's rows and the mean of those known. */
 #include "planner/shards/plan_speeds.h"
 
-#include <stdbool.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 struct known {
         double alpha_ms, beta_ms; /* sums */
@@ -58,9 +59,10 @@ static void look_up(struct known *known, struct shard_worker *worker, const stru
 }
 
 static void fill_beside(struct shard_worker *workers, const struct plan_speeds_device *devices, size_t count,
-                        const struct speed_table *table, const char *model)
+                        const struct speed_table *table, const char *model, struct plan_speeds_found *ret)
 {
         struct known known = { .count = 0 };
+        size_t lacking = count;
 
         for (size_t i = 0; i < count; i++)
                 if (has_speed(&workers[i]))
@@ -68,11 +70,21 @@ static void fill_beside(struct shard_worker *workers, const struct plan_speeds_d
                 else
                         look_up(&known, &workers[i], &devices[i], table, model);
         for (size_t i = 0; i < count; i++)
-                if (!has_speed(&workers[i]) && known.count > 0)
-                        set_speed(&workers[i], known.alpha_ms / (double) known.count,
-                                  known.beta_ms / (double) known.count, "assumed");
-                else if (!has_speed(&workers[i]))
-                        set_speed(&workers[i], 0, 1, "assumed");
+                if (!has_speed(&workers[i])) {
+                        double of = known.count > 0 ? (double) known.count : 1;
+
+                        lacking = lacking < count ? lacking : i;
+                        set_speed(&workers[i], known.alpha_ms / of, known.count > 0 ? known.beta_ms / of : 1,
+                                  "assumed");
+                }
+        if (lacking == count)
+                return;
+        ret->word = "SpeedAssumed";
+        (void) text_format(
+                ret->sentence, sizeof(ret->sentence),
+                "%.60s (%.60s) is not in the SpeedTable and is taken for the mean of the others; give "
+                "it a speed, or run a job on one",
+                workers[lacking].name, devices[lacking].device);
 }
 
 static struct chip_speed_member member_of(const struct plan_speeds_known *known,
@@ -90,32 +102,39 @@ static struct chip_speed_member member_of(const struct plan_speeds_known *known,
         return member;
 }
 
-/* Return: the precision; NULL = no memory. */
-static const char *fill_all(struct shard_worker *workers, const struct plan_speeds_device *devices,
-                            size_t count, const struct plan_speeds_known *known, const char *model)
+static int fill_all(struct shard_worker *workers, const struct plan_speeds_device *devices, size_t count,
+                    const struct plan_speeds_known *known, const char *model, struct plan_speeds_found *ret)
 {
         CLEANUP(free_p) struct chip_speed_member *members = calloc(count + 1, sizeof(*members));
         struct chip_speed_verdict verdict;
+        char lacking[CHIP_SPEED_REMARK_BYTES];
 
         if (members == NULL)
-                return NULL;
+                return -ENOMEM;
         for (size_t i = 0; i < count; i++)
                 members[i] = member_of(known, &devices[i]);
         verdict = chip_speed_find(&known->table, model, members, count, workers);
         for (size_t i = 0; i < count; i++)
                 workers[i].source = chip_speed_names[verdict.source];
-        return chip_speed_precision_names[verdict.precision];
+        ret->untimed = verdict.source != CHIP_SPEED_MEASURED;
+        if (chip_speed_precision_names[verdict.precision][0] != '\0')
+                ret->precision = chip_speed_precision_names[verdict.precision];
+        (void) text_format(lacking, sizeof(lacking), "%.60s (%.60s)", workers[verdict.lacking % count].name,
+                           devices[verdict.lacking % count].device);
+        ret->word = chip_speed_remark(&verdict, lacking, "a node that has one", ret->sentence);
+        return 0;
 }
 
-const char *plan_speeds_fill(struct shard_worker *workers, const struct plan_speeds_device *devices,
-                             size_t count, const struct plan_speeds_known *known, const char *model)
+int plan_speeds_fill(struct shard_worker *workers, const struct plan_speeds_device *devices, size_t count,
+                     const struct plan_speeds_known *known, const char *model, struct plan_speeds_found *ret)
 {
+        *ret = (struct plan_speeds_found){ .word = NULL };
         for (size_t i = 0; i < count; i++)
                 if (has_speed(&workers[i])) {
-                        fill_beside(workers, devices, count, &known->table, model);
-                        return "";
+                        fill_beside(workers, devices, count, &known->table, model, ret);
+                        return 0;
                 }
-        return fill_all(workers, devices, count, known, model);
+        return fill_all(workers, devices, count, known, model, ret);
 }
 
 void plan_speeds_known_free(struct plan_speeds_known *known)

@@ -10,6 +10,7 @@
  * Pure. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "planner/shards/shard.h"
@@ -31,10 +32,17 @@ struct plan_speeds_device {
         uint64_t shared_by;           /* ranks on it; 0 = 1 */
 };
 
+struct plan_speeds_found {
+        const char *precision; /* of the figures that were compared; NULL = of none */
+        bool untimed;          /* they are no times: what follows from them are ratios, not milliseconds */
+        const char *word;      /* of what people have to be told (chip_speed_remark()); NULL = nothing */
+        char sentence[CHIP_SPEED_REMARK_BYTES];
+};
+
 void plan_speeds_known_free(struct plan_speeds_known *known);
 
 /* plan_speeds_fill() - the workers whose device is given and that have no speed get one; all get a source.
  * @devices: [count]; @model: of the job
- * Return: the precision of the figures that were compared, "" = of none; NULL = no memory. */
-const char *plan_speeds_fill(struct shard_worker *workers, const struct plan_speeds_device *devices,
-                             size_t count, const struct plan_speeds_known *known, const char *model);
+ * Return: 0, -ENOMEM. */
+int plan_speeds_fill(struct shard_worker *workers, const struct plan_speeds_device *devices, size_t count,
+                     const struct plan_speeds_known *known, const char *model, struct plan_speeds_found *ret);
