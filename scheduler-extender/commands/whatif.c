@@ -171,6 +171,22 @@ static void print_table(const json_t *answer)
         table_free(&table);
 }
 
+/* The pods of one job have the same one, one after the other. */
+static void tell_remarks(const json_t *answer)
+{
+        struct json_field root = json_field_root(answer), placements = json_field_get(&root, "placements");
+        const char *last = "";
+
+        for (size_t i = 0; i < json_field_count(&placements); i++) {
+                struct json_field item = json_field_at(&placements, i);
+                const char *remark = text_of(&item, "remark");
+
+                if (remark[0] != '\0' && strcmp(remark, last) != 0)
+                        (void) fprintf(stderr, "remuda whatif: %s\n", remark);
+                last = remark;
+        }
+}
+
 static int run(const struct whatif_options *o, struct err *err)
 {
         struct cluster_arguments_opened opened = { 0 };
@@ -185,6 +201,8 @@ static int run(const struct whatif_options *o, struct err *err)
                 r = document_print(answer, false, 0);
         else if (r == 0)
                 print_table(answer);
+        if (r == 0)
+                tell_remarks(answer);
         json_decref(context);
         json_decref(answer);
         cluster_arguments_close(&opened);

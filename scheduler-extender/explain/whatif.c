@@ -17,6 +17,7 @@
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/ledger/ledger_speeds.h"
 #include "scheduler-extender/ledger/pod_request.h"
 
 #define WHATIF_PODS_MAX 10000
@@ -343,6 +344,24 @@ static void add_share(json_t *answer, const struct batch_cut_share *share,
                                            : json_string(chip_speed_precision_names[verdict->precision]));
 }
 
+/* What people have to be told of the speeds behind a job's shares; null where there is nothing. */
+static json_t *remark_on(const struct symbols *symbols, const struct assignment *assignment,
+                         const struct job *job, const struct chip_speed_verdict *verdict)
+{
+        const struct assignment_part *lacking = &assignment->parts[verdict->lacking];
+        char sentence[CHIP_SPEED_REMARK_BYTES];
+        const char *word;
+        uint64_t ranks = 0;
+
+        for (uint32_t i = 0; i < assignment->count; i++)
+                ranks += assignment->parts[i].server ? 0 : assignment->parts[i].ranks;
+        if (ranks < 2 || !job_shares_follow_speeds(job))
+                return json_null();
+        word = chip_speed_remark(verdict, ledger_speeds_device(symbols, lacking->group), lacking->node->name,
+                                 sentence);
+        return word == NULL ? json_null() : json_sprintf("%s: %s", word, sentence);
+}
+
 /* A pod for each device group, where the controller would put it. */
 static int place_parts(struct cluster *c, const struct open_groups_claim *claim,
                        const struct assignment *assignment, json_t *placements, int *placed, struct err *err)
@@ -377,8 +396,11 @@ static int place_parts(struct cluster *c, const struct open_groups_claim *claim,
                 answer = json_pack("{s:s, s:s, s:i, s:s, s:s, s:{}, s:[]}", "pod", pod->key, "node",
                                    node->name, "score", SCORE_BEST, "when", "now", "message", said, "reasons",
                                    "missing");
-                if (!part->server)
+                if (!part->server) {
                         add_share(answer, &shares[i], &verdict);
+                        (void) json_object_set_new(answer, "remark",
+                                                   remark_on(symbols, assignment, claim->job.job, &verdict));
+                }
                 (void) json_array_append_new(placements, answer);
         }
         return 0;
