@@ -88,6 +88,8 @@ def named_by_mpi(env: Mapping[str, str]) -> Dict[str, str]:
 def _place(env: Mapping[str, str]) -> Tuple[Optional[int], Optional[int]]:
     world = _whole(env, "WORLD_SIZE", 1, WORLD_MAX)
     rank = _whole(env, "RANK", 0, WORLD_MAX - 1)
+    if world == 1 and rank is None:
+        world = None  # alone, as where neither is set
     if (world is None) != (rank is None):
         there, lacks = ("RANK", "WORLD_SIZE") if world is None else ("WORLD_SIZE", "RANK")
         raise RemudaError(f"{lacks} is not set, {there} is: set both, as torchrun and `remuda run` do, or neither to train alone")
