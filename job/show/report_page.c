@@ -216,7 +216,8 @@ void report_page(const struct report *report, struct text *out)
                 "Of every rank over the steps; red dots are the accuracy on the test data, 0 to 1.");
         picture_or(out, report_picture(report, "loss", out), "No loss was reported.");
         section(out, "progress", "Progress", "Samples of every rank over time.");
-        picture_or(out, report_picture(report, "progress", out), "No progress was reported.");
+        picture_or(out, report_picture(report, "progress", out),
+                   "No rank has said when it made its steps (`seconds` of a progress line).");
         section(out, "events", "What happened", NULL);
         write_events(report, out);
         text_append(out, "</section>\n</body></html>\n");

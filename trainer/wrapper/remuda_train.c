@@ -51,7 +51,7 @@ struct remuda_train {
         bool patient;       /* some rank waits long: all sleep meanwhile */
         bool computing;     /* between remuda_train_next() and the end of the step, outside of this library */
         uint64_t back_usec; /* when the loop went on last */
-        uint64_t busy_usec;
+        uint64_t open_usec, busy_usec;
         int progress;
         bool owns_progress;
 };
@@ -251,6 +251,7 @@ struct remuda_train *remuda_train_open(size_t samples, size_t batch, uint64_t se
                 return NULL;
         r->seed = seed;
         r->progress = -1;
+        r->open_usec = clock_monotonic_usec();
         if (world_open(&r->world, &err) < 0) {
                 (void) complain(&err);
                 free(r);
@@ -493,6 +494,7 @@ void remuda_train_progress(struct remuda_train *r, double loss)
         json_line_uint(&line, "step", r->step > 0 ? r->step - 1 : 0);
         json_line_uint(&line, "epoch", r->epoch);
         json_line_uint(&line, "samples", r->samples_done);
+        json_line_real(&line, "seconds", (double) (clock_monotonic_usec() - r->open_usec) / 1e6, 6);
         json_line_real(&line, "busy_seconds", (double) r->busy_usec / 1e6, 6);
         if (r->recuts)
                 json_line_uint(&line, "shares_step",

@@ -134,7 +134,7 @@ class Run:
         self._progressed = -1  # the step of the last call of progress()
         self._loss: Tuple[int, "_Loss"] = (-1, _Loss(None))  # of which step
         self._samples = 0  # of this rank, in steps begun
-        self._said_step, self._said_at = -1, 0.0
+        self._began, self._said_step, self._said_at = time.monotonic(), -1, 0.0
         atexit.register(self._end)
 
     # what a rank is
@@ -307,7 +307,7 @@ class Run:
             line.update(epoch=self._sampler.epoch(step), epoch_samples=self._sampler.samples)
         # what the program cuts by itself does not follow
         line["shares_step"] = None if self._sampler is None or self._agreement is None else self._history.at(step)[0]
-        line.update(samples=self._samples, busy_seconds=round(self._stopwatch.busy_seconds(), 6))
+        line.update(samples=self._samples, seconds=round(now - self._began, 6), busy_seconds=round(self._stopwatch.busy_seconds(), 6))
         loss = self._loss[1].value() if self._loss[0] == step else None
         if loss is not None:
             line["loss"] = loss
