@@ -121,6 +121,9 @@ static const struct {
         { "Qualcomm modem",         0x17cb, 0x0306, 0x028000, "mhi-pci-generic" },
         { "data mover",             0x1234, 0x5678, 0x120100, "sdxi" },
         { "Xilinx DMA design",      0x10ee, 0x903f, 0x058000, "xdma" },
+        { "NVIDIA serial port",     0x10de, 0x2330, 0x070002, "serial" },
+        { "NVIDIA gamepad",         0x10de, 0x2330, 0x098000, NULL },
+        { "NVIDIA audio of old",    0x10de, 0x2330, 0x040100, NULL },
 };
 /* clang-format on */
 

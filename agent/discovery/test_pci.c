@@ -204,9 +204,36 @@ static void more_functions_than_a_machine_has_are_refused(void **state)
         }
 }
 
+/* clang-format off */
+static const struct {
+        const char *a, *b;
+        size_t shared; /* bytes */
+} ways[] = {
+        { "",                                          "",                                          0 },
+        { "pci0000:17/0000:17:00.0",                   "pci0000:17/0000:17:00.0",                   0 }, /* the port alone */
+        { "pci0000:17/0000:17:00.0/0000:18:00.0",      "pci0000:17/0000:17:00.0/0000:18:00.0",      36 },
+        { "pci0000:17/0000:17:00.0/0000:18:00.0/0000:19:00.0", "pci0000:17/0000:17:00.0/0000:18:00.0/0000:19:10.0", 36 },
+        { "pci0000:17/0000:17:00.0/0000:18:00.0/0000:19:00.0", "pci0000:17/0000:17:00.0/0000:18:00.0", 36 },
+        { "pci0000:17/0000:17:00.0/0000:18:00.0",      "pci0000:17/0000:17:00.0/0000:18:00.0/0000:19:00.0", 36 },
+        { "pci0000:17/0000:17:00.0/0000:18:00.0",      "pci0000:17/0000:17:01.0/0000:18:00.0",      0 },
+        { "pci0000:17/0000:17:00.0/0000:18:00.0",      "",                                          0 },
+        { "",                                          "pci0000:17/0000:17:00.0/0000:18:00.0",      0 },
+};
+/* clang-format on */
+
+static void a_switch_is_shared_below_the_root_port(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
+                if (pci_common_switch(ways[i].a, ways[i].b) != ways[i].shared)
+                        fail_msg("'%s' and '%s': %zu", ways[i].a, ways[i].b,
+                                 pci_common_switch(ways[i].a, ways[i].b));
+}
+
 int main(void)
 {
         static const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_switch_is_shared_below_the_root_port),
                 cmocka_unit_test(every_row_is_read),
                 cmocka_unit_test(an_address_is_one_or_none),
                 cmocka_unit_test(a_class_device_has_an_owner),

@@ -192,6 +192,67 @@ static void who_cannot_be_named_is_refused(void **state)
         }
 }
 
+/* clang-format off */
+static const struct {
+        const char *status; /* of the process; NULL = it cannot be read */
+        gid_t gid;
+        bool trusted;
+} members[] = {
+        { NULL,                                          0,    true  }, /* by its own */
+        { NULL,                                          1000, false },
+        { "Name:\tx\nGroups:\t4 24 0 \nVmPeak:\t1\n", 1000, true  },
+        { "Name:\tx\nGroups:\t4 24 \n0\n",             1000, false },
+        { "Name:\tx\nGroups:\t\n",                     1000, false },
+        { "Name:\tx\n",                                  1000, false },
+};
+/* clang-format on */
+
+static void who_is_in_the_group_by_any_of_his_is_trusted(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+                struct peer peer = { .pid = 7, .uid = 1000, .gid = members[i].gid };
+                struct caller c = { 0 };
+                struct machine m;
+                char status[96];
+
+                machine_make(&m, "0::/user.slice/user-1000.slice/session-1.scope\n");
+                assert_true(text_format(status, sizeof(status), "%s/7/status", m.folder));
+                if (members[i].status != NULL)
+                        write_file(status, members[i].status);
+                peer.pidfd = pidfd_of(getpid());
+                assert_int_equal(caller_identify(m.folder, m.logs, &peer, "root", &c, NULL), 0);
+                peer_close(&peer);
+                if (c.trusted != members[i].trusted)
+                        fail_msg("row %zu: %d", i, c.trusted);
+                (void) unlink(status);
+                machine_remove(&m);
+        }
+}
+
+static void a_pod_whose_folder_is_not_there_has_no_name(void **state)
+{
+        static const char *const folders[] = { ("lonely_" UID), "a_b_other", "a-b" };
+
+        (void) state;
+        for (size_t i = 0; i <= ARRAY_SIZE(folders); i++) {
+                struct machine m;
+                struct caller c = { 0 };
+
+                machine_make(&m, cgroups[0].cgroup);
+                assert_int_equal(rmdir(m.pod), 0);
+                if (i < ARRAY_SIZE(folders)) {
+                        (void) text_format(m.pod, sizeof(m.pod), "%s/%s", m.logs, folders[i]);
+                        assert_int_equal(mkdir(m.pod, 0700), 0);
+                } else
+                        assert_int_equal(rmdir(m.logs), 0); /* no folder of pods at all */
+                assert_int_equal(identify(&m, 0, &c), 0);
+                assert_string_equal(c.pod_uid, UID);
+                assert_string_equal(c.pod, "");
+                machine_remove(&m);
+        }
+}
+
 /* Between connect() and the look into /proc the number went to another process: root's, of the host. */
 static void who_has_ended_is_nobody(void **state)
 {
@@ -226,6 +287,8 @@ int main(void)
                 cmocka_unit_test(root_in_a_pod_is_that_pod),
                 cmocka_unit_test(who_is_in_the_agents_container_is_of_it),
                 cmocka_unit_test(who_cannot_be_named_is_refused),
+                cmocka_unit_test(who_is_in_the_group_by_any_of_his_is_trusted),
+                cmocka_unit_test(a_pod_whose_folder_is_not_there_has_no_name),
                 cmocka_unit_test(who_has_ended_is_nobody),
         };
 

@@ -23,7 +23,7 @@
 #define NOBODY 65534
 #define GROUP  "daemon" /* may launch */
 #define TABLE                                                                                                \
-        "programs:\n  cpu: {path: /bin/sleep, args: ['60'], environment: [LANG]}\n"                          \
+        "programs:\n  cpu: {path: /bin/sleep, args: ['60'], environment: [LANG, PATH]}\n"                    \
         "  cuda: {path: /none/such}\n"
 
 struct bed {
@@ -151,7 +151,7 @@ static unsigned ask(struct bed *bed, uid_t uid, gid_t gid, const char *line, con
 {
         CLEANUP(close_p) int fd = dial(bed, uid, gid);
         uint64_t until = loop_now_usec(bed->services.loop) + patience_usec();
-        char request[1024];
+        char request[8192];
         size_t length = 0;
         unsigned status = 0;
         ssize_t n = -1;
@@ -197,7 +197,7 @@ static const struct {
         { "GET /v1/launch",                                    "", 400, "runtime is missing, or the name of none" },
         { "GET /v1/launch?runtime=No+Name",                    "", 400, "runtime is missing, or the name of none" },
         { "GET /v1/launch?runtime=cpu",                        "", 200, "\"path\":\"/bin/sleep\",\"args\":[\"60\"]" },
-        { "GET /v1/launch?runtime=cpu",                        "", 200, "\"allowedEnvironment\":[\"LANG\"],\"inherit\":false" },
+        { "GET /v1/launch?runtime=cpu",                        "", 200, "\"allowedEnvironment\":[\"LANG\",\"PATH\"],\"inherit\":false" },
         { "GET /v1/launch?runtime=cpu&devices=cpu-numa0",      "", 200, "\"devices\":[\"cpu-numa0\"]" },
         { "GET /v1/launch?runtime=cpu&devices=none",           "", 404, "no device 'none' on this node" },
         { "GET /v1/launch?runtime=cpu&devices=%ff",            "", 404, "what is asked for is not valid UTF-8" },
@@ -281,12 +281,31 @@ static void what_is_launched_holds_its_device_until_its_end(void **state)
              launch_api_holds(bed->api, "cpu-numa0") && loop_now_usec(bed->services.loop) < until;)
                 assert_true(sd_event_run(bed->services.loop, 10000) >= 0);
         assert_int_equal(bed->scans, 2);
-        want(bed, NOBODY, launch_group(), "POST /v1/launch", order, 201, "\"id\":2,");
+        want(bed, NOBODY, launch_group(), "POST /v1/launch",
+             "{\"runtime\":\"cpu\",\"args\":[\"0\"],\"environment\":{\"LANG\":\"C\",\"PATH\":\"/x\","
+             "\"REMUDA_VENDOR\":\"x\",\"REMUDA_X\":\"y\"}}",
+             201, "\"id\":2,");
         launch_programs_metrics(&bed->programs, &page);
         assert_non_null(strstr(page.data, "{runtime=\"cpu\",result=\"started\"} 2\n"));
         assert_non_null(strstr(page.data, "{runtime=\"cpu\",result=\"failed\"} 1\n"));
         assert_non_null(strstr(page.data, "{runtime=\"cpu\",result=\"refused\"} 2\n"));
         text_free(&page);
+}
+
+static void an_order_has_so_many_variables(void **state)
+{
+        struct bed *bed = *state;
+        struct text order = { 0 };
+
+        if (geteuid() != 0)
+                skip();
+        assert_int_equal(launch_api_new(&bed->services, &bed->options, &bed->api, NULL), 0);
+        text_append(&order, "{\"runtime\":\"cpu\",\"environment\":{");
+        for (unsigned i = 0; i < 256; i++)
+                text_printf(&order, "%s\"REMUDA_%u\":\"\"", i > 0 ? "," : "", i);
+        text_append(&order, "}}");
+        want(bed, 0, 0, "POST /v1/launch", order.data, 400, "environment: 256 variables, at most 252 pass");
+        text_free(&order);
 }
 
 static void a_socket_that_cannot_be_is_said(void **state)
@@ -316,6 +335,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(every_question_has_its_answer, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(what_is_launched_holds_its_device_until_its_end, set_up,
                                                 tear_down),
+                cmocka_unit_test_setup_teardown(an_order_has_so_many_variables, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_socket_that_cannot_be_is_said, set_up, tear_down),
         };
 

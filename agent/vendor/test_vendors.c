@@ -456,9 +456,64 @@ static void the_unit_allows_what_the_rows_name(void **state)
                 fail_msg("the unit allows %zu kinds of device files, the rows name %zu", allowed, named);
 }
 
+/* clang-format off */
+static const struct {
+        enum vendor_naming by;
+        struct device device;
+        const char *name;
+} called[] = {
+        { VENDOR_BY_UUID_OR_INDEX,  { .id = "GPU-1", .index = 3 },                                       "GPU-1" },
+        { VENDOR_BY_UUID_OR_INDEX,  { .id = "MIG-1", .partition = "1g.10gb", .index = 3 },               "MIG-1" },
+        { VENDOR_BY_UUID_OR_INDEX,  { .id = "GPU-1-p2", .partition = "CPX-2", .index = 3 },              "3" },
+        { VENDOR_BY_UUID_OR_INDEX,  { .id = "0000:18:00.0", .index = 3, .nodes = { "/dev/x7" }, .node_count = 1 }, "3" },
+        { VENDOR_BY_UUID_OR_NUMBER, { .id = "GPU-1", .nodes = { "/dev/x7" }, .node_count = 1 },          "GPU-1" },
+        { VENDOR_BY_UUID_OR_NUMBER, { .id = "0000:18:00.0", .nodes = { "/dev/x7" }, .node_count = 1 },   "7" },
+        { VENDOR_BY_NUMBER,         { .id = "GPU-1", .nodes = { "/dev/manager", "/dev/x17" }, .node_count = 2 }, "17" },
+        { VENDOR_BY_NUMBER,         { .id = "GPU-1", .index = 3, .nodes = { "/dev/manager" }, .node_count = 1 }, "3" },
+        { VENDOR_BY_NUMBER,         { .id = "GPU-1", .index = 3 },                                       "3" },
+        { VENDOR_BY_NUMBER,         { .id = "GPU-1", .nodes = { "12" }, .node_count = 1 },               "12" },
+};
+/* clang-format on */
+
+static void a_device_is_called_as_its_programs_know_it(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(called); i++) {
+                char name[DEVICE_ID_BYTES];
+
+                vendor_visible_name(called[i].by, &called[i].device, name, sizeof(name));
+                if (strcmp(name, called[i].name) != 0)
+                        fail_msg("row %zu: %s, not %s", i, name, called[i].name);
+        }
+}
+
+static void a_rows_words_are_found(void **state)
+{
+        const struct vendor *last = NULL;
+
+        (void) state;
+        for (size_t i = 0; vendors[i] != NULL; i++) {
+                const char *one[1];
+
+                last = vendors[i];
+                assert_int_equal(vendor_resources(vendors[i], one, 1),
+                                 1); /* and no more than there is room */
+                for (size_t j = 0; j < ARRAY_SIZE(vendors[i]->classes_of_number); j++)
+                        if (vendors[i]->classes_of_number[j].directory != NULL)
+                                assert_true(vendor_is_subsystem(vendors[i]->classes_of_number[j].directory));
+                for (size_t j = 0;
+                     j < ARRAY_SIZE(vendors[i]->subsystems) && vendors[i]->subsystems[j] != NULL; j++)
+                        assert_true(vendor_is_subsystem(vendors[i]->subsystems[j]));
+        }
+        assert_false(vendor_is_subsystem("usb"));
+        assert_null(vendor_find(vendors[0]->name, last));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_device_is_called_as_its_programs_know_it),
+                cmocka_unit_test(a_rows_words_are_found),
                 cmocka_unit_test(a_device_that_is_there_is_found_and_well),
                 cmocka_unit_test(what_is_absent_is_not_told),
                 cmocka_unit_test(devices_that_are_nodes_alone),

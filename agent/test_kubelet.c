@@ -1,0 +1,116 @@
+/* Kubelet: which sockets it has by which words, and that nothing is missed where there is none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "agent/kubelet.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "io/loop.h"
+
+static void without_a_kubelet_there_is_nothing_to_tell(void **state)
+{
+        const struct services services = { .loop = NULL };
+        const struct holder *holders = NULL;
+        struct plugin_status status;
+        struct kubelet *kubelet = NULL;
+        struct inventory node;
+        struct device_group *group;
+
+        (void) state;
+        inventory_init(&node);
+        group = inventory_add_group(&node);
+        assert_non_null(group);
+        group->free = 3;
+        assert_int_equal(kubelet_new(&services, "none", NULL, NULL, NULL, &kubelet, NULL), 0);
+        assert_null(kubelet);
+        kubelet_set_tree(NULL, NULL);
+        kubelet_configure(NULL, NULL);
+        kubelet_fill(NULL, &node);
+        kubelet_publish(NULL, &node);
+        kubelet_ask_holders(NULL);
+        assert_int_equal(group->free, 3);
+        assert_int_equal(kubelet_holders(NULL, &holders, NULL), 0);
+        assert_false(kubelet_knows_holders(NULL) || kubelet_status(NULL, &status));
+        kubelet_free(NULL);
+        inventory_free(&node);
+}
+
+/* clang-format off */
+static const struct {
+        const char *directory, *pod_resources;
+        bool knows;
+} rows[] = {
+        { "/none/kubelet/device-plugins",    NULL,               true  }, /* beside it */
+        { "/none/kubelet/device-plugins///", NULL,               true  },
+        { "/none",                           "/none/other.sock", true  },
+        { "/none",                           "none",             false },
+        { "plugins",                         NULL,               false }, /* beside what? */
+};
+/* clang-format on */
+
+static void who_holds_what_is_asked_where_there_is_a_socket(void **state)
+{
+        sd_event *loop = NULL;
+        struct services services = { 0 };
+
+        (void) state;
+        assert_int_equal(loop_new(&loop, NULL), 0);
+        services.loop = loop;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct kubelet *kubelet = NULL;
+                struct plugin_config config;
+                struct plugin_status status;
+                struct err err = { 0 };
+
+                plugin_config_default(&config);
+                if (kubelet_new(&services, rows[i].directory, rows[i].pod_resources, &config, NULL, &kubelet,
+                                &err) < 0)
+                        fail_msg("%s: %s", rows[i].directory, err.msg);
+                if (kubelet_knows_holders(kubelet) != rows[i].knows)
+                        fail_msg("%s %s", rows[i].directory, rows[i].pod_resources);
+                kubelet_set_tree(kubelet, NULL);
+                kubelet_configure(kubelet, &config);
+                assert_true(kubelet_status(kubelet, &status) && !status.kubelet_present);
+                kubelet_free(kubelet);
+        }
+        assert_null(sd_event_unref(loop));
+}
+
+static void a_path_that_cannot_be_is_refused(void **state)
+{
+        sd_event *loop = NULL;
+        struct services services = { 0 };
+        struct kubelet *kubelet = NULL;
+        struct plugin_config config;
+        struct err err = { 0 };
+        char path[300];
+
+        (void) state;
+        memset(path, 'x', sizeof(path));
+        path[0] = '/';
+        path[sizeof(path) - 1] = '\0';
+        plugin_config_default(&config);
+        assert_int_equal(loop_new(&loop, NULL), 0);
+        services.loop = loop;
+        assert_int_equal(kubelet_new(&services, path, NULL, &config, NULL, &kubelet, &err), -ENAMETOOLONG);
+        assert_int_equal(strncmp(err.msg, "--kubelet-dir /xxx", 18), 0);
+        assert_null(kubelet);
+        assert_null(sd_event_unref(loop));
+}
+
+int main(void)
+{
+        static const struct CMUnitTest tests[] = {
+                cmocka_unit_test(without_a_kubelet_there_is_nothing_to_tell),
+                cmocka_unit_test(who_holds_what_is_asked_where_there_is_a_socket),
+                cmocka_unit_test(a_path_that_cannot_be_is_refused),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
