@@ -153,6 +153,41 @@ static void a_whole_group_that_leaves_is_still_told(void **state)
         end(&node);
 }
 
+/* A group is told on with its last device, which needs no address for that; one that nobody knows is not. */
+static void a_group_goes_on_with_a_device_that_left(void **state)
+{
+        struct judge judge = { 0 };
+        struct agent_config config;
+        struct inventory told[4];
+
+        (void) state;
+        assert_int_equal(agent_config_parse("none", NULL, 0, &config, NULL), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(told); i++)
+                inventory_init(&told[i]);
+        (void) text_copy(inventory_add_group(&told[1])->name, DEVICE_GROUP_BYTES, "test-0");
+        told[1].groups[0].shares = 4;
+        (void) text_copy(inventory_add_device(&told[1])->id, DEVICE_ID_BYTES, "a");
+        (void) text_copy(told[1].devices[0].group, DEVICE_GROUP_BYTES, "test-0");
+        told[1].devices[0].health = HEALTH_HEALTHY;
+        for (size_t i = 1; i < ARRAY_SIZE(told); i++) {
+                const struct judge_callbacks nobody = { .userdata = NULL };
+
+                assert_int_equal(judge_scan(&judge, &config, &told[i == 3 ? 0 : i - 1], &told[i], i * SECOND,
+                                            i * SECOND, &nobody),
+                                 0);
+                assert_int_equal(told[i].device_count, 1);
+        }
+        assert_string_equal(told[2].devices[0].reason, "Gone");
+        assert_int_equal(told[2].groups[0].shares, 4);
+        assert_int_equal(told[2].groups[0].total, 1);
+        assert_int_equal(told[3].group_count, 0); /* what was told before has no such group */
+        for (size_t i = 0; i < ARRAY_SIZE(told); i++)
+                inventory_free(&told[i]);
+        agent_config_free(&config);
+        judge_free(&judge);
+        judge_free(NULL);
+}
+
 static void a_gone_device_is_forgotten_by_an_operators_word(void **state)
 {
         struct node node;
@@ -312,6 +347,7 @@ int main(void)
                 cmocka_unit_test(a_healthy_device_is_usable_at_once),
                 cmocka_unit_test(a_device_that_leaves_is_gone_and_comes_back),
                 cmocka_unit_test(a_whole_group_that_leaves_is_still_told),
+                cmocka_unit_test(a_group_goes_on_with_a_device_that_left),
                 cmocka_unit_test(a_gone_device_is_forgotten_by_an_operators_word),
                 cmocka_unit_test(a_flapping_device_is_quarantined_until_cleared),
                 cmocka_unit_test(assigned_and_excluded_devices_are_in_no_group),
