@@ -93,6 +93,11 @@ static const struct {
         { "{\"name\":\"a\",\"model\":\"X\",\"total\":2,\"healthy\":2,\"tflopsFp16\":50},{\"name\":\"b\",\"model\":\"X\",\"total\":1,\"healthy\":1,\"tflopsFp16\":50}", "X 50 3;" },
         { "{\"name\":\"a\",\"model\":\"X\",\"total\":2,\"healthy\":0,\"tflopsBf16\":100}", "has no usable device whose peak is known" },
         { "{\"name\":\"a\",\"model\":\"X\",\"total\":2,\"healthy\":2}", "has no usable device whose peak is known" },
+        { "{\"name\":\"a\",\"total\":2,\"healthy\":1,\"tflopsFp32\":10}", "a 10 1;" },
+        { "{\"name\":\"a\",\"model\":\"X\",\"healthy\":2,\"tflopsFp16\":50},{\"name\":\"b\",\"model\":\"Y\",\"healthy\":1,\"tflopsFp16\":20}", "X 50 2;Y 20 1;" },
+        { "{\"name\":\"a\",\"model\":\"X\",\"healthy\":2,\"tflopsFp32\":2,\"estimated\":true}", "has no usable device whose peak is known" },
+        { "{\"name\":\"a\",\"model\":\"X\",\"healthy\":2,\"tflopsFp32\":2,\"estimated\":true,\"measured\":{\"gflops\":1500}}", "X 1.5 2;" },
+        { "{\"name\":\"a\",\"model\":\"X\",\"healthy\":2,\"tflopsBf16\":100,\"measured\":{\"gflops\":1500}}", "X 100 2;" },
         { "", "has no usable device whose peak is known" },
         { "7", "status.groups[0]: must be an object, not a number" },
 };
