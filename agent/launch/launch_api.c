@@ -75,17 +75,24 @@ static void reply_json(struct http_reply *reply, unsigned status, json_t *object
                 http_reply_error(reply, 503, "no memory for the answer");
 }
 
+static const struct {
+        int error;
+        unsigned status;
+} statuses[] = {
+        { -EACCES, 403 }, { -EPERM, 403 },  { -ENOENT, 404 }, { -EBUSY, 409 },  { -EKEYREJECTED, 409 },
+        { -ENOSPC, 409 }, { -ENOMEM, 503 }, { -ESRCH, 503 },  { -EAGAIN, 503 },
+};
+
 /* {"error": ..., "message": ...}: the launcher quotes the latter. It takes 403 for a no, 503 for "cannot
  * say". */
 static void reply_refusal(struct http_reply *reply, int error, const char *sentence)
 {
-        unsigned status = error == -EACCES || error == -EPERM                             ? 403
-                          : error == -ENOENT                                              ? 404
-                          : error == -EBUSY || error == -EKEYREJECTED || error == -ENOSPC ? 409
-                          : error == -ENOMEM || error == -ESRCH || error == -EAGAIN       ? 503
-                                                                                          : 400;
+        unsigned status = 400;
         json_t *object = json_pack("{s:s, s:s}", "error", sentence, "message", sentence);
 
+        for (size_t i = 0; i < ARRAY_SIZE(statuses); i++)
+                if (statuses[i].error == error)
+                        status = statuses[i].status;
         if (object == NULL) /* the sentence quotes bytes that are not UTF-8 */
                 object = json_pack("{s:s, s:s}", "error", NOT_UTF8, "message", NOT_UTF8);
         reply_json(reply, status, object);
