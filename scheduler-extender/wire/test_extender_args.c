@@ -60,6 +60,12 @@ static void names_and_objects_come_back_as_they_were(void **state)
         expect("{\"Pod\":{},\"Nodes\":{\"items\":null}}", REASON_NONE,
                "{\"Nodes\":{\"metadata\":{},\"items\":[]},\"NodeNames\":null,\"FailedNodes\":{},"
                "\"FailedAndUnresolvableNodes\":{},\"Error\":\"\"}");
+        expect("{\"Pod\":{},\"NodeNames\":[\"a-name-of-more-bytes-than-are-copied-at-a-time\"],\"Else\":\"..."
+               ".............................\"}",
+               REASON_NONE,
+               "{\"Nodes\":null,\"NodeNames\":[\"a-name-of-more-bytes-than-are-copied-at-a-time\"],"
+               "\"FailedNodes\":{},"
+               "\"FailedAndUnresolvableNodes\":{},\"Error\":\"\"}");
         expect("{\"Pod\":{},\"Nodes\":null,\"NodeNames\":null,\"Else\":[[[]]]}", REASON_NONE,
                "{\"Nodes\":null,\"NodeNames\":[],\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{},"
                "\"Error\":\"\"}");
@@ -161,6 +167,27 @@ static void nesting_has_an_end(void **state)
         extender_args_free(&args);
 }
 
+static void an_error_is_the_whole_reply_and_an_empty_one_is_none(void **state)
+{
+        const char *body = "{\"Pod\":{},\"NodeNames\":[\"a\"]}";
+        struct extender_args args;
+        struct roster roster = { 0 };
+        size_t bytes;
+
+        (void) state;
+        assert_int_equal(extender_args_decode(body, strlen(body), &roster, &args, NULL), 0);
+        {
+                CLEANUP(free_p) char *empty = extender_reply_filter(&args, "", &bytes);
+                CLEANUP(free_p) char *error = extender_reply_filter(&args, "no \"room\"", &bytes);
+
+                assert_non_null(strstr(empty, "\"NodeNames\":[\"a\"]"));
+                assert_string_equal(error,
+                                    "{\"Nodes\":null,\"NodeNames\":null,\"FailedNodes\":{},"
+                                    "\"FailedAndUnresolvableNodes\":{},\"Error\":\"no \\\"room\\\"\"}");
+        }
+        extender_args_free(&args);
+}
+
 static void scores_are_written_for_every_host(void **state)
 {
         const char *body = "{\"Pod\":{},\"NodeNames\":[\"a\",\"b\",\"a\"]}";
@@ -211,6 +238,7 @@ int main(void)
                 cmocka_unit_test(nodes_beside_names_are_passed_over),
                 cmocka_unit_test(names_have_an_end),
                 cmocka_unit_test(nesting_has_an_end),
+                cmocka_unit_test(an_error_is_the_whole_reply_and_an_empty_one_is_none),
                 cmocka_unit_test(scores_are_written_for_every_host),
                 cmocka_unit_test(bind_needs_all_four_fields),
         };

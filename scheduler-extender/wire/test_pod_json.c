@@ -432,6 +432,33 @@ static void chips_are_kept_among_many(void **state)
         ledger_life_free(ledger);
 }
 
+/* More resources that may be chips than a pod is added up by: those that are chips stand. */
+static void what_is_beyond_all_rows_is_left_out(void **state)
+{
+        json_t *spec = json_pack("{s:[], s:[]}", "containers", "initContainers");
+        json_t *pod = json_pack("{s:{s:s}, s:o}", "metadata", "name", "p", "spec", spec);
+        struct ledger *ledger = new_ledger();
+        struct ledger_pod_facts facts;
+        char name[40];
+
+        (void) state;
+        for (int c = 0; c < 3; c++) {
+                json_t *limits = json_pack("{s:s}", "nvidia.com/gpu", "2");
+
+                for (int i = 0; i < 50; i++) {
+                        (void) snprintf(name, sizeof(name), "unheard-%d.of/chip%d", c, i);
+                        json_object_set_new(limits, name, json_string("1"));
+                }
+                json_array_append_new(json_object_get(spec, c < 2 ? "containers" : "initContainers"),
+                                      json_pack("{s:{s:o}}", "resources", "limits", limits));
+        }
+        assert_int_equal(pod_json_decode(pod, &(struct pod_json_policy){ 0 }, ledger, true, &facts, NULL), 0);
+        assert_int_equal(chips_of(ledger, facts.request.items, facts.request.item_count, "nvidia.com/gpu"),
+                         4);
+        json_decref(pod);
+        ledger_life_free(ledger);
+}
+
 /* What a node offers beside chips, and how much of it, keeps nobody from knowing the node. */
 static void a_node_may_offer_anything(void **state)
 {
@@ -471,6 +498,7 @@ int main(void)
                 cmocka_unit_test(chips_are_told_from_what_is_beside_them),
                 cmocka_unit_test(what_is_wrong_with_a_spec_is_told_and_the_rest_counts),
                 cmocka_unit_test(thousands_of_containers_are_added_up),
+                cmocka_unit_test(what_is_beyond_all_rows_is_left_out),
                 cmocka_unit_test(a_node_may_offer_anything),
         };
 

@@ -105,6 +105,8 @@ static const struct {
         { POD("'status':{'phase':'Running','startTime':'2026-11-21T10:00:00Z'}"), "started" },
         { POD("'status':{'startTime':'noon'}"),       NULL },
         { POD("'status':{'phase':7}"),                NULL },
+        { POD("'status':{'startTime':7}"),            NULL },
+        { NOTE("models", "'   '"),                    "" },
         { POD("'status':{'phase':'Failed','containerStatuses':[7,{'state':{'terminated':{'finishedAt':'noon'}}}]}"), "ended" },
         { POD("'status':{'phase':'Succeeded','containerStatuses':[{'state':{'terminated':{'finishedAt':'2026-11-21T10:00:01Z'}}},"
               "{'state':{'terminated':{'finishedAt':'2026-11-21T10:00:00Z'}}}]}"), "ended at=1" },
@@ -124,6 +126,8 @@ static const struct {
         { "'metadata':{'name':'n'},'status':7",                              -EBADMSG, false },
         { "'metadata':{'name':'n'},'status':{'allocatable':7}",              -EBADMSG, false },
         { "'metadata':{'name':'n'},'status':{'nodeInfo':7}",                 -EBADMSG, false },
+        { "'metadata':{'name':'n','labels':{'remuda.dev/switch-domain':7}}", -EBADMSG, false },
+        { "'metadata':{'name':'n'},'status':{'allocatable':{'cpu':'4','x.y/z':'1'}}", 0, false },
         { "'metadata':{'name':'n'},'status':{'nodeInfo':{'bootID':7}}",      -EBADMSG, false },
 };
 /* clang-format on */
@@ -229,11 +233,30 @@ static void what_is_taken_of_a_node(void **state)
         }
 }
 
+static void what_is_no_object_is_neither_pod_nor_node(void **state)
+{
+        static const char *const everywhere[] = { "*" };
+        const struct pod_json_policy policy = { .emergency_namespaces = everywhere,
+                                                .emergency_namespace_count = 1 };
+        struct ledger *ledger = test_ledger();
+        struct ledger_pod_facts pod;
+        struct ledger_node_facts node;
+        json_t *seven = json_integer(7);
+
+        (void) state;
+        assert_int_equal(pod_json_decode(seven, &policy, ledger, true, &pod, NULL), -EBADMSG);
+        assert_int_equal(pod_json_node_decode(seven, ledger, &node, NULL), -EBADMSG);
+        assert_true(pod_json_emergency_allowed(&policy, "any"));
+        json_decref(seven);
+        ledger_life_free(ledger);
+}
+
 int main(void)
 {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_is_taken_of_a_pod),
                 cmocka_unit_test(what_is_taken_of_a_node),
+                cmocka_unit_test(what_is_no_object_is_neither_pod_nor_node),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,6 +170,14 @@ static const struct {
           "'j.jsonl' is damaged: the checksum of line 1 is another's" },
         { "a number",         "\"sequence\":2", "\"sequence\":x",
           "'j.jsonl' is damaged: the checksum of line 2 is another's" },
+        { "a number too long", "\"sequence\":2", "\"sequence\":2222222222222222222222222",
+          "'j.jsonl' is damaged: the checksum of line 2 is another's" },
+        { "two, of which the first is named", "\"b\"", "\"x\",\"checksum\":\"00000000\"}\n{\"y\"",
+          "'j.jsonl' is damaged: the checksum of line 2 is another's" },
+        { "a line with no number", "{\"b\"", "{\"x\",\"checksum\":\"00000000\"}\n{\"b\"",
+          "'j.jsonl' is damaged: the checksum of line 2 is another's" },
+        { "an end that is torn", "{\"b\":2", "{\"x\",\"checksum\":\"00000000\"]\n{\"x\":2",
+          "'j.jsonl' is damaged: the checksum of line 2 is another's" },
 };
 /* clang-format on */
 

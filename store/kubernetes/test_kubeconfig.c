@@ -164,6 +164,10 @@ static void several_files(void **state)
         write_file(state, "b", "a: [");
         assert_int_equal(kubeconfig_load(NULL, &c, &err), -EBADMSG);
         kubeconfig_free(&c);
+        (void) text_format(list, sizeof(list), "%s/b:%s/a", (const char *) *state, (const char *) *state);
+        assert_int_equal(kubeconfig_load(list, &c, &err), -EBADMSG); /* nor is one behind it looked at */
+        assert_non_null(strstr(err.msg, "/b"));
+        kubeconfig_free(&c);
         (void) text_format(list, sizeof(list), "%s/none:%s/nor", (const char *) *state,
                            (const char *) *state);
         assert_int_equal(kubeconfig_load(list, &c, &err), -ENOENT);
@@ -186,6 +190,8 @@ static void where_it_is_looked_for(void **state)
         assert_int_equal(setenv("KUBERNETES_SERVICE_HOST", "h", 1), 0); /* and no port: this is no pod */
         (void) text_format(path, sizeof(path), "%s/none", (const char *) *state);
         assert_int_equal(kubeconfig_load(path, &c, &err), -ENOENT);
+        assert_int_equal(kubeconfig_load(NULL, &c, &err), -ENOENT);
+        assert_non_null(strstr(err.msg, "there is no ~/.kube/config"));
         (void) text_format(path, sizeof(path), "%s/.kube", (const char *) *state);
         assert_int_equal(mkdir(path, 0700), 0);
         write_file(state, ".kube/config", CONTEXT CLUSTER);
