@@ -20,9 +20,12 @@
 #include "io/grpc/grpc_client.h"
 #include "io/grpc/grpc_server.h"
 #include "io/loop.h"
+#include "io/tls/tls.h"
+#include "io/tls/tls_keys.h"
 #include "tests/support/patience.h"
 
 #define MESSAGE_MAX 16
+#define LARGE_BYTES 300000
 
 struct bed {
         sd_event *loop;
@@ -32,6 +35,7 @@ struct bed {
         bool named;
         struct grpc_call *kept;
         unsigned closed;
+        char refused[160]; /* what was said of a peer that was not trusted */
 };
 
 static void echo(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size)
@@ -70,12 +74,24 @@ static void keep(void *userdata, struct grpc_call *call, const uint8_t *message,
 
 static const struct grpc_method methods[] = { { "/t/Echo", echo }, { "/t/Keep", keep }, { NULL, NULL } };
 
-static struct bed *begin(const char *address)
+static void on_refused(void *userdata, const char *why)
+{
+        struct bed *b = userdata;
+
+        (void) text_copy(b->refused, sizeof(b->refused), why);
+}
+
+static struct bed *begin_with(const char *address, struct tls *tls)
 {
         struct bed *b = calloc(1, sizeof(*b));
-        struct grpc_server_options options = {
-                .address = address, .methods = methods, .userdata = b, .message_max_bytes = MESSAGE_MAX
-        };
+        struct grpc_server_options options = { .address = address,
+                                               .methods = methods,
+                                               .userdata = b,
+                                               .message_max_bytes = tls != NULL ? LARGE_BYTES : MESSAGE_MAX,
+                                               .wrap = tls != NULL ? tls_wrap : NULL,
+                                               .wrap_userdata = tls,
+                                               .on_refused = on_refused,
+                                               .keepalive_usec = tls != NULL ? 60000000 : 0 };
         struct err err = { 0 };
 
         assert_non_null(b);
@@ -83,6 +99,11 @@ static struct bed *begin(const char *address)
         if (grpc_server_new(b->loop, &options, &b->server, &err) < 0)
                 fail_msg("%s", err.msg);
         return b;
+}
+
+static struct bed *begin(const char *address)
+{
+        return begin_with(address, NULL);
 }
 
 static void end(struct bed *b)
@@ -369,12 +390,80 @@ static void calls_may_end_in_any_order(void **state)
         end(b);
 }
 
+static struct tls_keys keys;
+
+static struct tls *open_side(bool server)
+{
+        const struct tls_keys_pair *own = &keys.pairs[server ? 0 : 1];
+        const struct tls_options options = {
+                .identity = { { own->certificate, "c" }, { own->key, "k" }, { keys.ca, "a" } },
+                .server = server,
+                .name = "server.example",
+        };
+        struct tls *tls = NULL;
+        struct err err = { 0 };
+
+        if (tls_new(&options, &tls, &err) < 0)
+                fail_msg("%s", err.msg);
+        return tls;
+}
+
+/* Both sides over TLS, one of them, the other: who is served, and what is said to whom. */
+static void a_wrapped_server_serves_whom_it_trusts(void **state)
+{
+        static const struct {
+                bool server, client;
+                enum grpc_status status;
+                const char *said, *refused;
+        } pairs[] = {
+                { true, true, GRPC_OK, "", "" },
+                { true, false, GRPC_UNAUTHENTICATED, "the peer speaks TLS and this side does not",
+                  "the client does not speak TLS" },
+                { false, true, GRPC_UNAUTHENTICATED, "the server does not speak TLS", "" },
+        };
+        static const struct tls_keys_purpose purposes[] = { { { "server.example" }, true, true },
+                                                            { { "client.example" }, false, true } };
+        uint8_t *large = calloc(1, LARGE_BYTES);
+
+        (void) state;
+        assert_non_null(large);
+        assert_int_equal(tls_keys_make(purposes, clock_realtime_usec(), &keys, NULL), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+                struct tls *server = pairs[i].server ? open_side(true) : NULL,
+                           *caller = pairs[i].client ? open_side(false) : NULL;
+                struct bed *b = begin_with("127.0.0.1:0", server);
+                const struct grpc_client_options options = { .address = grpc_server_address(b->server),
+                                                             .wrap = caller != NULL ? tls_wrap : NULL,
+                                                             .wrap_userdata = caller };
+                struct grpc_client *client = NULL;
+                struct outcome o = { .done = 0 };
+                const struct grpc_client_handlers handlers = { .on_done = on_done, .userdata = &o };
+
+                assert_int_equal(grpc_client_new(b->loop, &options, &client, NULL), 0);
+                assert_int_equal(grpc_client_call(client, "/t/Echo", large, pairs[i].server ? LARGE_BYTES : 1,
+                                                  0, &handlers, NULL),
+                                 0);
+                RUN(b, o.done == 1 && (pairs[i].refused[0] == '\0' || b->refused[0] != '\0'));
+                if (o.status != pairs[i].status || strstr(o.sentence, pairs[i].said) == NULL ||
+                    strstr(b->refused, pairs[i].refused) == NULL)
+                        fail_msg("%zu: %s '%s', '%s'", i, grpc_status_name(o.status), o.sentence, b->refused);
+                assert_true(b->named == (pairs[i].status == GRPC_OK));
+                grpc_client_free(client);
+                end(b);
+                tls_free(caller);
+                tls_free(server);
+        }
+        tls_keys_free(&keys);
+        free(large);
+}
+
 int main(void)
 {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_request_is_answered_as_what_it_is),
                 cmocka_unit_test(a_caller_of_the_other_family_has_an_address_too),
                 cmocka_unit_test(calls_may_end_in_any_order),
+                cmocka_unit_test(a_wrapped_server_serves_whom_it_trusts),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
