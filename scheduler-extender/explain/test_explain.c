@@ -23,6 +23,10 @@
 #define HARDWARE(NAME, MBPS) \
         "- {apiVersion: remuda.dev/v1alpha1, kind: NodeAccelerators, metadata: {name: " NAME "}, status: {generation: 1, bootID: b, nodeClass: any, " \
         "pool: regular, hardware: {cores: 8, network: [{name: e, kind: ethernet, mbps: " MBPS "}]}, groups: [" TOLD_GROUP("g", "H100", "8", "8") "], devices: []}}\n"
+#define OF_JOB(MORE)            LABELS("remuda.dev/job: j, remuda.dev/gang-size: \"" MORE "\"")
+#define KINDS(LIST)             "labels: {remuda.dev/job: j}, annotations: {remuda.dev/gang: \"" LIST "\"}, "
+#define JOB(SPEC)               "- {apiVersion: remuda.dev/v1alpha1, kind: TrainingJob, metadata: {name: j}, spec: {programs: {cuda: {image: x, command: [/x]}}, " SPEC "}}\n"
+#define AMD(NAME, META, SPEC)   "- {kind: Pod, metadata: {" META "name: " NAME ", uid: u-" NAME "}, spec: {" SPEC "containers: [{name: c, resources: {limits: {amd.com/gpu: 1}}}]}}\n"
 static const struct rules plain = { .placement = PLACEMENT_PACKED, .lease_usec = 60000000, .lease_share_percent = 50, .hold_usec = 600000000 },
                           open = { .placement = PLACEMENT_PACKED, .lend_reserve = true, .overflow = OVERFLOW_BOTH, .overflow_percent = 100 };
 
@@ -99,6 +103,10 @@ static const struct {
           "never", "a MultiChipNode", "", "the node's class is multi; the pod's job asks for 1 chip(s)" },
         { "... of one of two", &plain, TOLD_NODE("a", "multi", "regular", TOLD_GROUP("g", "H100", "8", "8") ", " TOLD_GROUP("h", "H100", "8", "8"), "") TOLD_POD("p", "", "1", ""),
           "never", "a MultiChipNode", "allow-overflow", "" },
+        { "what it would take of each batch", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "V100", "8") JOB("globalBatch: 64, workers: [{runtime: cuda, chips: 2}]")
+          TOLD_POD("p", OF_JOB("2"), "1", ""), "fits", "a , b ", "", "\"shares\": {\"batch\": 64, \"shards\": \"weighted\"" },
+        { "... the same for all", &plain, TOLD_PLAIN("a", "H100", "8") JOB("shards: equal, globalBatch: 64, workers: [{runtime: cuda, chips: 2}]")
+          TOLD_POD("p", OF_JOB("2"), "1", ""), "fits", "a ", "", "\"shards\": \"equal\"" },
         { "only its taint is in the way", &plain, TOLD_PLAIN("a", "H100", "8") OBJECT("a", "", "taints: [{key: k, value: v, effect: NoSchedule}]") TOLD_POD("p", "", "8", ""),
           "never", "a NodeNotAllowed", "allow-node", "let the pod onto node a: " },
         { "its labels, and no room", &plain, FULL("a") OBJECT("a", "", "") TOLD_POD("p", "", "8", "nodeSelector: {zone: x}, "), "never", "a NodeNotAllowed", "", "the label zone=x" },
@@ -114,10 +122,6 @@ static const struct {
 /* clang-format off */
 #define TWO_GROUPS(NAME, CLASS) TOLD_NODE(NAME, CLASS, "regular", TOLD_GROUP("g", "H100", "8", "8") ", " TOLD_GROUP("h", "H100", "8", "8"), "")
 #define ONE(NAME, META, SPEC)   TOLD_POD(NAME, META, "1", SPEC)
-#define OF_JOB(MORE)            LABELS("remuda.dev/job: j, remuda.dev/gang-size: \"" MORE "\"")
-#define KINDS(LIST)             "labels: {remuda.dev/job: j}, annotations: {remuda.dev/gang: \"" LIST "\"}, "
-#define JOB(SPEC)               "- {apiVersion: remuda.dev/v1alpha1, kind: TrainingJob, metadata: {name: j}, spec: {programs: {cuda: {image: x, command: [/x]}}, " SPEC "}}\n"
-#define AMD(NAME, META, SPEC)   "- {kind: Pod, metadata: {" META "name: " NAME ", uid: u-" NAME "}, spec: {" SPEC "containers: [{name: c, resources: {limits: {amd.com/gpu: 1}}}]}}\n"
 static const struct rules quarter = { .placement = PLACEMENT_PACKED, .overflow = OVERFLOW_SINGLE_TO_MULTI, .overflow_percent = 25 };
 
 /* Of the pod "p": the reason of each node, whatever would help. */

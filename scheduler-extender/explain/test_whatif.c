@@ -57,6 +57,18 @@ static const struct { const char *what, *objects, *question, *placements, *says;
         { "an emergency", TEN, JOB("j", "urgency: emergency, workers: [{runtime: cuda, chips: 8}]" PROGRAMS), "default/j-w0-0 a now", "" },
         { "the job again, with its pods", TEN "- " JOB("j", "workers: [{runtime: cuda, chips: 8}]" PROGRAMS) "\n" TOLD_POD("j-w0-0-r0", "labels: {remuda.dev/job: j}, ", "8", "nodeName: a, "),
           JOB("j", "workers: [{runtime: cuda, chips: 8}]" PROGRAMS), "default/j-w0-0 a now", "" },
+        { "a job whose servers lack chips", TEN, JOB("j", "strategy: ps-sync, workers: [{model: H100, chips: 8}], servers: {model: H100, chips: 1}" PROGRAMS), "default/j-servers - -", "" },
+        { "as many as there are", TEN, JOB("j", "workers: [{runtime: cuda, chips: 64, minChips: 4}]" PROGRAMS), "default/j-w0-0 a now, default/j-w0-1 b now", "" },
+        { "of either model", TEN, JOB("j", "workers: [{model: A100|V100, chips: 2}]" PROGRAMS), "default/j-w0-0 b now", "" },
+        { "two entries", TEN, JOB("j", "workers: [{model: V100, chips: 2}, {model: H100, chips: 4}]" PROGRAMS), "default/j-w0-0 b now, default/j-w1-1 a now", "" },
+        { "evenly", TEN, JOB("j", "placement: uniform, workers: [{runtime: cuda, chips: 4}]" PROGRAMS), "default/j-w0-0 a now, default/j-w0-1 b now", "2 chips of group g" },
+        { "evenly, more than is free", TEN, JOB("j", "placement: uniform, workers: [{runtime: cuda, chips: 11}]" PROGRAMS), "default/j-workers - -", "" },
+        { "where most is free", TEN, JOB("j", "placement: largest-free, workers: [{runtime: cuda, chips: 2}]" PROGRAMS), "default/j-w0-0 a now", "" },
+        { "where it fits best", TEN, JOB("j", "placement: packed, workers: [{runtime: cuda, chips: 2}]" PROGRAMS), "default/j-w0-0 b now", "" },
+        { "on equal nodes", TEN TOLD_PLAIN("c", "H100", "8"), JOB("j", "equalNodes: true, workers: [{runtime: cuda, chips: 16}]" PROGRAMS), "default/j-w0-0 a now, default/j-w0-1 c now", "" },
+        { "on equal nodes that are not there", TEN TOLD_PLAIN("c", "H100", "8"), JOB("j", "equalNodes: true, workers: [{runtime: cuda, chips: 18}]" PROGRAMS), "default/j-workers - -", "equal nodes: " },
+        { "on a group of this name", TEN, JOB("j", "workers: [{group: h, chips: 1}]" PROGRAMS), "default/j-workers - -", "" },
+        { "equal shares", TEN, JOB("j", "shards: equal, globalBatch: 10, workers: [{runtime: cuda, chips: 10}]" PROGRAMS), "default/j-w0-0 a now, default/j-w0-1 b now", "\"batch\": 8" },
         { "a job and a pod", TEN, "{pods: [" JOB("j", "workers: [{runtime: cuda, chips: 8}]" PROGRAMS) ", " POD("x", "2", "") "]}", "default/j-w0-0 a now, default/x b now", "" },
 };
 static const struct { const char *question, *says; } wrong[] = {
