@@ -4,6 +4,9 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/json/json_scan.h"
 
 static const char *const type_names[] = {
         [METRIC_GAUGE] = "gauge",
@@ -31,36 +34,11 @@ void metrics_family(struct text *page, const char *name, enum metric_type type, 
         text_append_char(page, '\n');
 }
 
-/* How many bytes of `s` are one UTF-8 character; 0 when they are none. */
-static size_t utf8_bytes(const unsigned char *s)
-{
-        size_t n;
-
-        if (s[0] < 0x80)
-                return 1;
-        if (s[0] >= 0xc2 && s[0] <= 0xdf)
-                n = 2;
-        else if (s[0] >= 0xe0 && s[0] <= 0xef)
-                n = 3;
-        else if (s[0] >= 0xf0 && s[0] <= 0xf4)
-                n = 4;
-        else
-                return 0;
-        for (size_t i = 1; i < n; i++)
-                if ((s[i] & 0xc0) != 0x80)
-                        return 0;
-        if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-            (s[0] == 0xf4 && s[1] > 0x8f))
-                return 0; /* overlong, a surrogate, or beyond Unicode */
-        return n;
-}
-
+/* What is no UTF-8 becomes a '?': a page with one such byte is refused as a whole. */
 static void append_label_value(struct text *page, const char *value)
 {
-        const unsigned char *s = (const unsigned char *) value;
-
-        while (*s != '\0') {
-                size_t n = utf8_bytes(s);
+        for (const char *s = value; *s != '\0';) {
+                size_t n = (signed char) *s >= 0 ? 1 : json_scan_utf8(s, s + strnlen(s, 4));
 
                 if (n == 0) {
                         text_append_char(page, '?');

@@ -56,6 +56,9 @@ static void parses_doubles_strictly(void **state)
         assert_int_equal(text_parse_double("nan", &value), -EINVAL);
         assert_int_equal(text_parse_double("inf", &value), -EINVAL);
         assert_int_equal(text_parse_double("0x1p3", &value), -EINVAL);
+        assert_int_equal(text_parse_double("0X1p3", &value), -EINVAL);
+        assert_int_equal(text_parse_double(".", &value), -EINVAL);
+        assert_int_equal(text_parse_double("-x", &value), -EINVAL);
         assert_int_equal(text_parse_double("1e999", &value), -ERANGE);
         assert_int_equal(text_parse_double("1,5", &value), -EINVAL);
 }
@@ -83,6 +86,53 @@ static void an_error_is_one_line(void **state)
         assert_string_equal(err.msg, "file 'x': label 'a?b'");
 }
 
+/* clang-format off */
+static const struct { const char *what, *input; int result; uint64_t value; } hexadecimals[] = {
+        { "plain",         "ff",    0,       255 },
+        { "with a prefix", "0xFF",  0,       255 },
+        { "... in large",  "0XfF",  0,       255 },
+        { "two prefixes",  "0x0x1", -EINVAL, 0 },
+        { "... in large",  "0X0X1", -EINVAL, 0 },
+        { "a prefix alone", "0x",   -EINVAL, 0 },
+        { "too many",      "0x10000000000000000", -ERANGE, 0 },
+        { "no digit",      "g",     -EINVAL, 0 },
+};
+/* clang-format on */
+
+static void parses_hexadecimals_strictly(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(hexadecimals); i++) {
+                uint64_t value = 0;
+
+                if (text_parse_hex64(hexadecimals[i].input, &value) != hexadecimals[i].result ||
+                    value != hexadecimals[i].value)
+                        fail_msg("%s: %llu", hexadecimals[i].what, (unsigned long long) value);
+        }
+}
+
+static void a_field_holds_what_it_can(void **state)
+{
+        char field[4];
+        struct text t = { .max_bytes = 4 };
+
+        (void) state;
+        assert_true(text_copy(field, sizeof(field), "abc"));
+        assert_false(text_copy(field, sizeof(field), "abcd"));
+        assert_string_equal(field, "abc");
+        assert_false(text_copy(field, 0, "abc"));
+        assert_false(text_format(field, sizeof(field), "%d", 12345));
+        assert_string_equal(field, "123");
+        text_append(&t, "12345"); /* more at once than there may ever be */
+        assert_true(t.failed);
+        text_reset(&t);
+        text_append(&t, "123");
+        text_printf(&t, "%d", 45);
+        assert_true(t.failed);
+        text_free(&t);
+        text_free(NULL);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -90,6 +140,8 @@ int main(void)
                 cmocka_unit_test(parses_doubles_strictly),
                 cmocka_unit_test(a_text_past_its_maximum_fails_once_and_for_all),
                 cmocka_unit_test(an_error_is_one_line),
+                cmocka_unit_test(parses_hexadecimals_strictly),
+                cmocka_unit_test(a_field_holds_what_it_can),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,10 @@ static void label_values_are_escaped(void **state)
                                             "x\xc3\xa9\xed\xa0\x80\xc3" }),
                        1);
         assert_string_equal(page.data, "m{a=\"?x\xc3\xa9????\"} 1\n");
+        text_reset(&page);
+        metrics_family(&page, "m", METRIC_GAUGE, "slash \\ line\nend");
+        metrics_sample(&page, "m", METRIC_LABELS({ "a", NULL }), 1);
+        assert_string_equal(page.data, "# HELP m slash \\\\ line\\nend\n# TYPE m gauge\nm{a=\"\"} 1\n");
         text_free(&page);
 }
 
@@ -36,6 +41,7 @@ static void numbers_are_short_and_read_back(void **state)
                 { 0, "m 0\n" },                       { -3, "m -3\n" },         { 0.1, "m 0.1\n" },
                 { 1e-7, "m 1e-07\n" },                { 9007199254740991.0, "m 9007199254740991\n" },
                 { 1.0 / 3, "m 0.3333333333333333\n" },{ 1e300, "m 1e+300\n" },
+                { INFINITY, "m +Inf\n" },             { -INFINITY, "m -Inf\n" }, { NAN, "m NaN\n" },
         };
         /* clang-format on */
         struct text page = { 0 };
