@@ -239,7 +239,7 @@ static const struct {
 } rows[] = {
         { "a call",                "POST", "/t/Echo", "application/grpc", NULL, NULL, OF(HELLO), false, "200", "0", "", 1 },
         { "with a subtype",        "POST", "/t/Echo", "application/grpc+proto", "grpc-encoding", "identity", OF(HELLO), false, "200", "0", "", 1 },
-        { "in time",               "POST", "/t/Echo", "application/grpc", "grpc-timeout", "10S", OF(HELLO), false, "200", "0", "", 1 },
+        { "in time",               "POST", "/t/Echo", "application/grpc", "grpc-timeout", "1H", OF(HELLO), false, "200", "0", "", 1 },
         { "of no message",         "POST", "/t/Echo", "application/grpc", NULL, NULL, OF("\0\0\0\0\0"), false, "200", "0", "", 1 },
         { "read only",             "GET",  "/t/Echo", "application/grpc", NULL, NULL, OF(HELLO), false, "405", "", "", 0 },
         { "of another content",    "POST", "/t/Echo", "application/json", NULL, NULL, OF(HELLO), false, "415", "", "", 0 },

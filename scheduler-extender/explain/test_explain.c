@@ -27,6 +27,11 @@
 #define KINDS(LIST)             "labels: {remuda.dev/job: j}, annotations: {remuda.dev/gang: \"" LIST "\"}, "
 #define JOB(SPEC)               "- {apiVersion: remuda.dev/v1alpha1, kind: TrainingJob, metadata: {name: j}, spec: {programs: {cuda: {image: x, command: [/x]}}, " SPEC "}}\n"
 #define AMD(NAME, META, SPEC)   "- {kind: Pod, metadata: {" META "name: " NAME ", uid: u-" NAME "}, spec: {" SPEC "containers: [{name: c, resources: {limits: {amd.com/gpu: 1}}}]}}\n"
+#define HARD(NAME, FIELDS) \
+        "- {apiVersion: remuda.dev/v1alpha1, kind: NodeAccelerators, metadata: {name: " NAME "}, status: {generation: 1, bootID: b, nodeClass: any, " \
+        "pool: regular, hardware: {" FIELDS "}, groups: [" TOLD_GROUP("g", "H100", "8", "8") "], devices: []}}\n"
+#define PAIR(ONE, OTHER) HARD("a", ONE) HARD("b", OTHER) TOLD_POD("first", LABELS("remuda.dev/job: j"), "8", "nodeName: a, ") \
+        TOLD_POD("p", LABELS("remuda.dev/job: j, remuda.dev/equal-nodes: \"true\""), "8", "")
 static const struct rules plain = { .placement = PLACEMENT_PACKED, .lease_usec = 60000000, .lease_share_percent = 50, .hold_usec = 600000000 },
                           open = { .placement = PLACEMENT_PACKED, .lend_reserve = true, .overflow = OVERFLOW_BOTH, .overflow_percent = 100 };
 
@@ -107,6 +112,15 @@ static const struct {
           TOLD_POD("p", OF_JOB("2"), "1", ""), "fits", "a , b ", "", "\"shares\": {\"batch\": 64, \"shards\": \"weighted\"" },
         { "... the same for all", &plain, TOLD_PLAIN("a", "H100", "8") JOB("shards: equal, globalBatch: 64, workers: [{runtime: cuda, chips: 2}]")
           TOLD_POD("p", OF_JOB("2"), "1", ""), "fits", "a ", "", "\"shards\": \"equal\"" },
+        { "a node that a pod alone names", &plain, TOLD_POD("x", "", "1", "nodeName: ghost, ") TOLD_POD("p", "", "1", ""), "waits", "ghost NodeUnknown", "", "neither an inventory nor a Node object of this name is there" },
+        { "unlike in its cores", &plain, PAIR("cores: 9", "cores: 8"), "waits", "a ChipsBusy, b UnequalNode", "drop-label, free-chips", "differs from node a in: CPU cores" },
+        { "in its clock", &plain, PAIR("maxMhz: 3000", "maxMhz: 2000"), "waits", "a ChipsBusy, b UnequalNode", "drop-label, free-chips", "differs from node a in: CPU clock" },
+        { "in its kind of memory", &plain, PAIR("memoryType: DDR5", "memoryType: DDR4"), "waits", "a ChipsBusy, b UnequalNode", "drop-label, free-chips", "differs from node a in: memory type" },
+        { "in how much of it", &plain, PAIR("memoryBytes: 1000", "memoryBytes: 900"), "waits", "a ChipsBusy, b UnequalNode", "drop-label, free-chips", "differs from node a in: memory size" },
+        { "... or in none at all", &plain, PAIR("memoryBytes: 1000", "cores: 0"), "waits", "a ChipsBusy, b UnequalNode", "drop-label, free-chips", "differs from node a in: memory size" },
+        { "alike within two parts of a hundred", &plain, PAIR("memoryBytes: 980", "memoryBytes: 1000"), "fits", "a ChipsBusy, b ", "", "" },
+        { "in its network", &plain, PAIR("network: [{name: e, kind: ethernet, mbps: 1}]", "network: [{name: e, kind: infiniband, mbps: 1}, {name: f, kind: ethernet, mbps: 0}]"),
+          "waits", "a ChipsBusy, b UnequalNode", "drop-label, free-chips", "differs from node a in: network kind" },
         { "only its taint is in the way", &plain, TOLD_PLAIN("a", "H100", "8") OBJECT("a", "", "taints: [{key: k, value: v, effect: NoSchedule}]") TOLD_POD("p", "", "8", ""),
           "never", "a NodeNotAllowed", "allow-node", "let the pod onto node a: " },
         { "its labels, and no room", &plain, FULL("a") OBJECT("a", "", "") TOLD_POD("p", "", "8", "nodeSelector: {zone: x}, "), "never", "a NodeNotAllowed", "", "the label zone=x" },
@@ -160,6 +174,13 @@ static const struct { const char *what; const struct rules *rules; const char *o
           TOLD_POD("s", LABELS("remuda.dev/job: j, remuda.dev/role: server, remuda.dev/gang-size: \"2\""), "1", "nodeName: b, ") TOLD_POD("p", OF_JOB("2"), "8", ""), "a , b TooFewChips" },
         { "... and one that is of no role of it", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") JOB("workers: [{runtime: cuda, chips: 8}]") AMD("m", OF_JOB("2"), "") TOLD_POD("p", OF_JOB("2"), "8", ""), "a GangDoesNotFit, b GangDoesNotFit" },
         { "... of a model that it takes", &plain, TOLD_PLAIN("a", "A100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_PLAIN("c", "A100", "8") JOB("workers: [{model: A100, chips: 16}]") TOLD_POD("p", "labels: {remuda.dev/job: j, remuda.dev/gang-size: \"2\"}, annotations: {remuda.dev/models: A100}, ", "8", ""), "a , b WrongModel, c " },
+        { "a copy that is bound already", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_PLAIN("c", "H100", "8") TOLD_POD("m", OF_JOB("3"), "8", "nodeName: a, ") TOLD_POD("p", OF_JOB("3"), "8", ""), "a ChipsBusy, b , c " },
+        { "one of no chips among copies", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_POD("m", OF_JOB("2"), "0", "") TOLD_POD("p", OF_JOB("2"), "8", ""), "a , b " },
+        { "one of no chips among kinds", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_POD("m", KINDS("nvidia.com/gpu=8x2"), "0", "") TOLD_POD("p", KINDS("nvidia.com/gpu=8x2"), "8", ""), "a , b " },
+        { "one of no chips in a job", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") JOB("workers: [{runtime: cuda, chips: 16}]") TOLD_POD("m", OF_JOB("2"), "0", "") TOLD_POD("p", OF_JOB("2"), "8", ""), "a , b " },
+        { "one of a job on its way out", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") JOB("workers: [{runtime: cuda, chips: 16}]") TOLD_POD("m", OF_JOB("2") "deletionTimestamp: \"2026-11-21T09:30:00Z\", ", "8", "") TOLD_POD("p", OF_JOB("2"), "8", ""), "a , b " },
+        { "fewer will do", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "4") JOB("workers: [{runtime: cuda, chips: 16, minChips: 8}]") TOLD_POD("p", OF_JOB("2"), "8", ""), "a , b TooFewChips" },
+        { "of another size than the job's", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") JOB("workers: [{runtime: cuda, chips: 16}]") TOLD_POD("p", OF_JOB("7"), "8", ""), "a GangDoesNotFit, b GangDoesNotFit" },
         { "chips under a lease of its own job", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_POD("p", LABELS("remuda.dev/job: j, remuda.dev/equal-nodes: \"true\""), "8", ""), "a " },
 };
 /* clang-format on */
