@@ -27,6 +27,7 @@ struct group_rank {
         off_t progress_offset, log_offset[2]; /* of its output and its errors */
         pid_t launcher;
         ino_t report; /* the file that was read last */
+        uint64_t ended_usec;
 };
 
 static const char *const log_suffixes[] = { "out", "err" };
@@ -150,8 +151,11 @@ static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
                 rank->launcher = report.launcher;
                 said->ended = report.ended;
                 said->exit_code = report.exit_code;
-                said->ended_usec = report.ended_usec;
+                said->asked = report.asked;
+                rank->ended_usec = report.ended_usec;
         }
+        if (said->ended && rank->ended_usec < now_usec)
+                said->ended_ago_usec = now_usec - rank->ended_usec;
         if (!said->ended)
                 state = rank_watch_process(said->pid);
         said->stopped = state == 'T';

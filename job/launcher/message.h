@@ -8,7 +8,7 @@
 #include "io/grpc/grpc_client.h"
 #include "job/launcher/rendezvous.pb-c.h"
 
-#define MESSAGE_VERSION     6
+#define MESSAGE_VERSION     7
 #define MESSAGE_TOKEN_BYTES 129
 #define MESSAGE_MAX_BYTES   ((size_t) 1 << 20)
 #define MESSAGE_CHIPS_MAX   4096

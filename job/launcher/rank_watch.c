@@ -39,6 +39,7 @@ static const struct json_table_row report_rows[] = {
         { "launcher",       JSON_TABLE_INT,    AT(launcher) },
         { "exit_code",      JSON_TABLE_INT,    AT(exit_code) },
         { "ended_usec",     JSON_TABLE_UINT,   AT(ended_usec) },
+        { "asked",          JSON_TABLE_BOOL,   AT(asked) },
         { .name = NULL },
 };
 /* clang-format on */
@@ -219,7 +220,8 @@ void rank_watch_tell(struct world *world, const Rendezvous__RankSeen *said, uint
                 { .kind = WORLD_EXIT,
                   .index = said->rank,
                   .code = said->exit_code,
-                  .usec = said->ended_usec },
+                  .asked = said->asked,
+                  .usec = now_usec - (said->ended_ago_usec < now_usec ? said->ended_ago_usec : now_usec) },
         };
 
         if (said->lines > *lines)

@@ -22,9 +22,9 @@ size_t rank_watch_progress(const char *path, off_t *offset, struct progress_rank
 
 struct rank_watch_report {
         pid_t pid, launcher; /* the program, its remuda-launch; 0 = not known */
-        bool ended;
+        bool ended, asked;   /* asked: to end, before it did */
         int exit_code;
-        uint64_t ended_usec; /* of the day's clock */
+        uint64_t ended_usec; /* CLOCK_MONOTONIC, which all of a host have */
 };
 
 /* rank_watch_report() - Return: false if there is none. */

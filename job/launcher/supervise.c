@@ -41,7 +41,7 @@ struct keeper {
         int events, signals, launcher, timer; /* descriptors */
         pid_t launcher_pid, program;          /* program: 0 = has ended */
         int exit_code;
-        bool terminating; /* SIGTERM came: the timer is the end of everything */
+        bool terminating; /* SIGTERM came while it ran: the timer is the end of everything */
         bool farewell;    /* the program has ended and what it left behind was asked to go */
         uint64_t started_usec;
 };
@@ -113,8 +113,9 @@ static void write_report(const struct keeper *keeper, bool ended)
                     (int) keeper->program, (int) getppid(), (unsigned long long) keeper->started_usec,
                     keeper->what->sha256);
         if (ended)
-                text_printf(&report, ",\"ended_usec\":%llu,\"exit_code\":%d",
-                            (unsigned long long) clock_realtime_usec(), keeper->exit_code);
+                text_printf(&report, ",\"ended_usec\":%llu,\"exit_code\":%d,\"asked\":%s",
+                            (unsigned long long) clock_monotonic_usec(), keeper->exit_code,
+                            keeper->terminating ? "true" : "false");
         text_append(&report, "}\n");
         if (!report.failed)
                 (void) whole_file_write(keeper->what->report_path, report.data, report.size_bytes, 0644, 0,
@@ -193,13 +194,15 @@ static void keeper_forward(struct keeper *keeper, int signal_number)
         set_timer(keeper, keeper->what->grace_usec);
 }
 
+/* A program that has ended by itself, and was not yet waited for, was not killed here. */
 static void keeper_end(struct keeper *keeper)
 {
-        pid_t program = keeper->program;
-
         FAILPOINT("keeper.end");
+        if (keeper_reap(keeper))
+                return;
         (void) process_tree_kill(KILL_TIMEOUT_USEC, 0);
-        if (program != 0) {
+        if (keeper->program != 0) {
+                keeper->terminating = true;
                 keeper->exit_code = PROCESS_SIGNALLED + SIGKILL;
                 write_report(keeper, true);
         }
@@ -215,12 +218,10 @@ static bool keeper_on_signals(struct keeper *keeper)
                         keeper_end(keeper);
                         return true;
                 }
-                if (info.ssi_signo == SIGCHLD) {
-                        if (keeper_reap(keeper))
-                                return true;
-                } else {
+                if (keeper_reap(keeper)) /* first: what has ended already was not asked to */
+                        return true;
+                if (info.ssi_signo != SIGCHLD)
                         keeper_forward(keeper, (int) info.ssi_signo);
-                }
         }
         return false;
 }

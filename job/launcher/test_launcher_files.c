@@ -282,14 +282,16 @@ static void ranks_are_looked_at_by_their_files(void **state)
         assert_int_equal(group_ranks_terminate(&ranks), 1);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         assert_int_equal(group_ranks_terminate(&ranks), 0); /* it is gone */
-        write_file("rank-0.report", "{\"pid\":1,\"exit_code\":3,\"ended_usec\":9}");
+        write_file("rank-0.report", "{\"pid\":1,\"exit_code\":3,\"ended_usec\":9,\"asked\":true}");
         write_file("rank-0.out", "{\"accuracy\":0.5,\"loss\":0.25}\n");
-        assert_true(group_ranks_look(&ranks, 3));
+        assert_true(group_ranks_look(&ranks, 8)); /* of a clock that is a little ahead */
+        assert_true(ranks.said[0].asked && ranks.said[0].ended_ago_usec == 0);
         assert_true(ranks.said[0].ended && ranks.said[0].exit_code == 3 && ranks.said[0].accuracy == 0.5);
         assert_true(ranks.said[0].loss == 0.25);
         assert_int_equal(group_ranks_running(&ranks), 1);
         write_file("rank-0.report", "{\"pid\":1}"); /* what has ended stays so */
-        assert_false(group_ranks_look(&ranks, 4));
+        assert_false(group_ranks_look(&ranks, 29));
+        assert_int_equal(ranks.said[0].ended_ago_usec, 20);
         group_ranks_told(&ranks);
         assert_int_equal(ranks.said[1].n_paces, 0);
         group_ranks_free(&ranks);

@@ -275,7 +275,7 @@ static void look(void *userdata)
         if (train->engine.ending)
                 return;
         look_around(train, world->phase == WORLD_STOPPING && train->engine.mpirun == 0);
-        if (world->phase == WORLD_RUNNING && world->words[0] == '\0' &&
+        if (world->phase == WORLD_RUNNING &&
             (world_failed(world) < world->rank_count || (!world->mpirun_runs && world->mpirun_code != 0)))
                 run_watch_words(run, world_failed(world));
 }

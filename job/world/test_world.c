@@ -71,7 +71,6 @@ static void exit_rank(struct play *play, size_t rank, int code)
 {
         play->sent[rank].ended = true;
         play->sent[rank].exit_code = code;
-        play->sent[rank].ended_usec = play->now;
         send_rank(play, rank);
 }
 
@@ -401,9 +400,12 @@ static const struct {
 } cases[] = {
         { WORLD_CHIPS,
           { 0 },
-          "run 1; exit 1 7",
+          "run 1; exit 1 7; wait 1",
           "rank 1 (cuda on GPU-1) ended with exit code 7; its log says why" },
-        { WORLD_GROUPS, { 0 }, "run 1; exit 3 137", "rank 3 of group g1 was killed by signal 9 (Killed)" },
+        { WORLD_GROUPS,
+          { 0 },
+          "run 1; exit 3 137; wait 1",
+          "rank 3 of group g1 was killed by signal 9 (Killed)" },
         { WORLD_GROUPS,
           { .hang = 2 },
           "mute 2; run 12",
@@ -433,7 +435,7 @@ static const struct {
           "with" },
         { WORLD_CHIPS,
           { .restarts = 1 },
-          "exit 0 1; wait 0; exit 0 1",
+          "exit 0 1; wait 1; exit 0 1; wait 1",
           "rank 0 (cuda on GPU-0) ended with exit code 1; its log says why; no restart is left" },
         { WORLD_GROUPS, { 0 }, "end 1; wait 2", "mpirun ended with exit code 1; its words are above" },
 };
@@ -456,7 +458,7 @@ static void the_sentences_name_rank_and_place(void **state)
 /* The words of a rank may be as long as there is room for: what does not fit is cut, and not all of it. */
 static void long_words_are_cut(void **state)
 {
-        const struct test_stories_story story = { "", { 0 }, "run 1; exit 1 137", "" };
+        const struct test_stories_story story = { "", { 0 }, "run 1; exit 1 137; wait 1", "" };
         char words[WORLD_TEXT_BYTES];
         struct play play;
 

@@ -14,7 +14,7 @@
 #include "job/world/names.h"
 #include "job/world/recut.h"
 
-#define LAST_WORDS_USEC 1000000 /* of the ranks, after mpirun's end */
+#define LAST_WORDS_USEC 1000000 /* of the ranks, after the first bad end or mpirun's */
 #define HALT_USEC       15000000 /* a place that does not end what it runs in so long is lost, or has killed it */
 #define SIGINT_NUMBER   2
 #define SIGTERM_NUMBER  15
@@ -107,18 +107,18 @@ static struct verdict fail_rank(struct world *world, size_t index, uint64_t now_
 {
         const struct names_rank name = names_rank(world, index);
         const char *words = world->words, *colon = words[0] == '\0' ? "" : ": ";
-        int code = world->ranks[index].exit_code;
+        int code = world->ranks[index].exit_code, signal = world_signal(code);
         struct verdict v;
         struct text line = { 0 };
 
-        if (code > 128)
-                text_printf(&line, "%s was killed by signal %d (%s)%s%s", name.text, code - 128,
-                            strsignal(code - 128), colon, words);
+        if (signal != 0)
+                text_printf(&line, "%s was killed by signal %d (%s)%s%s", name.text, signal,
+                            strsignal(signal), colon, words);
         else
                 text_printf(&line, "%s ended with exit code %d%s%s", name.text, code, colon,
                             words[0] == '\0' ? "; its log says why" : words);
         hint_add(world, index, &line);
-        v = verdict(VERDICT_SAY, code > 128 ? "RankKilled" : "RankFailed", "%s",
+        v = verdict(VERDICT_SAY, signal != 0 ? "RankKilled" : "RankFailed", "%s",
                     line.data == NULL ? "" : line.data);
         text_free(&line);
         return fault(world, v, code, verdict_is_final(code), now_usec);
@@ -128,12 +128,12 @@ static struct verdict fail_rank(struct world *world, size_t index, uint64_t now_
 static struct verdict fail_world(struct world *world, uint64_t now_usec)
 {
         const char *words = world->words, *then = words[0] == '\0' ? "" : "; ";
-        int code = world->mpirun_code;
+        int code = world->mpirun_code, signal = world_signal(code);
 
         return fault(world,
-                     code > 128
+                     signal != 0
                              ? verdict(VERDICT_SAY, "WorldFailed", "mpirun was killed by signal %d%s%s",
-                                       code - 128, then, words)
+                                       signal, then, words)
                              : verdict(VERDICT_SAY, "WorldFailed", "mpirun ended with exit code %d; %s%s%s",
                                        code, world->rules.log, then, words),
                      code, code == 127, now_usec);
@@ -238,14 +238,21 @@ static struct verdict judge_losses(struct world *world, bool matters, uint64_t n
         return go_on();
 }
 
-/* mpirun has ended: with the words of the ranks, if they come in time, else with its own code. */
+/* Who is to blame may be heard of after those who could not go on without it: groups tell of their ranks a
+ * few times a second, each in its own time. All that is heard until then is weighed as if it were heard at
+ * once. */
+static struct verdict judge_failed(struct world *world, size_t failed, uint64_t now_usec)
+{
+        return world_has_ended(world) || now_usec - world->failed_usec >= LAST_WORDS_USEC
+                       ? fail_rank(world, failed, now_usec)
+                       : go_on();
+}
+
+/* mpirun has ended and no rank has failed: it may yet be heard that one has. */
 static struct verdict judge_mpirun(struct world *world, uint64_t now_usec)
 {
         bool late = now_usec - world->mpirun_usec >= LAST_WORDS_USEC;
-        size_t failed = world_failed(world);
 
-        if (failed < world->rank_count)
-                return fail_rank(world, failed, now_usec);
         if (world->mpirun_code == 0 && (late || world_has_ended(world)))
                 return end(world, VERDICT_SUCCEEDED, EXIT_DONE,
                            verdict(VERDICT_SAY, "Completed", "every rank ended well"), now_usec);
@@ -399,11 +406,11 @@ static struct verdict judge_running(struct world *world, uint64_t now_usec)
         v = judge_losses(world, world->mpirun_runs || world->mpirun_code != 0, now_usec);
         if (is_set(&v))
                 return v;
-        if (!world->mpirun_runs)
-                return judge_mpirun(world, now_usec);
         failed = world_failed(world);
         if (failed < world->rank_count)
-                return fail_rank(world, failed, now_usec);
+                return judge_failed(world, failed, now_usec);
+        if (!world->mpirun_runs)
+                return judge_mpirun(world, now_usec);
         for (size_t i = 0; i < sizeof(judges) / sizeof(judges[0]) && !is_set(&v); i++)
                 v = judges[i](world, now_usec);
         return v;

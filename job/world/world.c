@@ -12,6 +12,11 @@
 #define BUSY_RATIO   1.1
 #define BUSY_SECONDS 1.0
 
+#define SIGNALLED      128 /* and the signal's number: an exit code */
+#define SIGABRT_NUMBER 6
+#define SIGPIPE_NUMBER 13
+#define SIGNALS        64
+
 int world_init(struct world *world, const struct world_rules *rules, size_t place_count, uint64_t now_usec,
                struct err *err)
 {
@@ -57,18 +62,40 @@ bool world_is_there(const struct world_place *place)
         return place->there && !place->leaving;
 }
 
+int world_signal(int exit_code)
+{
+        return exit_code > SIGNALLED && exit_code <= SIGNALLED + SIGNALS ? exit_code - SIGNALLED : 0;
+}
+
+/* How much the end of a rank explains. */
+static int weight_of(const struct world_rank *rank)
+{
+        int signal = world_signal(rank->exit_code);
+
+        if (rank->asked)
+                return 0;
+        return signal != 0 && signal != SIGABRT_NUMBER && signal != SIGPIPE_NUMBER ? 2 : 1;
+}
+
+static bool explains(const struct world_rank *a, const struct world_rank *b)
+{
+        int weight = weight_of(a), other = weight_of(b);
+
+        return weight != other ? weight > other : a->ended_usec < b->ended_usec;
+}
+
 size_t world_failed(const struct world *world)
 {
-        size_t first = world->rank_count;
+        size_t found = world->rank_count;
 
         for (size_t i = 0; i < world->rank_count; i++) {
                 const struct world_rank *rank = &world->ranks[i];
 
                 if (rank->ended && rank->exit_code != 0 &&
-                    (first == world->rank_count || rank->ended_usec < world->ranks[first].ended_usec))
-                        first = i;
+                    (found == world->rank_count || explains(rank, &world->ranks[found])))
+                        found = i;
         }
-        return first;
+        return found;
 }
 
 bool world_is_worker(const struct world *world, size_t rank)
@@ -100,6 +127,19 @@ static void doubt_totals(const struct world *world, const struct world_rank *ran
                 progress_doubt(seen, PROGRESS_SHARE, sum.samples / sum.steps);
 }
 
+static void end_rank(struct world *world, struct world_rank *rank, const struct world_fact *fact,
+                     uint64_t now_usec)
+{
+        if (rank->ended)
+                return; /* it is told again, by a clock that is a little off */
+        if (fact->code != 0 && world_failed(world) == world->rank_count)
+                world->failed_usec = now_usec;
+        rank->ended = true;
+        rank->asked = fact->asked;
+        rank->exit_code = fact->code;
+        rank->ended_usec = fact->usec;
+}
+
 /* Of a rank. */
 static void observe_rank(struct world *world, const struct world_fact *fact, uint64_t now_usec)
 {
@@ -113,9 +153,7 @@ static void observe_rank(struct world *world, const struct world_fact *fact, uin
                 doubt_totals(world, rank, seen, now_usec); /* before anything follows from them */
                 break;
         case WORLD_EXIT:
-                rank->ended = true;
-                rank->exit_code = fact->code;
-                rank->ended_usec = fact->usec;
+                end_rank(world, rank, fact, now_usec);
                 seen->idle = true;
                 break;
         default: /* WORLD_STOPPED */

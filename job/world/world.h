@@ -71,9 +71,9 @@ struct world_rank {
         size_t place;
         uint64_t batch, batch_before, batch_next; /* of now; of before that; told for later (live.h) */
         double alpha_ms, beta_ms; /* what the plan takes a step of b samples for; 0, 0 = not known */
-        bool ended;
+        bool ended, asked;        /* asked: to end, by who started it, before it did */
         int exit_code;
-        uint64_t ended_usec;   /* of any one clock */
+        uint64_t ended_usec;   /* of the clock of who tells facts */
         uint64_t stopped_usec; /* since when it is stopped; 0 = it is not */
         bool stuck;            /* in the kernel, where it may be but for a moment */
 };
@@ -103,11 +103,12 @@ struct world {
         int mpirun_code, cancel_signal;
         const struct world_place *evicting; /* the place that was asked to end; NULL = none */
         uint64_t phase_usec, terminated_usec, mpirun_usec, fault_usec, reshard_usec;
+        uint64_t failed_usec; /* when the first bad end of a rank was heard of; while there is one */
 };
 
 enum world_fact_kind {
         WORLD_LINE,     /* .index: a rank; .line: what it said since the last look, all in one */
-        WORLD_EXIT,     /* .index: a rank; it ended with .code, at .usec of any one clock */
+        WORLD_EXIT,     /* .index: a rank; it ended with .code, at .usec; .asked: as it was asked to */
         WORLD_STOPPED,  /* .index: a rank; .code 1: stopped by a signal; 2: stuck in the kernel; 0: neither */
         WORLD_WORDS,    /* .text: the last words of those that ended badly */
         WORLD_HERE,     /* .index: a place; it is there, or again */
@@ -126,6 +127,7 @@ struct world_fact {
         enum world_fact_kind kind;
         size_t index;
         int code;
+        bool asked;
         uint64_t usec;
         const char *text;
         const struct progress_line *line;
@@ -147,4 +149,12 @@ void world_observe(struct world *world, const struct world_fact *fact, uint64_t 
 bool world_is_worker(const struct world *world, size_t rank); /* else it serves */
 bool world_is_there(const struct world_place *place);         /* and not leaving */
 bool world_has_ended(const struct world *world);              /* every rank has */
-size_t world_failed(const struct world *world); /* the rank that ended badly first, or rank_count */
+
+/* world_failed() - the rank that ended badly and whose end explains those of others, whatever the order in
+ * which they were heard of: one that was killed rather than one that failed (a neighbour that is gone is an
+ * error, SIGPIPE or SIGABRT), that one rather than one that ended as it was asked to, then the first.
+ * Return: rank_count: none has. */
+size_t world_failed(const struct world *world);
+
+/* world_signal() - which one ended a program with this exit code; 0 = it ended by itself. */
+int world_signal(int exit_code);
