@@ -60,9 +60,10 @@ static const char *text_at(const json_t *object, const char *first, const char *
         return text == NULL ? "" : text;
 }
 
-/* The account that a ClusterRoleBinding names: wherever it was installed. Return: is there one? */
-static bool find_account(const struct doctor_patient *p, const char *binding, char namespace_[256],
-                         char user[400])
+/* The account that a ClusterRoleBinding names: wherever it was installed. Return: is there one? Else it is
+ * found. */
+static bool find_account(const struct doctor_patient *p, const char *binding, struct doctor_finding *f,
+                         char namespace_[256], char user[400])
 {
         struct answer answer;
         char path[256];
@@ -78,6 +79,8 @@ static bool find_account(const struct doctor_patient *p, const char *binding, ch
                 text_format(user, 400, "system:serviceaccount:%s:%s", namespace_,
                             json_string_value(json_object_get(subject, "name")));
         json_decref(object);
+        if (!found)
+                doctor_found(f, DOCTOR_FAIL, INSTALL, "there is no ClusterRoleBinding %s", binding);
         return found;
 }
 
@@ -164,19 +167,15 @@ static void check_rights(const struct doctor_patient *p, struct doctor_finding *
         char namespace_[256], user[400];
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-                if (!find_account(p, rows[i].binding, namespace_, user)) {
-                        doctor_found(f, DOCTOR_FAIL, INSTALL, "there is no ClusterRoleBinding %s",
-                                     rows[i].binding);
+                if (!find_account(p, rows[i].binding, f, namespace_, user))
                         continue;
-                }
                 for (size_t k = 0; k < ARRAY_SIZE(rows[i].rights); k++) {
                         const struct right *right = &rows[i].rights[k];
                         int has = has_right(p, user, NULL, right);
 
                         if (has < 0)
-                                doctor_found(f, DOCTOR_WARN,
-                                             "ask as somebody who may create subjectaccessreviews",
-                                             "the rights of %s could not be asked", user);
+                                doctor_found(f, DOCTOR_WARN, ASK_AS, "the rights of %s could not be asked",
+                                             user);
                         else if (has > 0)
                                 doctor_found(f, DOCTOR_FAIL, "take the role away that gives it; " INSTALL,
                                              "%s may %s %s%s%s in every namespace", user, right->verb,
@@ -197,10 +196,8 @@ static void check_leader(const struct doctor_patient *p, const char *binding, co
         const char *holder;
         json_t *object;
 
-        if (!find_account(p, binding, namespace_, user)) {
-                doctor_found(f, DOCTOR_FAIL, INSTALL, "there is no ClusterRoleBinding %s", binding);
+        if (!find_account(p, binding, f, namespace_, user))
                 return;
-        }
         (void) text_format(path, sizeof(path), "/apis/coordination.k8s.io/v1/namespaces/%s/leases/%s",
                            namespace_, lease);
         object = ask(p, path, NULL, &answer);
@@ -239,8 +236,9 @@ static void check_namespaces(const struct doctor_patient *p, struct doctor_findi
         size_t count = 0, i;
         json_t *jobs = ask(p, "/apis/remuda.dev/v1alpha1/trainingjobs?limit=500", NULL, &answer), *job;
 
-        if (jobs == NULL || !find_account(p, "remuda-controller", installed, user)) {
+        if (jobs == NULL)
                 doctor_found(f, DOCTOR_FAIL, INSTALL, "TrainingJobs cannot be listed: %s", answer.sentence);
+        if (jobs == NULL || !find_account(p, "remuda-controller", f, installed, user)) {
                 json_decref(jobs);
                 return;
         }

@@ -1,0 +1,234 @@
+/* remuda doctor --cluster against an API server that says it all: of a cluster in order one thing is changed,
+ * and the check of it says what and what to do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "cli/doctor.h"
+#include "io/http/http_server.h"
+#include "io/loop.h"
+
+#define ADMISSION "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+#define BINDINGS  "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/"
+#define LEASES    "/apis/coordination.k8s.io/v1/namespaces/remuda/leases/"
+#define REVIEWS   "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+#define JOBS      "/apis/remuda.dev/v1alpha1/trainingjobs"
+#define LONG                                                                                                 \
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
+        "aaaaaaaaaaaaaa"
+#define JOB(NAMESPACE) "{\"metadata\":{\"namespace\":\"" NAMESPACE "\"}}"
+
+/* What differs from a cluster in order. */
+struct change {
+        const char *path; /* that is asked for */
+        unsigned status;
+        const char *body;
+};
+
+struct row {
+        const char *check;
+        enum doctor_verdict verdict;
+        const char *says, *remedy; /* parts of both sentences; the remedy of all is to install as it says */
+        struct change change;
+        const char *right; /* "NAMESPACE VERB RESOURCE[/SUBRESOURCE]" that every account has; NAMESPACE "*":
+                              everywhere */
+};
+
+#define INSTALL "kubectl apply -k manifests/"
+/* clang-format off */
+static const struct row rows[] = {
+        { .check = "policies", .verdict = DOCTOR_PASS, .says = "6 admission policies are in force" },
+        { .check = "policies", .verdict = DOCTOR_FAIL, .says = "policy remuda-job-status: 404: gone", .remedy = INSTALL,
+          .change = { ADMISSION "ies/remuda-job-status", 404, "{\"message\":\"gone\"}" } },
+        { .check = "policies", .verdict = DOCTOR_FAIL, .says = "policy remuda-pod-records: the API server answered 404", .remedy = INSTALL,
+          .change = { ADMISSION "ybindings/remuda-pod-records", 404, "" } },
+        { .check = "policies", .verdict = DOCTOR_FAIL, .says = "policy remuda-agent-own-node names an account", .remedy = INSTALL,
+          .change = { ADMISSION "ies/remuda-agent-own-node", 200, "{\"spec\":{\"for\":\"system:serviceaccount:remuda:remuda-agent\"}}" } },
+        { .check = "policies", .verdict = DOCTOR_FAIL, .says = "policy remuda-agent-own-lease is bound without Deny", .remedy = INSTALL,
+          .change = { ADMISSION "ybindings/remuda-agent-own-lease", 200, "{\"spec\":{\"validationActions\":[\"Audit\"]}}" } },
+        { .check = "policies", .verdict = DOCTOR_FAIL, .says = "policy remuda-scheduler-writes is bound without Deny", .remedy = INSTALL,
+          .change = { ADMISSION "ybindings/remuda-scheduler-writes", 200, "{}" } },
+
+        { .check = "rights", .verdict = DOCTOR_PASS, .says = "scheduler and controller have no more rights than they need" },
+        { .check = "rights", .verdict = DOCTOR_PASS, .says = "no more rights", .right = "team create pods" },
+        { .check = "rights", .verdict = DOCTOR_FAIL, .says = "there is no ClusterRoleBinding remuda-scheduler", .remedy = INSTALL,
+          .change = { BINDINGS "remuda-scheduler", 404, "" } },
+        { .check = "rights", .verdict = DOCTOR_FAIL, .says = "there is no ClusterRoleBinding remuda-controller", .remedy = INSTALL,
+          .change = { BINDINGS "remuda-controller", 200, "{\"subjects\":[{\"kind\":\"User\",\"name\":\"eve\"}]}" } },
+        { .check = "rights", .verdict = DOCTOR_FAIL, .says = "there is no ClusterRoleBinding remuda-controller", .remedy = INSTALL,
+          .change = { BINDINGS "remuda-controller", 200, "{\"subjects\":[{\"namespace\":\"" LONG LONG LONG "\",\"name\":\"a\"}]}" } },
+        { .check = "rights", .verdict = DOCTOR_FAIL, .says = "system:serviceaccount:remuda:remuda-scheduler may patch pods in every namespace",
+          .remedy = "take the role away", .right = "* patch pods" },
+        { .check = "rights", .verdict = DOCTOR_FAIL, .says = "remuda:remuda-controller may create pods/binding in every namespace",
+          .remedy = "take the role away", .right = "* create pods/binding" },
+        { .check = "rights", .verdict = DOCTOR_WARN, .says = "the rights of system:serviceaccount:remuda:remuda-scheduler could not be asked",
+          .remedy = "subjectaccessreviews", .change = { REVIEWS, 403, "{\"message\":\"no\"}" } },
+
+        { .check = "scheduler leads", .verdict = DOCTOR_PASS, .says = "pod-7 leads" },
+        { .check = "scheduler leads", .verdict = DOCTOR_FAIL, .says = "there is no ClusterRoleBinding remuda-scheduler", .remedy = INSTALL,
+          .change = { BINDINGS "remuda-scheduler", 500, "junk" } },
+        { .check = "scheduler leads", .verdict = DOCTOR_FAIL, .says = "nobody leads: Lease remuda/remuda-extender: the API server answered 404", .remedy = "look at the log",
+          .change = { LEASES "remuda-extender", 404, "" } },
+        { .check = "controller leads", .verdict = DOCTOR_PASS, .says = "pod-7 leads" },
+        { .check = "controller leads", .verdict = DOCTOR_FAIL, .says = "nobody leads: Lease remuda/remuda-controller", .remedy = "look at the log",
+          .change = { LEASES "remuda-controller", 200, "{\"spec\":{\"renewTime\":\"2099-01-01T00:00:00Z\"}}" } },
+        { .check = "controller leads", .verdict = DOCTOR_FAIL, .says = "nobody leads: Lease remuda/remuda-controller", .remedy = "look at the log",
+          .change = { LEASES "remuda-controller", 200, "{\"spec\":{\"holderIdentity\":\"pod-7\",\"renewTime\":\"soon\"}}" } },
+        { .check = "controller leads", .verdict = DOCTOR_WARN, .says = "pod-8 leads by Lease remuda/remuda-controller, and was silent for ", .remedy = "look at its log",
+          .change = { LEASES "remuda-controller", 200, "{\"spec\":{\"holderIdentity\":\"pod-8\",\"renewTime\":\"2020-01-01T00:00:00Z\"}}" } },
+
+        { .check = "job namespaces", .verdict = DOCTOR_PASS, .says = "the 0 namespaces with TrainingJobs are admitted" },
+        { .check = "job namespaces", .verdict = DOCTOR_PASS, .says = "the 1 namespaces with TrainingJobs are admitted", .right = "team create pods",
+          .change = { JOBS, 200, "{\"items\":[" JOB("team") "," JOB("team") "]}" } },
+        { .check = "job namespaces", .verdict = DOCTOR_FAIL, .says = "namespace other has TrainingJobs and is not admitted", .right = "team create pods",
+          .remedy = "-n other --clusterrole=remuda-job-namespace --serviceaccount=remuda:remuda-controller",
+          .change = { JOBS, 200, "{\"items\":[" JOB("team") "," JOB("other") "]}" } },
+        { .check = "job namespaces", .verdict = DOCTOR_FAIL, .says = "TrainingJobs cannot be listed: 403: no", .remedy = INSTALL,
+          .change = { JOBS, 403, "{\"message\":\"no\"}" } },
+        { .check = "job namespaces", .verdict = DOCTOR_FAIL, .says = "there is no ClusterRoleBinding remuda-controller", .remedy = INSTALL,
+          .change = { BINDINGS "remuda-controller", 404, "" } },
+};
+/* clang-format on */
+
+static const struct row *now; /* that is played */
+
+static const char *in_order(const char *path)
+{
+        if (text_starts_with(path, ADMISSION "ies/"))
+                return "{\"spec\":{\"for\":\"userInfo\"}}";
+        if (text_starts_with(path, ADMISSION "ybindings/"))
+                return "{\"spec\":{\"validationActions\":[\"Deny\"]}}";
+        if (strcmp(path, BINDINGS "remuda-scheduler") == 0)
+                return "{\"subjects\":[{\"namespace\":\"remuda\",\"name\":\"remuda-scheduler\"}]}";
+        if (strcmp(path, BINDINGS "remuda-controller") == 0)
+                return "{\"subjects\":[{\"namespace\":\"remuda\",\"name\":\"remuda-controller\"}]}";
+        if (text_starts_with(path, LEASES))
+                return "{\"spec\":{\"holderIdentity\":\"pod-7\",\"renewTime\":\"2099-01-01T00:00:00Z\"}}";
+        return "{\"items\":[]}";
+}
+
+static void on_get(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        bool changed = now->change.path != NULL && strcmp(request->path, now->change.path) == 0;
+
+        (void) userdata;
+        http_reply_text(reply, changed ? now->change.status : 200, "application/json",
+                        changed ? now->change.body : in_order(request->path));
+}
+
+static void on_review(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        json_t *review = json_loads(request->body, 0, NULL), *spec = json_object_get(review, "spec");
+        const char *user, *verb, *resource, *subresource = "", *namespace_ = "*";
+        char right[200];
+
+        if (now->change.path != NULL && strcmp(now->change.path, REVIEWS) == 0) {
+                on_get(userdata, request, reply);
+                json_decref(review);
+                return;
+        }
+        assert_int_equal(json_unpack(spec, "{s:s, s:{s:s, s:s, s?s, s?s}}", "user", &user,
+                                     "resourceAttributes", "verb", &verb, "resource", &resource,
+                                     "subresource", &subresource, "namespace", &namespace_),
+                         0);
+        assert_true(text_starts_with(user, "system:serviceaccount:remuda:remuda-"));
+        (void) text_format(right, sizeof(right), "%s %s %s%s%s", namespace_, verb, resource,
+                           subresource[0] == '\0' ? "" : "/", subresource);
+        http_reply_text(reply, 201, "application/json",
+                        now->right != NULL && strcmp(right, now->right) == 0
+                                ? "{\"status\":{\"allowed\":true}}"
+                                : "{\"status\":{\"allowed\":false}}");
+        json_decref(review);
+}
+
+static void open_client(sd_event *loop, const char *address, struct kube_client **ret)
+{
+        char path[] = "/tmp/remuda-doctor-XXXXXX";
+        CLEANUP(close_p) int fd = mkstemp(path);
+        struct err err = { 0 };
+
+        assert_true(
+                dprintf(fd,
+                        "{\"current-context\":\"c\",\"contexts\":[{\"name\":\"c\",\"context\":{\"cluster\":"
+                        "\"k\"}}],\"clusters\":[{\"name\":\"k\",\"cluster\":{\"server\":\"http://%s\"}}]}",
+                        address) > 0);
+        if (kube_client_new(loop, path, ret, &err) < 0)
+                fail_msg("%s", err.msg);
+        (void) unlink(path);
+}
+
+static struct doctor_finding check(const struct doctor_patient *patient, const char *name)
+{
+        struct doctor_finding f = { .verdict = DOCTOR_PASS };
+        const struct doctor_check *at = doctor_checks_cluster;
+
+        while (strcmp(at->name, name) != 0)
+                at++;
+        at->run(patient, &f);
+        return f;
+}
+
+static void each_thing_that_is_wrong_is_found(void **state)
+{
+        static const struct http_route routes[] = {
+                { .method = "GET", .path = "/apis/*", .handler = on_get },
+                { .method = "POST", .path = REVIEWS, .handler = on_review },
+                { 0 }
+        };
+        const struct http_server_options options = { .address = "127.0.0.1:0", .routes = routes };
+        struct doctor_patient patient = { .live = false };
+        struct http_server *server = NULL;
+        struct err err = { 0 };
+
+        (void) state;
+        assert_int_equal(loop_new(&patient.loop, &err), 0);
+        assert_int_equal(http_server_new(patient.loop, &options, &server, &err), 0);
+        open_client(patient.loop, http_server_address(server), &patient.kube);
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct doctor_finding f;
+
+                now = &rows[i];
+                f = check(&patient, now->check);
+                if (f.verdict != now->verdict || strstr(f.sentence, now->says) == NULL ||
+                    strstr(f.remedy, now->remedy == NULL ? "" : now->remedy) == NULL ||
+                    (now->remedy == NULL) != (f.remedy[0] == '\0'))
+                        fail_msg("row %zu: want '%s', got %d '%s' -> '%s'", i, now->says, (int) f.verdict,
+                                 f.sentence, f.remedy);
+        }
+        kube_client_free(patient.kube);
+        http_server_free(server);
+        sd_event_unref(patient.loop);
+}
+
+static void an_api_server_that_is_away_is_no_good_news(void **state)
+{
+        struct doctor_patient patient = { .live = false };
+        struct err err = { 0 };
+
+        (void) state;
+        assert_int_equal(loop_new(&patient.loop, &err), 0);
+        open_client(patient.loop, "127.0.0.1:1", &patient.kube);
+        for (const struct doctor_check *at = doctor_checks_cluster; at->name != NULL; at++)
+                assert_int_equal(check(&patient, at->name).verdict, DOCTOR_FAIL);
+        kube_client_free(patient.kube);
+        sd_event_unref(patient.loop);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(each_thing_that_is_wrong_is_found),
+                cmocka_unit_test(an_api_server_that_is_away_is_no_good_news),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
