@@ -143,8 +143,7 @@ static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
         char path[PATH_BYTES], state = '\0';
         bool ended = said->ended;
 
-        path_of(ranks, index, "progress", path);
-        rank->lines += (uint32_t) rank_watch_progress(path, &rank->progress_offset, &rank->seen, now_usec);
+        /* the report first: who is said to have ended has written its last line */
         path_of(ranks, index, "report", path);
         if (!ended && is_new(path, &rank->report) && rank_watch_report(path, &report)) {
                 said->pid = report.pid;
@@ -154,6 +153,8 @@ static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
                 said->asked = report.asked;
                 rank->ended_usec = report.ended_usec;
         }
+        path_of(ranks, index, "progress", path);
+        rank->lines += (uint32_t) rank_watch_progress(path, &rank->progress_offset, &rank->seen, now_usec);
         if (said->ended && rank->ended_usec < now_usec)
                 said->ended_ago_usec = now_usec - rank->ended_usec;
         if (!said->ended)
