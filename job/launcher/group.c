@@ -113,7 +113,7 @@ static void send_seen(struct group *group)
         Rendezvous__Seen what = RENDEZVOUS__SEEN__INIT;
 
         if (group->join == NULL || group->seen != NULL)
-                return;
+                return; /* the next look tries again */
         what.group = (char *) group->options->group;
         what.world = (uint32_t) group->ranks.world;
         what.leaving = group->leaving;
@@ -125,14 +125,17 @@ static void send_seen(struct group *group)
                 group_ranks_told(&group->ranks);
 }
 
-static int on_look(sd_event_source *source, uint64_t usec, void *userdata)
+static void look_at_ranks(struct group *group)
 {
-        struct group *group = userdata;
-
-        (void) usec;
         group->unsaid = group_ranks_look(&group->ranks, clock_monotonic_usec()) || group->unsaid;
         if (group->unsaid)
                 send_seen(group);
+}
+
+static int on_look(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        (void) usec;
+        look_at_ranks(userdata);
         repeat(source, LOOK_USEC);
         return 0;
 }
@@ -210,7 +213,7 @@ static void kill_all(struct group *group)
         group->daemon.folder[0] = '\0';
         group->pid = 0;
         group->daemon_order = 0;
-        (void) group_ranks_look(&group->ranks, clock_monotonic_usec());
+        look_at_ranks(group);
 }
 
 static void leave(struct group *group, int exit_code)
@@ -239,9 +242,9 @@ static void leave_in_time(struct group *group, int exit_code)
                 return;
         group->leaving = true;
         group->exit_code = exit_code;
-        send_seen(group);
+        group->unsaid = true;
         group->due_usec = clock_monotonic_usec() + group->options->grace_seconds * 1000000ULL;
-        (void) group_ranks_look(&group->ranks, clock_monotonic_usec());
+        look_at_ranks(group);
         if (group_ranks_terminate(&group->ranks) == 0)
                 leave(group, exit_code);
         else
@@ -289,7 +292,7 @@ static void on_order(void *userdata, const uint8_t *message, size_t size_bytes)
                 answer(group, order->id, 0, "");
                 break;
         case RENDEZVOUS__ORDER__KIND__terminate:
-                (void) group_ranks_look(&group->ranks, clock_monotonic_usec());
+                look_at_ranks(group);
                 (void) group_ranks_terminate(&group->ranks);
                 break;
         case RENDEZVOUS__ORDER__KIND__share:
@@ -491,8 +494,7 @@ static void on_signal(void *userdata, int signal_number)
                         continue;
                 group->pid = 0;
                 group->daemon.folder[0] = '\0'; /* its supervisor removed it */
-                (void) group_ranks_look(&group->ranks, clock_monotonic_usec());
-                send_seen(group);
+                look_at_ranks(group);
                 if (group->daemon_order != 0)
                         answer(group, group->daemon_order, process_exit_code(status), "");
                 group->daemon_order = 0;

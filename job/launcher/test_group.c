@@ -29,7 +29,7 @@
 #include "tests/support/patience.h"
 
 #define TOKEN       "0123456789abcdef"
-#define STEPS_MAX   8
+#define STEPS_MAX   9
 #define ANSWERS_MAX 8
 
 enum step_kind {
@@ -44,6 +44,12 @@ enum step_kind {
         GO,      /* the job ended with .number */
         HANG_UP, /* the call ends with status .number */
         SIGNAL,  /* .number, to the group */
+        RUN,     /* a rank 0, which ends by SIGTERM and does not say so */
+        REPORT,  /* it is said to have ended */
+        SEEN,    /* wait until it is told that it runs, */
+        ENDED,   /* has ended, */
+        LEAVING, /* or that the group goes */
+        REPLY,   /* to what was told first, as late as this */
         WRITE    /* .word: the file that names the manager */
 };
 
@@ -59,53 +65,57 @@ struct row {
         const char *what;
         struct step steps[STEPS_MAX];
         unsigned turned_away; /* so many joins are first refused: a group of this name has joined */
-        bool no_greeting, by_file, deaf;
+        bool no_greeting, by_file, deaf, slow; /* slow: there is a REPLY */
         int exit_code;
         const char *says; /* in its log; NULL = whatever */
 };
 
 /* clang-format off */
 static const struct row rows[] = {
-        { .what = "the manager knows another token", .steps = { { STRANGER } },
+        { .what = "the manager knows another token", .steps = { { .kind = STRANGER } },
           .exit_code = EXIT_USAGE, .says = "does not know the job's token" },
-        { .what = "the first order is no welcome", .steps = { { GO } },
+        { .what = "the first order is no welcome", .steps = { { .kind = GO } },
           .exit_code = EXIT_USAGE, .says = "does not know the job's token" },
-        { .what = "the first order is none", .steps = { { JUNK } },
+        { .what = "the first order is none", .steps = { { .kind = JUNK } },
           .exit_code = EXIT_USAGE, .says = "does not know the job's token" },
         { .what = "the greeting is none", .no_greeting = true,
           .exit_code = EXIT_USAGE, .says = "the manager's greeting is none" },
-        { .what = "refused for good", .steps = { { HANG_UP, GRPC_INVALID_ARGUMENT, "no such group" } },
+        { .what = "refused for good", .steps = { { .kind = HANG_UP, .number = GRPC_INVALID_ARGUMENT, .word = "no such group" } },
           .exit_code = EXIT_USAGE, .says = "no such group" },
-        { .what = "an earlier one of its name is not yet missed", .turned_away = 2, .steps = { { WELCOME }, { STOP, .answer = "" }, { GO } },
+        { .what = "an earlier one of its name is not yet missed", .turned_away = 2, .steps = { { .kind = WELCOME }, { .kind = STOP, .answer = "" }, { .kind = GO } },
           .exit_code = EXIT_DONE, .says = "has joined already" },
-        { .what = "the job is over", .steps = { { WELCOME }, { GO, 1 } }, .exit_code = EXIT_DONE },
+        { .what = "the job is over", .steps = { { .kind = WELCOME }, { .kind = GO, .number = 1 } }, .exit_code = EXIT_DONE },
         { .what = "orders that it refuses",
-          .steps = { { WELCOME }, { PART, 3, .answer = "3 ranks for 2 chips", .exit_code = EXIT_USAGE },
-                     { START, .word = "sh", .answer = "'sh' is not orted", .exit_code = EXIT_FAILED },
-                     { START, .word = "/bin/sh", .answer = "is not orted", .exit_code = EXIT_FAILED },
-                     { START, .word = NULL, .answer = "is not orted", .exit_code = EXIT_FAILED }, { JUNK }, { STOP, .answer = "" }, { GO } },
+          .steps = { { .kind = WELCOME }, { .kind = PART, .number = 3, .answer = "3 ranks for 2 chips", .exit_code = EXIT_USAGE },
+                     { .kind = START, .word = "sh", .answer = "'sh' is not orted", .exit_code = EXIT_FAILED },
+                     { .kind = START, .word = "/bin/sh", .answer = "is not orted", .exit_code = EXIT_FAILED },
+                     { .kind = START, .word = NULL, .answer = "is not orted", .exit_code = EXIT_FAILED }, { .kind = JUNK }, { .kind = STOP, .answer = "" }, { .kind = GO } },
           .exit_code = EXIT_DONE, .says = "not a rendezvous message" },
-        { .what = "its daemon ends", .steps = { { WELCOME }, { PART, 2, .answer = "" }, { START, .word = "orted", .answer = "", .exit_code = 7 }, { GO } },
+        { .what = "its daemon ends", .steps = { { .kind = WELCOME }, { .kind = PART, .number = 2, .answer = "" }, { .kind = START, .word = "orted", .answer = "", .exit_code = 7 }, { .kind = GO } },
           .exit_code = EXIT_DONE, .says = "has its subtask" },
         { .what = "it has a daemon already",
-          .steps = { { WELCOME }, { START, .word = "/x/orted stays" }, { START, .word = "orted", .answer = "a daemon is running here already", .exit_code = EXIT_FAILED },
-                     { STOP, .answer = "" }, { START, .word = "orted", .answer = "", .exit_code = 7 }, { GO } },
+          .steps = { { .kind = WELCOME }, { .kind = START, .word = "/x/orted stays" }, { .kind = START, .word = "orted", .answer = "a daemon is running here already", .exit_code = EXIT_FAILED },
+                     { .kind = STOP, .answer = "" }, { .kind = START, .word = "orted", .answer = "", .exit_code = 7 }, { .kind = GO } },
           .exit_code = EXIT_DONE },
-        { .what = "the manager goes and does not come back", .steps = { { WELCOME }, { STOP, .answer = "" }, { HANG_UP, GRPC_UNAVAILABLE, "" } },
+        { .what = "the manager goes and does not come back", .steps = { { .kind = WELCOME }, { .kind = STOP, .answer = "" }, { .kind = HANG_UP, .number = GRPC_UNAVAILABLE, .word = "" } },
           .exit_code = EXIT_FAILED, .says = "the manager did not come back within 0 s (--rejoin-seconds)" },
-        { .what = "it is asked to end", .steps = { { WELCOME }, { PART, 2, .answer = "" }, { SIGNAL, SIGTERM } }, .exit_code = 128 + SIGTERM },
-        { .what = "it is interrupted", .steps = { { WELCOME }, { PART, 2, .answer = "" }, { TERMINATE }, { STOP, .answer = "" }, { SIGNAL, SIGINT } },
+        { .what = "it is asked to end", .steps = { { .kind = WELCOME }, { .kind = PART, .number = 2, .answer = "" }, { .kind = SIGNAL, .number = SIGTERM } }, .exit_code = 128 + SIGTERM },
+        { .what = "it is interrupted", .steps = { { .kind = WELCOME }, { .kind = PART, .number = 2, .answer = "" }, { .kind = TERMINATE }, { .kind = STOP, .answer = "" }, { .kind = SIGNAL, .number = SIGINT } },
           .exit_code = EXIT_INTERRUPTED },
-        { .what = "the manager takes no answer", .deaf = true, .steps = { { WELCOME }, { STOP, .answer = "" }, { STOP, .answer = "" }, { GO } },
+        { .what = "what an order makes it see is told", .steps = { { .kind = WELCOME }, { .kind = PART, .number = 2, .answer = "" }, { .kind = REPORT }, { .kind = TERMINATE }, { .kind = ENDED }, { .kind = GO } },
+          .exit_code = EXIT_DONE },
+        { .what = "what it cannot tell yet is told then", .slow = true,
+          .steps = { { .kind = WELCOME }, { .kind = PART, .number = 2, .answer = "" }, { .kind = RUN }, { .kind = SEEN }, { .kind = SIGNAL, .number = SIGTERM }, { .kind = REPLY }, { .kind = LEAVING }, { .kind = REPORT } }, .exit_code = 128 + SIGTERM },
+        { .what = "the manager takes no answer", .deaf = true, .steps = { { .kind = WELCOME }, { .kind = STOP, .answer = "" }, { .kind = STOP, .answer = "" }, { .kind = GO } },
           .exit_code = EXIT_DONE, .says = "not now" },
-        { .what = "one world after the other", .by_file = true, .steps = { { WELCOME }, { STOP, .answer = "" }, { GO, 1 }, { WRITE, .word = "end\n" } },
+        { .what = "one world after the other", .by_file = true, .steps = { { .kind = WELCOME }, { .kind = STOP, .answer = "" }, { .kind = GO, .number = 1 }, { .kind = WRITE, .word = "end\n" } },
           .exit_code = EXIT_DONE, .says = "waits for the next world" },
         { .what = "its manager goes, the next world's is waited for", .by_file = true,
-          .steps = { { WELCOME }, { STOP, .answer = "" }, { HANG_UP, GRPC_UNAVAILABLE, "gone" }, { WRITE, .word = "end\n" } },
+          .steps = { { .kind = WELCOME }, { .kind = STOP, .answer = "" }, { .kind = HANG_UP, .number = GRPC_UNAVAILABLE, .word = "gone" }, { .kind = WRITE, .word = "end\n" } },
           .exit_code = EXIT_DONE, .says = "gone" },
-        { .what = "what names the manager is no such file", .by_file = true, .steps = { { WELCOME }, { GO, 1 }, { WRITE, .word = "soon\n" } },
+        { .what = "what names the manager is no such file", .by_file = true, .steps = { { .kind = WELCOME }, { .kind = GO, .number = 1 }, { .kind = WRITE, .word = "soon\n" } },
           .exit_code = EXIT_USAGE, .says = "does not hold WORLD ADDRESS:PORT" },
-        { .what = "the job succeeded", .by_file = true, .steps = { { WELCOME }, { GO, 0 } }, .exit_code = EXIT_DONE },
+        { .what = "the job succeeded", .by_file = true, .steps = { { .kind = WELCOME }, { .kind = GO, .number = 0 } }, .exit_code = EXIT_DONE },
 };
 /* clang-format on */
 
@@ -119,7 +129,9 @@ struct play {
         char nonce[SHA256_HEX_BYTES], proof[SHA256_HEX_BYTES];
         unsigned joins, answers, waiting; /* waiting: for answers */
         uint64_t order;
-        bool leaving;
+        bool seen, ended, leaving; /* what was told */
+        struct grpc_call *told;    /* and is not answered */
+        pid_t rank;
         pid_t group; /* 0 = it has ended */
         int status;
         struct err err;
@@ -250,6 +262,31 @@ static void send_plain(struct play *play, const struct step *step)
         send_order(play, &order);
 }
 
+/* A rank and its launcher in one. */
+static void run_rank(struct play *play)
+{
+        char report[100];
+        sigset_t none;
+
+        play->rank = fork();
+        assert_true(play->rank >= 0);
+        if (play->rank == 0) {
+                (void) sigemptyset(&none); /* the loop has blocked some */
+                (void) sigprocmask(SIG_SETMASK, &none, NULL);
+                (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (;;)
+                        (void) pause();
+        }
+        (void) text_format(report, sizeof(report), "{\"pid\":%d,\"launcher\":%d}", (int) play->rank,
+                           (int) play->rank);
+        write_file(path_of(play, "work/rank-0.report"), report, 0644);
+}
+
+static bool is_told(const struct play *play, enum step_kind kind)
+{
+        return kind == SEEN ? play->seen : kind == LEAVING ? play->leaving : play->ended;
+}
+
 /* The steps that are no orders. Return: is it one? */
 static bool do_else(struct play *play, const struct step *step)
 {
@@ -261,6 +298,23 @@ static bool do_else(struct play *play, const struct step *step)
                 break;
         case SIGNAL:
                 (void) kill(play->group, step->number);
+                break;
+        case RUN:
+                run_rank(play);
+                break;
+        case REPORT:
+                write_file(path_of(play, "work/rank-0.report"),
+                           "{\"pid\":1,\"exit_code\":0,\"ended_usec\":1}", 0644);
+                break;
+        case REPLY:
+                if (play->told != NULL)
+                        grpc_call_reply(TAKE(play->told), (const uint8_t *) "", 0);
+                break;
+        case SEEN:
+        case LEAVING:
+        case ENDED:
+                if (!is_told(play, step->kind))
+                        return true;
                 break;
         case WRITE:
                 write_file(path_of(play, "manager"), step->word, 0644);
@@ -365,6 +419,12 @@ static void on_answer(void *userdata, struct grpc_call *call, const uint8_t *byt
         play_on(play);
 }
 
+static void on_untold(void *userdata, struct grpc_call *call)
+{
+        (void) call;
+        ((struct play *) userdata)->told = NULL;
+}
+
 static void on_seen(void *userdata, struct grpc_call *call, const uint8_t *bytes, size_t size_bytes)
 {
         struct play *play = userdata;
@@ -374,8 +434,16 @@ static void on_seen(void *userdata, struct grpc_call *call, const uint8_t *bytes
 
         assert_non_null(seen);
         play->leaving = play->leaving || seen->leaving;
+        play->seen = play->seen || (seen->n_ranks > 0 && seen->ranks[0]->pid > 0);
+        play->ended = play->ended || (seen->n_ranks > 0 && seen->ranks[0]->ended);
         pb_arena_free(&arena);
-        grpc_call_reply(call, (const uint8_t *) "", 0);
+        if (play->row->slow && play->told == NULL && play->seen && !play->leaving) {
+                play->told = call;
+                grpc_call_keep(call, NULL, on_untold, play);
+        } else {
+                grpc_call_reply(call, (const uint8_t *) "", 0);
+        }
+        play_on(play);
 }
 
 static const struct grpc_method methods[] = {
@@ -401,7 +469,7 @@ static pid_t start_group(const struct play *play, const char *address)
                                                     .chips = 2,
                                                     .wait_seconds = 60,
                                                     .rejoin_seconds = 0,
-                                                    .grace_seconds = 1 };
+                                                    .grace_seconds = 60 };
         pid_t pid = fork();
 
         assert_true(pid >= 0);
@@ -485,6 +553,8 @@ static void a_group_does_as_it_is_told(void **state)
         }
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
                 check_play(&plays[i]);
+                if (plays[i].rank != 0 && kill(plays[i].rank, SIGKILL) == 0)
+                        assert_int_equal(waitpid(plays[i].rank, NULL, 0), plays[i].rank);
                 grpc_server_free(plays[i].server);
         }
         sd_event_unref(loop);
