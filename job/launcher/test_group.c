@@ -190,7 +190,6 @@ static int remove_folder(void **state)
         return system(command);
 }
 
-/* --- the manager that is played */
 static void play_on(struct play *play);
 
 static void send_order(struct play *play, Rendezvous__Order *order)
@@ -454,7 +453,6 @@ static const struct grpc_method methods[] = {
         { NULL, NULL },
 };
 
-/* --- */
 static pid_t start_group(const struct play *play, const char *address)
 {
         const struct row *row = play->row;

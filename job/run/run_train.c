@@ -19,6 +19,7 @@
 #include "job/run/run_split.h"
 #include "job/run/run_watch.h"
 #include "job/run/run_world.h"
+#include "job/world/blame.h"
 #include "job/world/recut.h"
 #include "planner/shards/shards.h"
 
@@ -276,8 +277,8 @@ static void look(void *userdata)
                 return;
         look_around(train, world->phase == WORLD_STOPPING && train->engine.mpirun == 0);
         if (world->phase == WORLD_RUNNING &&
-            (world_failed(world) < world->rank_count || (!world->mpirun_runs && world->mpirun_code != 0)))
-                run_watch_words(run, world_failed(world));
+            (blame_find(world) < world->rank_count || (!world->mpirun_runs && world->mpirun_code != 0)))
+                run_watch_words(run, blame_find(world));
 }
 
 static void stop(void *userdata)

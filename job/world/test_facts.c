@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "job/world/world.h"
+#include "job/world/blame.h"
 
 static void begin(struct world *world)
 {
@@ -76,10 +76,10 @@ static void nobody_is_what_the_world_does_not_have(void **state)
         begin(&world);
         see(&world, (struct world_fact){ .kind = WORLD_EXIT, .index = 2, .code = 7 }, 1);
         see(&world, (struct world_fact){ .kind = WORLD_LOST, .index = 2, .code = WORLD_GONE }, 1);
-        assert_int_equal(world_failed(&world), 2);
+        assert_int_equal(blame_find(&world), 2);
         assert_true(world.places[0].loss == WORLD_NOT_LOST && world.places[1].loss == WORLD_NOT_LOST);
         see(&world, (struct world_fact){ .kind = WORLD_EXIT, .index = 0, .code = 7 }, 1);
-        assert_int_equal(world_failed(&world), 0);
+        assert_int_equal(blame_find(&world), 0);
         assert_false(world_has_ended(&world));
         see(&world, (struct world_fact){ .kind = WORLD_EXIT, .index = 1 }, 2);
         assert_true(world_has_ended(&world));

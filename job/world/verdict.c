@@ -8,6 +8,7 @@
 
 #include "base/exit_code.h"
 #include "base/text.h"
+#include "job/world/blame.h"
 #include "job/world/hint.h"
 #include "job/world/lineup.h"
 #include "job/world/live_words.h"
@@ -107,7 +108,7 @@ static struct verdict fail_rank(struct world *world, size_t index, uint64_t now_
 {
         const struct names_rank name = names_rank(world, index);
         const char *words = world->words, *colon = words[0] == '\0' ? "" : ": ";
-        int code = world->ranks[index].exit_code, signal = world_signal(code);
+        int code = world->ranks[index].exit_code, signal = blame_signal(code);
         struct verdict v;
         struct text line = { 0 };
 
@@ -128,7 +129,7 @@ static struct verdict fail_rank(struct world *world, size_t index, uint64_t now_
 static struct verdict fail_world(struct world *world, uint64_t now_usec)
 {
         const char *words = world->words, *then = words[0] == '\0' ? "" : "; ";
-        int code = world->mpirun_code, signal = world_signal(code);
+        int code = world->mpirun_code, signal = blame_signal(code);
 
         return fault(world,
                      signal != 0
@@ -236,16 +237,6 @@ static struct verdict judge_losses(struct world *world, bool matters, uint64_t n
                 return matters && place->used ? fault(world, v, EXIT_FAILED, false, now_usec) : v;
         }
         return go_on();
-}
-
-/* Who is to blame may be heard of after those who could not go on without it: groups tell of their ranks a
- * few times a second, each in its own time. All that is heard until then is weighed as if it were heard at
- * once. */
-static struct verdict judge_failed(struct world *world, size_t failed, uint64_t now_usec)
-{
-        return world_has_ended(world) || now_usec - world->failed_usec >= LAST_WORDS_USEC
-                       ? fail_rank(world, failed, now_usec)
-                       : go_on();
 }
 
 /* mpirun has ended and no rank has failed: it may yet be heard that one has. */
@@ -406,9 +397,12 @@ static struct verdict judge_running(struct world *world, uint64_t now_usec)
         v = judge_losses(world, world->mpirun_runs || world->mpirun_code != 0, now_usec);
         if (is_set(&v))
                 return v;
-        failed = world_failed(world);
+        failed = blame_find(world);
+        /* those who could not go on without it may be heard of first: all is weighed at once */
         if (failed < world->rank_count)
-                return judge_failed(world, failed, now_usec);
+                return world_has_ended(world) || now_usec - world->failed_usec >= LAST_WORDS_USEC
+                               ? fail_rank(world, failed, now_usec)
+                               : go_on();
         if (!world->mpirun_runs)
                 return judge_mpirun(world, now_usec);
         for (size_t i = 0; i < sizeof(judges) / sizeof(judges[0]) && !is_set(&v); i++)

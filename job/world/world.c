@@ -7,15 +7,11 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "job/world/blame.h"
 
 /* What computes in several threads at once may say a little more than the clock. */
 #define BUSY_RATIO   1.1
 #define BUSY_SECONDS 1.0
-
-#define SIGNALLED      128 /* and the signal's number: an exit code */
-#define SIGABRT_NUMBER 6
-#define SIGPIPE_NUMBER 13
-#define SIGNALS        64
 
 int world_init(struct world *world, const struct world_rules *rules, size_t place_count, uint64_t now_usec,
                struct err *err)
@@ -62,42 +58,6 @@ bool world_is_there(const struct world_place *place)
         return place->there && !place->leaving;
 }
 
-int world_signal(int exit_code)
-{
-        return exit_code > SIGNALLED && exit_code <= SIGNALLED + SIGNALS ? exit_code - SIGNALLED : 0;
-}
-
-/* How much the end of a rank explains. */
-static int weight_of(const struct world_rank *rank)
-{
-        int signal = world_signal(rank->exit_code);
-
-        if (rank->asked)
-                return 0;
-        return signal != 0 && signal != SIGABRT_NUMBER && signal != SIGPIPE_NUMBER ? 2 : 1;
-}
-
-static bool explains(const struct world_rank *a, const struct world_rank *b)
-{
-        int weight = weight_of(a), other = weight_of(b);
-
-        return weight != other ? weight > other : a->ended_usec < b->ended_usec;
-}
-
-size_t world_failed(const struct world *world)
-{
-        size_t found = world->rank_count;
-
-        for (size_t i = 0; i < world->rank_count; i++) {
-                const struct world_rank *rank = &world->ranks[i];
-
-                if (rank->ended && rank->exit_code != 0 &&
-                    (found == world->rank_count || explains(rank, &world->ranks[found])))
-                        found = i;
-        }
-        return found;
-}
-
 bool world_is_worker(const struct world *world, size_t rank)
 {
         return !world->places[world->ranks[rank].place].server;
@@ -132,7 +92,7 @@ static void end_rank(struct world *world, struct world_rank *rank, const struct 
 {
         if (rank->ended)
                 return; /* it is told again, by a clock that is a little off */
-        if (fact->code != 0 && world_failed(world) == world->rank_count)
+        if (fact->code != 0 && blame_find(world) == world->rank_count)
                 world->failed_usec = now_usec;
         rank->ended = true;
         rank->asked = fact->asked;

@@ -102,8 +102,7 @@ struct world {
         bool mpirun_runs, cancelled, terminating, restarting_unsaid;
         int mpirun_code, cancel_signal;
         const struct world_place *evicting; /* the place that was asked to end; NULL = none */
-        uint64_t phase_usec, terminated_usec, mpirun_usec, fault_usec, reshard_usec;
-        uint64_t failed_usec; /* when the first bad end of a rank was heard of; while there is one */
+        uint64_t phase_usec, terminated_usec, mpirun_usec, fault_usec, reshard_usec, failed_usec;
 };
 
 enum world_fact_kind {
@@ -149,12 +148,3 @@ void world_observe(struct world *world, const struct world_fact *fact, uint64_t 
 bool world_is_worker(const struct world *world, size_t rank); /* else it serves */
 bool world_is_there(const struct world_place *place);         /* and not leaving */
 bool world_has_ended(const struct world *world);              /* every rank has */
-
-/* world_failed() - the rank that ended badly and whose end explains those of others, whatever the order in
- * which they were heard of: one that was killed rather than one that failed (a neighbour that is gone is an
- * error, SIGPIPE or SIGABRT), that one rather than one that ended as it was asked to, then the first.
- * Return: rank_count: none has. */
-size_t world_failed(const struct world *world);
-
-/* world_signal() - which one ended a program with this exit code; 0 = it ended by itself. */
-int world_signal(int exit_code);
