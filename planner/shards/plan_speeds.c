@@ -107,7 +107,7 @@ static int fill_all(struct shard_worker *workers, const struct plan_speeds_devic
 {
         CLEANUP(free_p) struct chip_speed_member *members = calloc(count + 1, sizeof(*members));
         struct chip_speed_verdict verdict;
-        char lacking[CHIP_SPEED_REMARK_BYTES];
+        char lacking[CHIP_SPEED_REMARK_BYTES] = "";
 
         if (members == NULL)
                 return -ENOMEM;
@@ -119,8 +119,9 @@ static int fill_all(struct shard_worker *workers, const struct plan_speeds_devic
         ret->untimed = verdict.source != CHIP_SPEED_MEASURED;
         if (chip_speed_precision_names[verdict.precision][0] != '\0')
                 ret->precision = chip_speed_precision_names[verdict.precision];
-        (void) text_format(lacking, sizeof(lacking), "%.60s (%.60s)", workers[verdict.lacking % count].name,
-                           devices[verdict.lacking % count].device);
+        if (verdict.lacking < count)
+                (void) text_format(lacking, sizeof(lacking), "%.60s (%.60s)", workers[verdict.lacking].name,
+                                   devices[verdict.lacking].device);
         ret->word = chip_speed_remark(&verdict, lacking, "a node that has one", ret->sentence);
         return 0;
 }
