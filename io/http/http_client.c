@@ -45,7 +45,8 @@ struct http_call {
         void *userdata;
         struct text reply;
         bool withheld, stopped, too_large;
-        bool late; /* not given to curl yet: it was started from within one of curl's own callbacks */
+        bool late;      /* not given to curl yet: it was started from within one of curl's own callbacks */
+        bool unwatched; /* nobody would hear of its socket */
         char problem[CURL_ERROR_SIZE];
 };
 
@@ -77,13 +78,28 @@ static int on_timer(sd_event_source *source, uint64_t due_usec, void *userdata)
         return 0;
 }
 
+/* A call whose socket cannot be watched ends. Not by an error from here: curl would give up every call of the
+ * client then, say so of none, and stumble over what is left of them (7.88). */
+static int give_up(struct http_client *client, CURL *easy, int r)
+{
+        struct http_call *call = NULL;
+
+        (void) curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **) &call);
+        if (call == NULL)
+                return 0;
+        call->unwatched = true;
+        (void) text_format(call->problem, sizeof(call->problem), "its socket cannot be watched: %s",
+                           strerrordesc_np(-r));
+        return sd_event_source_set_enabled(client->adding, SD_EVENT_ONESHOT) < 0 ? -1 : 0;
+}
+
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *userdata, void *of_socket)
 {
         struct http_client *client = userdata;
         sd_event_source *source = of_socket;
         uint32_t events = 0;
+        int r;
 
-        (void) easy;
         if (what == CURL_POLL_REMOVE) {
                 sd_event_source_disable_unref(source);
                 (void) curl_multi_assign(client->multi, fd, NULL);
@@ -92,9 +108,11 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *userdata, 
         events |= (what & CURL_POLL_IN) != 0 ? EPOLLIN : 0;
         events |= (what & CURL_POLL_OUT) != 0 ? EPOLLOUT : 0;
         if (source != NULL)
-                return sd_event_source_set_io_events(source, events) < 0 ? -1 : 0;
-        if (sd_event_add_io(client->loop, &source, fd, events, on_socket, client) < 0)
-                return -1;
+                r = sd_event_source_set_io_events(source, events);
+        else
+                r = sd_event_add_io(client->loop, &source, fd, events, on_socket, client);
+        if (r < 0)
+                return give_up(client, easy, r);
         (void) curl_multi_assign(client->multi, fd, source);
         return 0;
 }
@@ -243,19 +261,24 @@ static void finish_calls(struct http_client *client)
         }
 }
 
-/* Those that were started while curl was handing over bytes of another: it takes new ones only afterwards. */
+/* Those that were started while curl was handing over bytes of another: it takes new ones only afterwards;
+ * and those that are given up. */
 static int on_adding(sd_event_source *source, void *userdata)
 {
         struct http_client *client = userdata;
 
         (void) source;
         for (struct http_call *call = client->calls, *next; call != NULL; call = next) {
+                CURLcode code = call->unwatched ? CURLE_ABORTED_BY_CALLBACK : CURLE_OK;
+
                 next = call->next;
-                if (!call->late)
-                        continue;
+                if (call->late && curl_multi_add_handle(client->multi, call->easy) != CURLM_OK)
+                        code = CURLE_OUT_OF_MEMORY;
                 call->late = false;
-                if (curl_multi_add_handle(client->multi, call->easy) != CURLM_OK)
-                        finish(call, CURLE_OUT_OF_MEMORY);
+                if (code != CURLE_OK) {
+                        finish(call, code);
+                        next = client->calls; /* who is told may end others */
+                }
         }
         return 0;
 }

@@ -20,6 +20,17 @@
 
 #define CONNECTIONS_MAX 8
 
+static bool io_refused;
+int __real_sd_event_add_io(sd_event *loop, sd_event_source **ret, int fd, uint32_t events,
+                           sd_event_io_handler_t handler, void *userdata);
+int __wrap_sd_event_add_io(sd_event *loop, sd_event_source **ret, int fd, uint32_t events,
+                           sd_event_io_handler_t handler, void *userdata);
+int __wrap_sd_event_add_io(sd_event *loop, sd_event_source **ret, int fd, uint32_t events,
+                           sd_event_io_handler_t handler, void *userdata)
+{
+        return io_refused ? -ENOSPC : __real_sd_event_add_io(loop, ret, fd, events, handler, userdata);
+}
+
 /* A server that gives each connection the same bytes once it has asked for something. */
 struct server {
         int listening, connections[CONNECTIONS_MAX];
@@ -413,6 +424,52 @@ static void a_call_may_start_another_from_within(void **state)
         sd_event_unref(loop);
 }
 
+static void on_first_lost(void *userdata, const struct http_call_result *result)
+{
+        on_first_done(userdata, result);
+        io_refused = false;
+        (void) start_another(userdata, "", 0);
+}
+
+static void a_call_that_cannot_be_watched_ends_alone(void **state)
+{
+        struct http_client_options options = { .connections_max = 2 };
+        struct chain chain = { .client = NULL };
+        struct heard running = { .done = false };
+        struct http_call_options call = {
+                .method = "GET", .path = "/", .done = on_done, .userdata = &running
+        };
+        struct server server;
+        sd_event *loop = NULL;
+
+        (void) state;
+        assert_int_equal(loop_new(&loop, NULL), 0);
+        serve(loop, &server, "http", NULL, true);
+        options.base_url = server.url;
+        assert_int_equal(http_client_new(loop, &options, &chain.client, NULL), 0);
+        assert_int_equal(http_call_start(chain.client, &call, NULL), 0);
+        for (unsigned turns = 0; server.heard.size_bytes == 0 && turns < 2000; turns++)
+                assert_true(sd_event_run(loop, 10000) >= 0);
+        server.reply = OK("hello");
+        io_refused = true;
+        call.done = on_first_lost;
+        call.userdata = &chain;
+        assert_int_equal(http_call_start(chain.client, &call, NULL), 0);
+        wait_for(loop, &chain.second.done);
+        assert_int_equal(chain.first.result.error, -EPIPE);
+        assert_string_equal(chain.first.result.sentence,
+                            "its socket cannot be watched: No space left on device");
+        assert_int_equal(chain.second.result.status, 200);
+        assert_false(running.done);
+        assert_int_equal(send(server.connections[0], OK("later"), strlen(OK("later")), MSG_NOSIGNAL),
+                         strlen(OK("later")));
+        wait_for(loop, &running.done);
+        assert_string_equal(running.body, "later");
+        http_client_free(chain.client);
+        stop(&server);
+        sd_event_unref(loop);
+}
+
 int main(void)
 {
         static const struct CMUnitTest tests[] = {
@@ -422,6 +479,7 @@ int main(void)
                 cmocka_unit_test(a_name_that_no_server_has_is_refused_at_once),
                 cmocka_unit_test(what_runs_ends_with_its_client_and_what_was_cancelled_with_nothing),
                 cmocka_unit_test(a_call_may_start_another_from_within),
+                cmocka_unit_test(a_call_that_cannot_be_watched_ends_alone),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
