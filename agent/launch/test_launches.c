@@ -114,7 +114,7 @@ static const struct {
         { "/no/such/program",                          NULL,    0,      -ENOENT, "No such file or directory" },
         { "/proc",                                     NULL,    0,      -EACCES, "Permission denied" },
         { "exit 0",                                    "/none", 0,      -ENOENT, "No such file or directory" },
-        { "exit 0",                                    "/root", LONE,   -EACCES, "Permission denied" },
+        { "exit 0",                                    "/proc/1/fd", LONE,   -EACCES, "Permission denied" },
 };
 /* clang-format on */
 
