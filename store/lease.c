@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/json/json_merge.h"
 #include "base/json/json_read.h"
@@ -13,6 +12,7 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "io/clock.h"
+#include "io/jitter.h"
 #include "io/loop.h"
 #include "store/kubernetes/kube.h"
 
@@ -191,10 +191,7 @@ static void on_due(void *userdata)
 
 static void wait_for_next(struct lease *l)
 {
-        uint32_t jitter = 0;
-
-        (void) !getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK);
-        (void) loop_after(l->loop, l->retry_usec - jitter % (l->retry_usec / 5 + 1), on_due, l, &l->timer);
+        (void) loop_after(l->loop, l->retry_usec - jitter_below(l->retry_usec / 5 + 1), on_due, l, &l->timer);
 }
 
 static void complain(struct lease *l, const char *what, const char *sentence)

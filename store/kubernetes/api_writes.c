@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/cleanup.h"
 #include "base/json/json_read.h"
 #include "base/text.h"
+#include "io/jitter.h"
 #include "io/loop.h"
 #include "store/kubernetes/store_kubernetes.h"
 #include "store/metadata.h"
@@ -353,15 +353,14 @@ static void try_change(void *userdata);
 static bool again_soon(struct operation *o)
 {
         uint64_t now = loop_now_usec(o->all->store->loop);
-        uint32_t dice = 0;
 
         if (now + OPERATION_RETRY_FIRST_USEC > o->end_usec)
                 return false;
         o->conflicts += o->conflicts < 16;
-        (void) !getrandom(&dice, sizeof(dice), GRND_NONBLOCK);
         o->waiting = sd_event_source_disable_unref(o->waiting);
-        return loop_after(o->all->store->loop, dice % (OPERATION_RETRY_FIRST_USEC / 4 * o->conflicts) + 1,
-                          try_change, o, &o->waiting) >= 0;
+        return loop_after(o->all->store->loop,
+                          jitter_below(OPERATION_RETRY_FIRST_USEC / 4 * o->conflicts) + 1, try_change, o,
+                          &o->waiting) >= 0;
 }
 
 static void on_changed(void *userdata, const struct http_call_result *result)

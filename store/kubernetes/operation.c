@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/backoff.h"
 #include "base/text.h"
+#include "io/jitter.h"
 #include "io/loop.h"
 
 #define OPERATION_USEC (20 * UINT64_C(1000000))
@@ -155,13 +155,11 @@ bool operation_may_be_repeated(const struct http_call_result *result)
 bool operation_again(struct operation *o, void (*step)(void *userdata))
 {
         uint64_t wait_usec = backoff_usec(o->tries + 1, OPERATION_RETRY_FIRST_USEC, UINT64_MAX);
-        uint32_t jitter = 0;
 
         if (o->tries >= OPERATION_TRIES_MAX || loop_now_usec(o->all->store->loop) + wait_usec > o->end_usec)
                 return false;
         o->tries++;
-        (void) !getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK);
-        wait_usec += jitter % OPERATION_RETRY_FIRST_USEC;
+        wait_usec += jitter_below(OPERATION_RETRY_FIRST_USEC);
         o->waiting = sd_event_source_disable_unref(o->waiting);
         return loop_after(o->all->store->loop, wait_usec, step, o, &o->waiting) >= 0;
 }

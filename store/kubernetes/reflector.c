@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/backoff.h"
 #include "base/cleanup.h"
@@ -12,6 +11,7 @@
 #include "base/json/json_field.h"
 #include "base/json/json_items.h"
 #include "base/json/json_read.h"
+#include "io/jitter.h"
 #include "io/loop.h"
 #include "store/metadata.h"
 
@@ -32,15 +32,6 @@
 static uint64_t now_usec(const struct reflector *r)
 {
         return loop_now_usec(r->store->loop);
-}
-
-static uint32_t random_below(uint32_t limit)
-{
-        uint32_t value = 0;
-
-        if (getrandom(&value, sizeof(value), GRND_NONBLOCK) != sizeof(value))
-                value = 0; /* no jitter: no harm */
-        return value % limit;
 }
 
 static void deliver(struct reflector *r, const char *key, const json_t *object)
@@ -168,7 +159,7 @@ static void back_off(struct reflector *r)
 {
         uint64_t usec = backoff_usec(++r->failures, BACKOFF_FIRST_USEC, BACKOFF_MAX_USEC);
 
-        wait_usec(r, usec / 2 + random_below((uint32_t) usec / 2 + 1));
+        wait_usec(r, usec / 2 + jitter_below(usec / 2 + 1));
 }
 
 /* One item stops nothing: who cannot be told by a name keeps the account that there is of him. */
@@ -245,7 +236,7 @@ static void kind_is_missing(struct reflector *r)
         if (!r->synced || r->rechecking)
                 say_synced(r);
         r->rechecking = false;
-        wait_usec(r, MISSING_USEC / 2 + random_below((uint32_t) MISSING_USEC / 2));
+        wait_usec(r, MISSING_USEC / 2 + jitter_below(MISSING_USEC / 2));
 }
 
 static void on_list(void *userdata, const struct http_call_result *result)
@@ -505,7 +496,7 @@ static void on_watch_end(void *userdata, const struct http_call_result *result)
 
 static void watch(struct reflector *r)
 {
-        unsigned seconds = WATCH_SEC_MIN + random_below(WATCH_SEC_MIN);
+        unsigned seconds = WATCH_SEC_MIN + (unsigned) jitter_below(WATCH_SEC_MIN);
         struct text path = { 0 };
 
         r->state = REFLECTOR_WATCHING;
