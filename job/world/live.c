@@ -424,15 +424,32 @@ static struct live find_mute(struct world *world)
         return (struct live){ LIVE_MUTE, .rank = mute, .other = speaks };
 }
 
+/* Steps between two lines of a rank: as many as any was seen to make, or as their first lines are apart. */
+static double line_steps(const struct world *world)
+{
+        double most = 0, begin = HUGE_VAL, end = 0;
+
+        for (size_t i = 0; i < world->rank_count; i++) {
+                const struct progress_rank *seen = &world->seen[i];
+
+                if (!world_is_worker(world, i) || !seen->reported)
+                        continue;
+                begin = fmin(begin, (double) seen->first_step);
+                end = fmax(end, (double) seen->first_step);
+                most = fmax(most, seen->latest.steps);
+        }
+        return fmax(most, end - begin);
+}
+
 static struct live find_silent(struct world *world, uint64_t now_usec)
 {
-        uint64_t step = furthest(world);
+        double step = (double) furthest(world) - LIVE_SILENT - 2 * line_steps(world);
 
         for (size_t i = 0; i < world->rank_count; i++) {
                 struct progress_rank *seen = &world->seen[i];
 
                 if (!world_is_worker(world, i) || seen->idle || !seen->reported || seen->silence_said ||
-                    step < seen->step + LIVE_SILENT || now_usec - seen->reported_usec < LIVE_SILENT_USEC)
+                    step < (double) seen->step || now_usec - seen->reported_usec < LIVE_SILENT_USEC)
                         continue;
                 seen->silence_said = true;
                 return (struct live){ LIVE_SILENT_RANK, .rank = i, .step = seen->step };

@@ -185,7 +185,7 @@ static void keep_latest(struct progress_rank *rank, const struct progress_rank *
                 rank->latest = line->paces[line->pace_count - 1];
         else if (rank->pace_count > 0)
                 rank->latest = rank->paces[rank->pace_count - 1];
-        else
+        else if (before->reported) /* else its world may have gone on from there */
                 rank->latest =
                         (struct window_pace){ .steps = (double) (rank->step - before->step),
                                               .samples = (double) rank->samples - (double) before->samples };

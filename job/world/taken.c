@@ -78,7 +78,8 @@ struct live taken_judge(struct world *world)
                 if (first < world->rank_count && seen->says_shares && world->seen[first].says_shares &&
                     seen->step > world->seen[first].shares_step)
                         return (struct live){ LIVE_UNLIKE, .rank = i, .other = first };
-                if (seen->step > state->step + LIVE_UNTAKEN && late == world->rank_count)
+                if ((double) seen->step + 1 > (double) (state->step + LIVE_UNTAKEN) + seen->latest.steps &&
+                    late == world->rank_count)
                         late = i;
         }
         if (all)

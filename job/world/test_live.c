@@ -67,7 +67,8 @@ struct story {
         struct change changes[3];
         uint64_t every; /* the first change and its undoing follow each other every so many steps; 0 = once */
         uint64_t steps, prefetch;
-        uint64_t epoch; /* every so many steps are one of a fourth of the samples; 0 = none is */
+        uint64_t epoch;        /* every so many steps are one of a fourth of the samples; 0 = none is */
+        uint64_t lines, apart; /* a line every so many steps, rank 1's so many before; 0 = each, at once */
         enum habit habit;
         bool equal;
         const char *events; /* without SharesChanged */
@@ -111,6 +112,11 @@ static const struct story table[] = {
         { "six times unlike among many", 4, { 6, 6, 1, 6 }, .habit = COUNTS, .noise = 0.1, .steps = 300, .recuts_min = 1, .recuts_max = 4, .within = 20, .reach = 0.93 },
         { "also where an epoch ends every few steps", 2, { 1, 4 }, .habit = COUNTS, .epoch = 5, .steps = 300, .recuts_min = 1, .recuts_max = 3, .within = 20, .reach = 0.95 },
         { "and when a chip becomes slower and recovers", 2, { 2, 2 }, .habit = COUNTS, .changes = { { 100, 1, 4 }, { 300, 1, 2 } }, .steps = 700, .recuts_min = 2, .recuts_max = 6, .within = 20, .reach = 0.95 },
+        { "a line every fifty steps is enough", 2, { 1, 4 }, .habit = COUNTS, .lines = 50, .steps = 3000, .recuts_min = 1, .recuts_max = 3, .within = 400, .reach = 0.95 },
+        { "also where ranks do not speak at once", 2, { 1, 4 }, .habit = COUNTS, .lines = 50, .apart = 25, .steps = 3000, .events = "Straggler", .recuts_min = 1, .recuts_max = 3, .within = 400, .reach = 0.95 },
+        { "or say which shares they use", 2, { 1, 4 }, .lines = 100, .apart = 60, .steps = 3000, .recuts_min = 1, .recuts_max = 3, .within = 900, .reach = 0.95 },
+        { "one that takes none is named then, too", 2, { 1, 4 }, .habit = IGNORES, .lines = 50, .apart = 25, .steps = 1000, .events = "Straggler SharesUntaken" },
+        { "and one that says nothing any more", 2, { 2, 2 }, .habit = STOPS, .lines = 10, .apart = 5, .steps = 200, .events = "RankSilent" },
         { "one that takes none is named", 2, { 1, 4 }, .habit = IGNORES, .steps = 300, .events = "SharesUntaken Straggler" },
         { "those that a part of the ranks takes end the world, as samples are used twice", 2, { 1, 4 }, .habit = PART, .steps = 300, .events = "SharesUnlike" },
         { "whether a silent rank has taken them is not known", 2, { 1, 4 }, .habit = HALF, .steps = 300, .events = "RankSilent" },
@@ -322,6 +328,8 @@ static void speak(struct play *play, size_t rank)
                 line.shares_step = -1;
         if (play->story->habit == HASTY && play->told > play->taken[rank] && play->step == play->told)
                 line.shares_step = (int64_t) play->told;
+        if (play->story->lines > 0 && (play->step + rank * play->story->apart) % play->story->lines != 0)
+                return;
         if ((habit == STOPS && play->step > 30) ||
             (habit == HALF && play->told > 0 && play->step >= play->told))
                 return;
