@@ -46,6 +46,7 @@ enum habit {
         LONG,      /* rank 1's busy_seconds are ten times too many */
         COUNTS,    /* says no shares_step: its samples show it */
         IGNORES,   /* says none, and takes none */
+        AHEAD,     /* says none; every third line of rank 1 has the samples of the step after it, too */
         RATES,     /* all say samples_per_s in their place */
         RATE_HIGH, /* rank 1 says a million of them */
         RATE_LOW,  /* rank 1 says one in a million seconds */
@@ -115,6 +116,7 @@ static const struct story table[] = {
         { "a line every fifty steps is enough", 2, { 1, 4 }, .habit = COUNTS, .lines = 50, .steps = 3000, .recuts_min = 1, .recuts_max = 3, .within = 400, .reach = 0.95 },
         { "also where ranks do not speak at once", 2, { 1, 4 }, .habit = COUNTS, .lines = 50, .apart = 25, .steps = 3000, .events = "Straggler", .recuts_min = 1, .recuts_max = 3, .within = 400, .reach = 0.95 },
         { "or say which shares they use", 2, { 1, 4 }, .lines = 100, .apart = 60, .steps = 3000, .recuts_min = 1, .recuts_max = 3, .within = 900, .reach = 0.95 },
+        { "samples that are a step ahead now and then are no lie", 2, { 1, 4 }, .habit = AHEAD, .lines = 5, .steps = 600, .recuts_min = 1, .recuts_max = 4, .within = 60, .reach = 0.93 },
         { "one that takes none is named then, too", 2, { 1, 4 }, .habit = IGNORES, .lines = 50, .apart = 25, .steps = 1000, .events = "Straggler SharesUntaken" },
         { "and one that says nothing any more", 2, { 2, 2 }, .habit = STOPS, .lines = 10, .apart = 5, .steps = 200, .events = "RankSilent" },
         { "one that takes none is named", 2, { 1, 4 }, .habit = IGNORES, .steps = 300, .events = "SharesUntaken Straggler" },
@@ -324,7 +326,9 @@ static void speak(struct play *play, size_t rank)
                                       .live = habit != FIXED,
                                       .shares_step = (int64_t) play->taken[rank] };
 
-        if (of_all == COUNTS || of_all == IGNORES)
+        if (habit == AHEAD && play->step / play->story->lines % 3 == 0)
+                line.samples += (int64_t) play->batch[rank];
+        if (of_all == COUNTS || of_all == IGNORES || of_all == AHEAD)
                 line.shares_step = -1;
         if (play->story->habit == HASTY && play->told > play->taken[rank] && play->step == play->told)
                 line.shares_step = (int64_t) play->told;

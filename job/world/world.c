@@ -9,9 +9,11 @@
 #include "base/text.h"
 #include "job/world/blame.h"
 
-/* What computes in several threads at once may say a little more than the clock. */
+/* What computes in several threads at once may say a little more than the clock; what counts in one and
+ * speaks in another, the samples of a step that it has not counted yet. */
 #define BUSY_RATIO   1.1
 #define BUSY_SECONDS 1.0
+#define STEPS_AHEAD  1
 
 int world_init(struct world *world, const struct world_rules *rules, size_t place_count, uint64_t now_usec,
                struct err *err)
@@ -83,7 +85,7 @@ static void doubt_totals(const struct world *world, const struct world_rank *ran
                 progress_doubt(seen, seen->busy_seconds > 0 ? PROGRESS_BUSY_LONG : PROGRESS_RATE,
                                seen->busy_seconds > 0 ? seen->busy_seconds : seen->samples_per_s);
         (void) window_of(&seen->window, WINDOW_RECENT, &sum);
-        if (seen->live && sum.samples > (double) most * sum.steps)
+        if (seen->live && sum.samples > (double) most * (sum.steps + STEPS_AHEAD))
                 progress_doubt(seen, PROGRESS_SHARE, sum.samples / sum.steps);
 }
 
