@@ -436,7 +436,7 @@ static double line_steps(const struct world *world)
                         continue;
                 begin = fmin(begin, (double) seen->first_step);
                 end = fmax(end, (double) seen->first_step);
-                most = fmax(most, seen->latest.steps);
+                most = fmax(most, seen->line_steps);
         }
         return fmax(most, end - begin);
 }

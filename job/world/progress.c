@@ -179,16 +179,20 @@ static void look_at_paces(struct progress_rank *rank, const struct progress_line
 static void keep_latest(struct progress_rank *rank, const struct progress_rank *before,
                         const struct progress_line *line)
 {
-        if (rank->step <= before->step)
+        const struct window_pace *paces = line->pace_count > 0 ? line->paces : rank->paces;
+        size_t count = line->pace_count > 0 ? line->pace_count : rank->pace_count;
+
+        if (rank->step <= before->step ||
+            (count == 0 && !before->reported)) /* it may have gone on from there */
                 return;
-        if (line->pace_count > 0)
-                rank->latest = line->paces[line->pace_count - 1];
-        else if (rank->pace_count > 0)
-                rank->latest = rank->paces[rank->pace_count - 1];
-        else if (before->reported) /* else its world may have gone on from there */
+        if (count > 0)
+                rank->latest = paces[count - 1];
+        else
                 rank->latest =
                         (struct window_pace){ .steps = (double) (rank->step - before->step),
                                               .samples = (double) rank->samples - (double) before->samples };
+        rank->line_steps =
+                count > 0 ? paces[0].steps : rank->latest.steps; /* the last may be of many lines */
 }
 
 void progress_look(struct progress *progress, struct progress_rank *rank, const struct progress_rank *before,

@@ -66,6 +66,7 @@ struct progress_rank {
         struct window window;         /* of the steps since then */
         struct window_pace paces[PROGRESS_PACES], paced; /* since the last look; totals of the last one */
         struct window_pace latest;                       /* that was seen */
+        double line_steps;                               /* from one line to the next; 0 = not known */
         size_t pace_count;
         uint64_t since_samples; /* of the totals, what was before that; where it is live */
         double since_busy_ms;

@@ -130,6 +130,26 @@ static void the_last_of_the_silent_is_named(void **state)
         }
 }
 
+/* The last pace of a look stands for all lines beyond seven; a line's steps are one line's. */
+static void a_line_is_one_however_many_are_read(void **state)
+{
+        struct progress progress = { 0 };
+        struct progress_rank rank = { 0 }, before = rank;
+        struct progress_line line = line_of(100, 10, 1);
+
+        (void) state;
+        progress_say(&rank, &line, SECOND);
+        progress_look(&progress, &rank, &before, &line, SECOND);
+        assert_true(rank.latest.steps == 0 && rank.line_steps == 0); /* its world may have begun there */
+        before = rank;
+        for (int i = 1; i <= 12; i++) {
+                line = line_of(100 + 3 * i, 10 + 30 * i, 1 + i);
+                progress_say(&rank, &line, 2 * SECOND);
+        }
+        progress_look(&progress, &rank, &before, &line, 2 * SECOND);
+        assert_true(rank.latest.steps == 15 && rank.latest.samples == 150 && rank.line_steps == 3);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -138,6 +158,7 @@ int main(void)
                 cmocka_unit_test(the_last_step_follows_from_the_data),
                 cmocka_unit_test(shares_are_cut_anew_more_and_more_seldom),
                 cmocka_unit_test(the_last_of_the_silent_is_named),
+                cmocka_unit_test(a_line_is_one_however_many_are_read),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
