@@ -312,10 +312,15 @@ static void every_request_is_answered_as_what_it_is(void **state)
 
 static void a_caller_of_the_other_family_has_an_address_too(void **state)
 {
-        struct bed *b = begin("[::1]:0");
+        int r = grpc_address_listen("[::1]:0", 0, NULL);
         struct caller c;
+        struct bed *b;
 
         (void) state;
+        if (r == -EADDRNOTAVAIL || r == -EAFNOSUPPORT)
+                return; /* no IPv6 here */
+        close_p(&r);
+        b = begin("[::1]:0");
         connect_caller(b, &c);
         submit(&c, 0);
         WAIT(b, &c, c.over);

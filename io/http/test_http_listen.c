@@ -64,6 +64,8 @@ static void an_address_is_taken_or_refused(void **state)
                 struct err err = { 0 };
                 int r = http_listen_open(rows[i].address, 0, rows[i].loopback_only, false, &listen, &err);
 
+                if ((r == -EADDRNOTAVAIL || r == -EAFNOSUPPORT) && rows[i].address[0] == '[')
+                        continue; /* no IPv6 here */
                 if (r != rows[i].result || strstr(r == 0 ? listen.address : err.msg, rows[i].says) == NULL)
                         fail_msg("%s: %d '%s' '%s'", rows[i].what, r, listen.address, err.msg);
                 assert_true(r < 0 ||
