@@ -52,8 +52,8 @@ static const struct row { enum write write; const char *match, *fault; int resul
         { EVICT,  "POST .*eviction",  STATUS("500", ALWAYS),                  -EAGAIN, false },
         { DELETE, "DELETE",           STATUS("403", "1"),                     -EPERM,  false },
         { DELETE, "DELETE",           STATUS("500", "2"),                     0,       true },
+        { DELETE, "DELETE",           "\"do\":\"torn\",\"times\":1",          0,       true },
         { DELETE, "DELETE",           BROKEN,                                 -EPIPE,   false },
-        { DELETE, "DELETE",           "\"do\":\"lost\",\"times\":1",          0,       true },
         { DELETE_TABLE, "DELETE",     STATUS("500", "1"),                     0,       true }, /* it is gone, by whomever */
         { CREATE, "POST",             STATUS("403", "1"),                     -EPERM,  false },
         { CREATE, "POST",             STATUS("500", "1"),                     -EIO,    false },
