@@ -400,10 +400,11 @@ static void refit(struct world *world)
                         refit_rank(&world->ranks[i], &view.lines[i], view.errors[i]);
 }
 
-/* Whose speed is not known while that of others is, or whose shares cannot change while those of others can.
- */
-static struct live find_mute(struct world *world)
+/* Whose speed is not known while that of others is, or whose shares cannot change while those of others can;
+ * also one that says nothing at all where others do. */
+static struct live find_mute(struct world *world, uint64_t now_usec)
 {
+        bool late = now_usec - world->progress.began_usec >= LIVE_UNKNOWN_USEC, heard = false;
         size_t mute = world->rank_count, speaks = world->rank_count;
 
         for (size_t i = 0; i < world->rank_count; i++) {
@@ -411,14 +412,16 @@ static struct live find_mute(struct world *world)
 
                 if (!world_is_worker(world, i))
                         continue;
-                if (seen->idle || !seen->reported || seen->step < seen->first_step + LIVE_UNKNOWN)
+                if (seen->idle || (seen->reported ? seen->step < seen->first_step + LIVE_UNKNOWN : !late))
                         return (struct live){ .kind = LIVE_NOTHING };
+                heard = heard || seen->reported;
                 if (seen->busy_ms > 0 && seen->live)
                         speaks = i;
                 else
                         mute = i;
         }
-        if (mute == world->rank_count || (world->seen[mute].busy_ms > 0 && speaks == world->rank_count))
+        if (!heard || mute == world->rank_count ||
+            (world->seen[mute].busy_ms > 0 && speaks == world->rank_count))
                 return (struct live){ .kind = LIVE_NOTHING };
         world->progress.live.mute_said = true;
         return (struct live){ LIVE_MUTE, .rank = mute, .other = speaks };
@@ -507,7 +510,7 @@ struct live live_judge(struct world *world, uint64_t now_usec)
         struct live found = find_doubted(world);
 
         if (found.kind == LIVE_NOTHING && world->rules.recut && !state->mute_said)
-                found = find_mute(world);
+                found = find_mute(world, now_usec);
         if (found.kind != LIVE_NOTHING || (!state->under_way && !live_is_on(world)))
                 return found;
         if (state->under_way)

@@ -33,11 +33,12 @@
 
 #include "job/world/world.h"
 
-#define LIVE_COST_STEPS  1.0
-#define LIVE_UNTAKEN     40 /* steps beyond the told one, and a whole line, until it is given up */
-#define LIVE_SILENT      20 /* steps of the others, beyond two lines, without a word of one, */
-#define LIVE_SILENT_USEC 2000000
-#define LIVE_UNKNOWN     20 /* and with one that says nothing of its speed */
+#define LIVE_COST_STEPS   1.0
+#define LIVE_UNTAKEN      40 /* steps beyond the told one, and a whole line, until it is given up */
+#define LIVE_SILENT       20 /* steps of the others, beyond two lines, without a word of one, */
+#define LIVE_SILENT_USEC  2000000
+#define LIVE_UNKNOWN      20       /* and with one that says nothing of its speed, */
+#define LIVE_UNKNOWN_USEC 60000000 /* or nothing at all */
 
 enum live_kind {
         LIVE_NOTHING,

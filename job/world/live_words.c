@@ -99,10 +99,11 @@ static void say_mute(const struct world *world, const struct live *found, struct
         if (rank->busy_ms <= 0)
                 text_printf(
                         to,
-                        " says no %s in its progress lines: its speed is not known, and the shares stay as "
-                        "they were cut; write samples and busy_seconds, as libremuda-train and remuda.torch "
-                        "do",
-                        rank->samples == 0 ? "samples" : "busy_seconds");
+                        " %s: its speed is not known, and the shares stay as they were cut; write samples "
+                        "and busy_seconds, as libremuda-train and remuda.torch do",
+                        !rank->reported      ? "writes no progress lines, and others do"
+                        : rank->samples == 0 ? "says no samples in its progress lines"
+                                             : "says no busy_seconds in its progress lines");
         else
                 text_printf(to,
                             " says in its progress lines that it takes no new shares (shares_step null), and "

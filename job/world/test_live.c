@@ -40,6 +40,7 @@ enum habit {
         WAITS_TOO, /* rank 1 counts waiting as computing */
         TOTALS,    /* rank 1 says the samples of all ranks */
         NO_BUSY,   /* rank 1 says no busy_seconds */
+        ALONE,     /* rank 0 alone says anything */
         FALLS,     /* rank 1's busy_seconds fall */
         NEGATIVE,  /* rank 1's busy_seconds are negative */
         STOPS,     /* rank 1 says nothing from step 30 on */
@@ -133,6 +134,8 @@ static const struct story table[] = {
         { "waiting that is counted as computing hides a fast chip, and breaks nothing", 2, { 3, 1 }, .habit = WAITS_TOO, .steps = 500 },
         { "samples of all ranks are more than a share", 2, { 1, 4 }, .habit = TOTALS, .steps = 300, .events = "ProgressDoubted Straggler" },
         { "one that does not say how long it computed is named", 2, { 1, 4 }, .habit = NO_BUSY, .steps = 300, .events = "SpeedUnknown" },
+        { "so is one that says nothing at all where others do, after a minute", 2, { 2, 4 }, .habit = ALONE, .steps = 600, .events = "SpeedUnknown" },
+        { "not before: its lines may be far apart", 2, { 2, 4 }, .habit = ALONE, .steps = 400 },
         { "totals do not fall", 2, { 1, 4 }, .habit = FALLS, .steps = 300, .events = "ProgressDoubted", .recuts_max = 1 },
         { "nor are they negative", 2, { 1, 4 }, .habit = NEGATIVE, .steps = 300, .events = "ProgressDoubted SpeedUnknown" },
         { "nobody computes longer than the world lasts", 2, { 1, 4 }, .habit = LONG, .steps = 300, .events = "ProgressDoubted Straggler" },
@@ -334,7 +337,7 @@ static void speak(struct play *play, size_t rank)
                 line.shares_step = (int64_t) play->told;
         if (play->story->lines > 0 && (play->step + rank * play->story->apart) % play->story->lines != 0)
                 return;
-        if ((habit == STOPS && play->step > 30) ||
+        if (habit == ALONE || (habit == STOPS && play->step > 30) ||
             (habit == HALF && play->told > 0 && play->step >= play->told))
                 return;
         if (habit == NO_BUSY)
