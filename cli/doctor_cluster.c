@@ -60,8 +60,8 @@ static const char *text_at(const json_t *object, const char *first, const char *
         return text == NULL ? "" : text;
 }
 
-/* The account that a ClusterRoleBinding names: wherever it was installed. Return: is there one? Else it is
- * found. */
+/* The account that a ClusterRoleBinding names: wherever it was installed. Return: is there one? Else that
+ * is a finding. */
 static bool find_account(const struct doctor_patient *p, const char *binding, struct doctor_finding *f,
                          char namespace_[256], char user[400])
 {

@@ -1,4 +1,4 @@
-/* The words of wait(2) and sched(7). */
+/* The words of wait(2) and sched(7), and the link of proc(5). */
 #include "io/process.h"
 
 #include <limits.h>

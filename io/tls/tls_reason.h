@@ -28,9 +28,7 @@ struct tls_reason_words {
 
 void tls_reason_words_set(struct tls_reason_words *words, const struct tls_options *options);
 
-/* tls_reason_asks() - does this side say whom it wants? A client does, unless that is an address (RFC 6066
- * 3).
- */
+/* tls_reason_asks() - does this side say whom it wants? A client does, unless it is an address (RFC 6066). */
 bool tls_reason_asks(const struct tls_reason_words *words);
 
 /* tls_reason_own() - this side's own certificate is of no use. Return: -EINVAL, *err is set. */
