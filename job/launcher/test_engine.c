@@ -260,7 +260,7 @@ static void what_programs_say_is_written_as_numbers(void **state)
 
         (void) state;
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-                struct play play;
+                struct play play = { .refuse = false };
                 json_t *said, *ranks;
 
                 open_play(&play, &hands, 0);
