@@ -73,7 +73,7 @@ bool store_is_fresh(const struct store *store);
 /* store_age_usec() - how long ago the backend was last known to be in step with these kinds (a bit set as in
  * store_options; 0 for a healthy watch or directory). */
 #define STORE_ALL_KINDS (~0u)
-uint64_t store_age_usec(const struct store *store, unsigned kinds, uint64_t now_usec);
+uint64_t store_age_usec(const struct store *store, unsigned which, uint64_t now_usec);
 
 /* store_inventory_mtime_usec() - dir: only: modification time of the file that holds the inventory of `node`
  * (CLOCK_REALTIME, microseconds), 0 = unknown. */

@@ -351,6 +351,8 @@ static void bind_channel(struct tunnel *tunnel)
         tunnel->base.named = peer != NULL;
         if (tunnel->tls->words.server)
                 server = peer != NULL ? &tunnel->tls->main.own : &tunnel->tls->other.own;
+        if (server == NULL) /* a client always has the server's: it demands one */
+                return;
         sha256_init(&hash);
         sha256_update(&hash, server->raw.p, server->raw.len);
         sha256_final(&hash, tunnel->base.binding);
