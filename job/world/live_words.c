@@ -83,6 +83,13 @@ static void say_doubt(const struct progress_rank *rank, struct text *to)
                             "out what is not known: NaN and Infinity are no JSON");
                 return;
         }
+        if (rank->doubt == PROGRESS_STEP_ANEW) {
+                text_printf(to,
+                            " says step %g after it said more; count steps over all epochs, as shares are in "
+                            "force from a step on: until then they stay",
+                            rank->doubted);
+                return;
+        }
         if (isnan(rank->doubted))
                 text_printf(to, " says a %s that is no number", doubts[rank->doubt].field);
         else

@@ -17,7 +17,7 @@ uint64_t progress_last_step(uint64_t epoch_samples, uint64_t batch, uint64_t epo
 
 void progress_doubt(struct progress_rank *rank, enum progress_doubt doubt, double figure)
 {
-        if (doubt == PROGRESS_BELIEVED || rank->doubt > PROGRESS_NO_LINE || rank->doubt == doubt)
+        if (!progress_believed(rank) || doubt <= rank->doubt)
                 return;
         rank->doubt = doubt;
         rank->doubted = figure;
@@ -26,7 +26,7 @@ void progress_doubt(struct progress_rank *rank, enum progress_doubt doubt, doubl
 
 bool progress_believed(const struct progress_rank *rank)
 {
-        return rank->doubt <= PROGRESS_NO_LINE;
+        return rank->doubt <= PROGRESS_STEP_ANEW;
 }
 
 /* Samples a second, by the totals, or by the rate itself where there are none. */
@@ -66,6 +66,8 @@ static bool judge_line(struct progress_rank *rank, const struct progress_line *l
 
         progress_doubt(rank, line->doubt, line->doubted);
         progress_doubt(rank, beyond, figure);
+        if (line->step >= 0 && (uint64_t) line->step < rank->step)
+                progress_doubt(rank, PROGRESS_STEP_ANEW, (double) line->step);
         if (line->samples >= 0 && (uint64_t) line->samples < rank->samples)
                 progress_doubt(rank, PROGRESS_SAMPLES, (double) line->samples);
         if (line->busy_seconds > 0 && line->busy_seconds < rank->busy_seconds)

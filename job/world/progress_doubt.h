@@ -4,7 +4,8 @@
 /* What a rank says and cannot be; live_words.c has the words. Its word on its speed then counts no more. */
 enum progress_doubt {
         PROGRESS_BELIEVED,
-        PROGRESS_NO_LINE, /* no JSON object: that line alone is not read */
+        PROGRESS_NO_LINE,   /* no JSON object: that line alone is not read */
+        PROGRESS_STEP_ANEW, /* fewer steps than before: it is told no new shares; the rest stands */
         PROGRESS_STEP,
         PROGRESS_SAMPLES,   /* negative, or fewer than before */
         PROGRESS_BUSY,      /* the same */

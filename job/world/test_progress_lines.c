@@ -30,6 +30,7 @@ static void the_first_doubt_of_a_rank_stays(void **state)
         } rows[] = {
                 { "more of all", 11, 110, 2.2, PROGRESS_BELIEVED },
                 { "nothing new", -1, -1, 0, PROGRESS_BELIEVED },
+                { "steps that begin anew", 3, 110, 2.2, PROGRESS_STEP_ANEW },
                 { "fewer samples", 11, 90, 2.2, PROGRESS_SAMPLES },
                 { "less time", 11, 110, 1.9, PROGRESS_BUSY },
                 { "more steps than there can be", INT64_MAX, 110, 2.2, PROGRESS_STEP },
@@ -46,10 +47,10 @@ static void the_first_doubt_of_a_rank_stays(void **state)
 
                 progress_say(&rank, &first, SECOND);
                 progress_say(&rank, &second, 2 * SECOND);
-                if (rank.doubt != rows[i].doubt || progress_believed(&rank) != (i < 2))
+                if (rank.doubt != rows[i].doubt || progress_believed(&rank) != (i < 3))
                         fail_msg("%s: %d", rows[i].what, (int) rank.doubt);
                 progress_doubt(&rank, PROGRESS_SHARE, 7);
-                assert_int_equal(rank.doubt, i < 2 ? PROGRESS_SHARE : rows[i].doubt);
+                assert_int_equal(rank.doubt, i < 3 ? PROGRESS_SHARE : rows[i].doubt);
         }
 }
 
