@@ -68,6 +68,42 @@ static void who_is_stopped_is_so_since_the_first_look(void **state)
         world_free(&world);
 }
 
+/* Whose steps begin anew in each epoch says its own samples all the same. */
+static void steps_that_begin_anew_are_no_foreign_samples(void **state)
+{
+        static const struct {
+                int64_t steps, samples; /* of an epoch, of a step */
+                enum progress_doubt doubt;
+        } rows[] = {
+                { 20, 8, PROGRESS_STEP_ANEW },
+                { 1000, 8, PROGRESS_BELIEVED },
+                { 1000, 16, PROGRESS_SHARE },
+        };
+
+        (void) state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct world world;
+
+                begin(&world);
+                world.ranks[1].batch = world.ranks[1].batch_next = 8;
+                for (int64_t n = 1; n <= 120; n++) {
+                        struct progress_line line = { .step = (n - 1) % rows[i].steps,
+                                                      .samples = n * rows[i].samples,
+                                                      .busy_seconds = (double) n,
+                                                      .shares_step = -1,
+                                                      .live = true,
+                                                      .epoch = -1 };
+
+                        see(&world, (struct world_fact){ .kind = WORLD_LINE, .index = 1, .line = &line },
+                            (uint64_t) n * 1000000);
+                }
+                if (world.seen[1].doubt != rows[i].doubt)
+                        fail_msg("epochs of %lld steps: doubt %d", (long long) rows[i].steps,
+                                 (int) world.seen[1].doubt);
+                world_free(&world);
+        }
+}
+
 static void nobody_is_what_the_world_does_not_have(void **state)
 {
         struct world world;
@@ -104,6 +140,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_first_word_on_a_loss_counts),
                 cmocka_unit_test(who_is_stopped_is_so_since_the_first_look),
+                cmocka_unit_test(steps_that_begin_anew_are_no_foreign_samples),
                 cmocka_unit_test(nobody_is_what_the_world_does_not_have),
                 cmocka_unit_test(shares_that_were_not_told_are_the_last),
         };

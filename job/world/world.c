@@ -85,7 +85,8 @@ static void doubt_totals(const struct world *world, const struct world_rank *ran
                 progress_doubt(seen, seen->busy_seconds > 0 ? PROGRESS_BUSY_LONG : PROGRESS_RATE,
                                seen->busy_seconds > 0 ? seen->busy_seconds : seen->samples_per_s);
         (void) window_of(&seen->window, WINDOW_RECENT, &sum);
-        if (seen->live && sum.samples > (double) most * (sum.steps + STEPS_AHEAD))
+        if (seen->live && seen->doubt != PROGRESS_STEP_ANEW &&
+            sum.samples > (double) most * (sum.steps + STEPS_AHEAD))
                 progress_doubt(seen, PROGRESS_SHARE, sum.samples / sum.steps);
 }
 
