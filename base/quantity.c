@@ -100,7 +100,8 @@ static int scale(struct decimal value, bool negative, int64_t *ret)
         return 0;
 }
 
-int quantity_parse(const char *text, int64_t *ret)
+/* The value x 10^more. */
+static int parse(const char *text, int more, int64_t *ret)
 {
         struct decimal value = { 0 };
         bool negative = *text == '-';
@@ -118,6 +119,16 @@ int quantity_parse(const char *text, int64_t *ret)
                         return -ERANGE;
                 value.digits *= 2;
         }
-        value.tens += tens;
+        value.tens += tens + more;
         return scale(value, negative, ret);
+}
+
+int quantity_parse(const char *text, int64_t *ret)
+{
+        return parse(text, 0, ret);
+}
+
+int quantity_parse_milli(const char *text, int64_t *ret)
+{
+        return parse(text, 3, ret);
 }

@@ -79,10 +79,28 @@ static void each_text_has_its_value_or_none(void **state)
         }
 }
 
+static void thousandths_are_counted_too(void **state)
+{
+        int64_t value = 0;
+
+        (void) state;
+        assert_int_equal(quantity_parse_milli("2500m", &value), 0);
+        assert_int_equal(value, 2500);
+        assert_int_equal(quantity_parse_milli("2", &value), 0);
+        assert_int_equal(value, 2000);
+        assert_int_equal(quantity_parse_milli("1u", &value), 0);
+        assert_int_equal(value, 1);
+        assert_int_equal(quantity_parse_milli("1Ki", &value), 0);
+        assert_int_equal(value, 1024000);
+        assert_int_equal(quantity_parse_milli("9223372036854775807", &value), -ERANGE);
+        assert_int_equal(quantity_parse_milli("m", &value), -EINVAL);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_text_has_its_value_or_none),
+                cmocka_unit_test(thousandths_are_counted_too),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
