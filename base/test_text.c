@@ -111,6 +111,19 @@ static void parses_hexadecimals_strictly(void **state)
         }
 }
 
+static void a_value_in_a_url_is_escaped(void **state)
+{
+        struct text t = { 0 };
+
+        (void) state;
+        text_append_escaped(&t, "aZ09-_.~, /%=\xc3\xa4", ",");
+        assert_string_equal(t.data, "aZ09-_.~,%20%2F%25%3D%C3%A4");
+        text_reset(&t);
+        text_append_escaped(&t, "a,b", "");
+        assert_string_equal(t.data, "a%2Cb");
+        text_free(&t);
+}
+
 static void a_field_holds_what_it_can(void **state)
 {
         char field[4];
@@ -141,6 +154,7 @@ int main(void)
                 cmocka_unit_test(a_text_past_its_maximum_fails_once_and_for_all),
                 cmocka_unit_test(an_error_is_one_line),
                 cmocka_unit_test(parses_hexadecimals_strictly),
+                cmocka_unit_test(a_value_in_a_url_is_escaped),
                 cmocka_unit_test(a_field_holds_what_it_can),
         };
 

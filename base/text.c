@@ -71,6 +71,19 @@ void text_append(struct text *t, const char *s)
         text_append_bytes(t, s, strlen(s));
 }
 
+void text_append_escaped(struct text *t, const char *s, const char *plain)
+{
+        for (; *s != '\0'; s++) {
+                unsigned char c = (unsigned char) *s;
+
+                if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                    strchr("-_.~", c) != NULL || strchr(plain, c) != NULL)
+                        text_append_char(t, *s);
+                else
+                        text_printf(t, "%%%02X", c);
+        }
+}
+
 void text_append_char(struct text *t, char c)
 {
         text_append_bytes(t, &c, 1);

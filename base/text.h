@@ -25,6 +25,9 @@ void text_reset(struct text *t); /* empties, keeps the memory */
 void text_append(struct text *t, const char *s);
 void text_append_bytes(struct text *t, const void *bytes, size_t size_bytes);
 void text_append_char(struct text *t, char c);
+/* text_append_escaped() - as a value in a URL: all but letters, digits, "-_.~" and those of `plain` as %XX.
+ */
+void text_append_escaped(struct text *t, const char *s, const char *plain);
 void text_printf(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* text_take() - hand over the string (caller frees) and its length; the text becomes empty.

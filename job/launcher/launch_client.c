@@ -20,19 +20,6 @@ void launch_client_answer_free(struct launch_client_answer *answer)
         *answer = (struct launch_client_answer){ 0 };
 }
 
-/* Everything but unreserved characters and the comma between ids is percent-encoded. */
-static void append_encoded(struct text *request, const char *s)
-{
-        static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~,";
-
-        for (; *s != '\0'; s++) {
-                if (strchr(plain, *s) != NULL)
-                        text_append_char(request, *s);
-                else
-                        text_printf(request, "%%%02X", (unsigned) (unsigned char) *s);
-        }
-}
-
 static int connect_to(const char *path, struct err *err)
 {
         const struct timeval timeout = { .tv_sec = LAUNCH_CLIENT_TIMEOUT_SECONDS };
@@ -178,9 +165,9 @@ int launch_client_ask(const char *socket_path, const char *runtime, const char *
         int r;
 
         text_append(&request, "GET /v1/launch?runtime=");
-        append_encoded(&request, runtime);
+        text_append_escaped(&request, runtime, ",");
         text_append(&request, "&devices=");
-        append_encoded(&request, devices == NULL ? "" : devices);
+        text_append_escaped(&request, devices == NULL ? "" : devices, ",");
         text_append(&request,
                     " HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\nConnection: close\r\n\r\n");
         *ret = (struct launch_client_answer){ 0 };

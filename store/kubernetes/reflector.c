@@ -279,19 +279,6 @@ static void append_selector(const struct reflector *r, struct text *path)
                 text_printf(path, "&fieldSelector=spec.nodeName%%3D%s", r->node);
 }
 
-static void append_escaped(struct text *path, const char *value)
-{
-        for (; *value != '\0'; value++) {
-                unsigned char c = (unsigned char) *value;
-
-                if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                    strchr("-_.~", c) != NULL)
-                        text_append_char(path, (char) c);
-                else
-                        text_printf(path, "%%%02X", c);
-        }
-}
-
 static void begin(struct reflector *r, struct text *path, struct kube_request request)
 {
         int e = -ENOMEM;
@@ -321,7 +308,7 @@ static void list(struct reflector *r)
         append_selector(r, &path);
         if (r->continue_[0] != '\0') {
                 text_append(&path, "&continue=");
-                append_escaped(&path, r->continue_);
+                text_append_escaped(&path, r->continue_, "");
         }
         begin(r, &path,
               (struct kube_request){ .timeout_usec = LIST_TIMEOUT_USEC,
@@ -503,7 +490,7 @@ static void watch(struct reflector *r)
         r->watch_began_usec = now_usec(r);
         text_printf(&path, "%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=",
                     store_kind_info(r->kind)->collection, seconds);
-        append_escaped(&path, r->version);
+        text_append_escaped(&path, r->version, "");
         append_selector(r, &path);
         begin(r, &path,
               (struct kube_request){ .timeout_usec = (seconds + WATCH_SLACK_SEC) * UINT64_C(1000000),
