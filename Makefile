@@ -76,6 +76,7 @@ $(call object,$(mains)): CFLAGS += -DREMUDA_VERSION='"0.1.0 ($(REVISION))"'
 # its fields, NAME.bounds.h.
 protos       := $(sort $(shell find $(rooms) -name '*.proto'))
 proto_header := $(protos:%.proto=$(B)/generated/%.pb-c.h)
+generated: $(proto_header) # what an analyser has to find
 $(B)/generated/%.pb-c.h $(B)/generated/%.pb-c.c $(B)/generated/%.bounds.h: %.proto
 	@mkdir -p $(@D)
 	protoc-c --proto_path=. --c_out=$(B)/generated $<
@@ -210,5 +211,5 @@ help: ## this list
 .SECONDARY: # keep objects between runs
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
-.PHONY: all programs check check-python wheel unit unit-build check-asan agent check-agent integration check-house check-dead check-docs check-hardening check-packaging failpoints e2e demo bench fuzz fuzz-build soak torture torture-build \
+.PHONY: all generated programs check check-python wheel unit unit-build check-asan agent check-agent integration check-house check-dead check-docs check-hardening check-packaging failpoints e2e demo bench fuzz fuzz-build soak torture torture-build \
         format format-check tidy deps install clean help

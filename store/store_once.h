@@ -17,8 +17,8 @@ struct store_once {
 /* store_once_open() - a loop, and the store on it. 0 or what store_open() says; nothing is open then. */
 int store_once_open(struct store_once *once, const struct store_options *options, struct err *err);
 
-/* store_once_answered() - a store_answer whose userdata is @once, and the end of a question, too. */
-void store_once_answered(void *once, int result, const char *sentence);
+/* store_once_answered() - a store_answer, and the end of a question, too. @userdata: the struct store_once */
+void store_once_answered(void *userdata, int result, const char *sentence);
 
 /* store_once_wait() - until it is answered, for STORE_ONCE_USEC at most; all is closed then. Return: the
  * answer's result, its sentence in *err; -ETIMEDOUT; -EINTR. */

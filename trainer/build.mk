@@ -68,7 +68,7 @@ $(B)/bin/remuda-train-sunway: $(variant_objects)
 $(B)/generated/opencl_kernels.h: trainer/backends/opencl_kernels.cl
 	@mkdir -p $(@D)
 	@{ echo 'static const char opencl_kernels[] ='; sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $<; echo ';'; } >$@
-$(B)/obj/trainer/backends/opencl.o: $(B)/generated/opencl_kernels.h
+$(B)/obj/trainer/backends/opencl.o generated: $(B)/generated/opencl_kernels.h
 
 # For other people's loops: a shared library, position independent, with nothing of ours visible but its header's names.
 wrapper := $(call sources,trainer/wrapper) trainer/data/sampler.c trainer/in_step/patience.c trainer/in_step/recut.c trainer/in_step/word.c trainer/json_line.c trainer/random.c \

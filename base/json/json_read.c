@@ -70,7 +70,8 @@ static char *mend_number(char *at)
         else
                 (void) text_format(real, sizeof(real), "%.9e", value);
         memset(at, ' ', bytes);
-        memcpy(at, real, strlen(real));
+        for (size_t i = 0; real[i] != '\0'; i++)
+                at[i] = real[i];
         return at + bytes;
 }
 

@@ -41,9 +41,9 @@ int json_scan_more(struct json_scan *scan, char closing, bool first, struct err 
 int json_scan_key(struct json_scan *scan, struct json_scan_slice *ret, struct err *err);
 
 /* json_scan_unicode() - the code of "\uXXXX" at `at`, -1 if there is no such escape. json_scan_utf8() - bytes
- * of the UTF-8 sequence at `at` (not ASCII), 0 if it is none: overlong forms and surrogates are none. */
+ * of the UTF-8 sequence at `text` (not ASCII), 0 if it is none: overlong forms and surrogates are none. */
 int json_scan_unicode(const char *at, const char *end);
-size_t json_scan_utf8(const char *at, const char *end);
+size_t json_scan_utf8(const char *text, const char *end);
 
 bool json_scan_slice_is(const struct json_scan_slice *slice, const char *text);
 

@@ -34,4 +34,4 @@ void http_pages_keep(struct http_pages *pages, const struct http_route *route, u
 void http_pages_free(struct http_pages *pages);
 
 const char *http_pages_bytes(const struct http_pages_page *page, size_t *ret_bytes);
-void http_pages_unref(void *page); /* accepts NULL */
+void http_pages_unref(void *userdata); /* a page; accepts NULL */

@@ -10,5 +10,5 @@ void manager_state_event(struct manager *manager, const char *reason, const char
 /* manager_state_text() - JSON; what does not fit is left out, the least wanted first. Caller frees; NULL = no
  * memory. */
 char *manager_state_text(const struct manager *manager, size_t max_bytes);
-void manager_state_write(void *manager);                        /* --status */
+void manager_state_write(void *userdata);                       /* --status; of a struct manager */
 void manager_state_write_result(const struct manager *manager); /* --result */
