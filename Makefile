@@ -15,8 +15,10 @@ WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wco
 wanted   := -fstack-clash-protection -ftrivial-auto-var-init=zero -fcf-protection=full -mbranch-protection=standard
 HARDEN   := -fstack-protector-strong -fPIE -ffile-prefix-map=$(CURDIR)=. $(if $(findstring -fsanitize,$(CFLAGS))$(findstring -O0,$(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3) \
             $(shell for f in $(wanted); do echo 'int x;' | $(CC) -Werror $$f -x c -c -o /dev/null - 2>/dev/null && echo $$f; done)
+# Relocations of a table's pointers are packed (a bit each and not 24 bytes: 0.3 MiB of the image) where this linker can.
 # Debian's start files (crt1.o) carry no mark of a shadow stack, so the linker is told; they have no landing pads, so it is told no more.
-MARKS    := -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code $(if $(findstring -fcf-protection,$(HARDEN)),-Wl$(comma)-z$(comma)shstk)
+MARKS    := -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code $(if $(findstring -fcf-protection,$(HARDEN)),-Wl$(comma)-z$(comma)shstk) \
+            $(if $(shell ld -z pack-relative-relocs --help 2>/dev/null | grep pack-relative),-Wl$(comma)-z$(comma)pack-relative-relocs)
 REVISION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 ALL_C     = -std=gnu11 -ffp-contract=off -D_GNU_SOURCE -I. -I$(B)/generated $(WARN) $(HARDEN) -ffunction-sections -fdata-sections $(CFLAGS)
 LINK      = $(CC) $(CFLAGS) -pie $(MARKS) -Wl,--as-needed $(LDFLAGS)
