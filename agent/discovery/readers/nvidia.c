@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/discovery/reader.h"
+#include "agent/vendor/mig_profile.h"
 #include "agent/vendor/rows.h"
 #include "base/text.h"
 
@@ -116,30 +117,22 @@ static bool capability_minor(const struct scan *scan, const char *directory, uns
         return true;
 }
 
-/* The driver numbers GPU instances by their size: 0 the whole GPU, 1-2 half, 3-6 a quarter of the memory,
- * 7-14 an eighth (seen, not documented). Procfs does not tell the profile itself: 3g and 4g cannot be told
- * apart. */
-static void name_profile(unsigned gi, const struct device *whole, struct device *part,
+static void name_profile(const struct sighting *whole, unsigned gi, struct device *part,
                          struct scan_placement *placement)
 {
-        uint64_t gib = whole->memory_bytes >> 30;
-        unsigned slices = gi >= 7 ? 1 : gi >= 3 ? 2 : 0, share = gi >= 7 ? 8 : gi >= 3 ? 4 : gi >= 1 ? 2 : 1;
+        struct mig_profile profile;
 
-        part->memory_bytes = whole->memory_bytes / share;
-        if (gi == 0)
-                slices = 7;
-        if (slices == 0 || gib == 0 || gi > 14) {
+        mig_profile_of(whole->function->device, whole->device.memory_bytes >> 30, gi, &profile);
+        part->memory_bytes = whole->device.memory_bytes / profile.share;
+        mig_profile_resource(&profile, placement->resource, sizeof(placement->resource));
+        if (profile.slices == 0) {
                 (void) text_format(part->partition, sizeof(part->partition), "gi%u", gi);
-                (void) text_copy(placement->resource, sizeof(placement->resource), "nvidia.com/mig");
                 return;
         }
-        (void) text_format(part->partition, sizeof(part->partition), "%ug.%ugb", slices,
-                           (unsigned) ((gib + share - 1) / share));
-        (void) text_format(placement->resource, sizeof(placement->resource), "nvidia.com/mig-%s",
-                           part->partition);
-        placement->tflops_bf16 = placement->tflops_bf16 * slices / 7;
-        placement->tflops_fp16 = placement->tflops_fp16 * slices / 7;
-        placement->tflops_fp32 = placement->tflops_fp32 * slices / 7;
+        (void) text_copy(part->partition, sizeof(part->partition), profile.name);
+        placement->tflops_bf16 = placement->tflops_bf16 * profile.slices / profile.of_slices;
+        placement->tflops_fp16 = placement->tflops_fp16 * profile.slices / profile.of_slices;
+        placement->tflops_fp32 = placement->tflops_fp32 * profile.slices / profile.of_slices;
 }
 
 static int add_instance(struct scan *scan, const struct sighting *whole, const char *directory, unsigned gi,
@@ -149,7 +142,7 @@ static int add_instance(struct scan *scan, const struct sighting *whole, const c
         char path[TREE_PATH_BYTES];
         unsigned minor;
 
-        name_profile(gi, &whole->device, &part.device, &part.placement);
+        name_profile(whole, gi, &part.device, &part.placement);
         (void) text_format(part.device.id, sizeof(part.device.id), "MIG-%.64s/%u/%u", whole->device.id, gi,
                            ci);
         if (ci > 0)
