@@ -23,6 +23,7 @@ const struct vendor vendor_amd = {
         .name = "amd",
         .runtime = "rocm",
         .resource = "amd.com/gpu",
+        .claimed = { { "gpu.amd.com", "amdgpu" } },
         .unsure = "classes from memory; a Radeon that no table knows counts when KFD has it",
         .pci_vendors = { 0x1002 },
         .classes = { 0x0380, 0x1200 },

@@ -16,6 +16,7 @@ const struct vendor vendor_google = {
         .name = "google",
         .runtime = "google",
         .resource = "google.com/tpu",
+        .claimed = { { "tpu.google.com", NULL } },
         .unsure = "0027 is v2 or v3; which generation has which node from memory; ICI between all chips of a "
                   "host "
                   "follows from the product",

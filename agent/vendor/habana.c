@@ -17,6 +17,7 @@ const struct vendor vendor_habana = {
         .name = "habana",
         .runtime = "habana",
         .resource = "habana.ai/gaudi",
+        .claimed = { { "gaudi.intel.com", NULL } },
         .unsure = "that Gaudi boards are joined all to all follows from the OAM form; PCIe cards may not be",
         .pci_vendors = { 0x1da3 },
         .classes = { 0x1200 },

@@ -19,6 +19,7 @@ const struct vendor vendor_huawei = {
         .name = "huawei",
         .runtime = "cann",
         .resource = "huawei.com/Ascend910",
+        .claimed = { { "ascend.project-hami.io", NULL } },
         .unsure = "d105 and d107 (310B) from memory, the name of d807 is not known; which 910B it is (B1-B4) "
                   "only "
                   "DCMI tells; HCCS groups follow from the chip, a card form of 910A or 910B has none",

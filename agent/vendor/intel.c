@@ -18,6 +18,7 @@ const struct vendor vendor_intel = {
         .name = "intel",
         .runtime = "intel",
         .resource = "gpu.intel.com/i915",
+        .claimed = { { "gpu.intel.com", "gpu" } },
         .unsure = "Xe Link cannot be seen here; some memory sizes from memory",
         .pci_vendors = { 0x8086 },
         .models = models,

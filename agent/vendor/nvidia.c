@@ -49,6 +49,7 @@ const struct vendor vendor_nvidia = {
         .name = "nvidia",
         .runtime = "cuda",
         .resource = "nvidia.com/gpu",
+        .claimed = { { "gpu.nvidia.com", "gpu" }, { "hami-core-gpu.project-hami.io", NULL } },
         .unsure = "NVLink without NVSwitch follows from the board's form; MIG profiles from instance numbers",
         .pci_vendors = { 0x10de },
         .classes = { 0x0302, 0x0300 },

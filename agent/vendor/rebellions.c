@@ -21,6 +21,7 @@ const struct vendor vendor_rebellions = {
         .name = "rebellions",
         .runtime = "rebellions",
         .resource = "rebellions.ai/npu",
+        .claimed = { { "npu.rebellions.ai", NULL } },
         .unsure = "memory sizes from memory",
         .pci_vendors = { 0x1eff },
         .classes = { 0x1200 },

@@ -57,6 +57,17 @@ size_t vendor_resources(const struct vendor *vendor, const char **ret, size_t ma
         return count;
 }
 
+const struct vendor *vendor_of_claims(const char *driver, const char **ret_whole)
+{
+        for (size_t v = 0; vendors[v] != NULL; v++)
+                for (size_t i = 0; vendors[v]->claimed[i][0] != NULL; i++)
+                        if (strcmp(vendors[v]->claimed[i][0], driver) == 0) {
+                                *ret_whole = vendors[v]->claimed[i][1];
+                                return vendors[v];
+                        }
+        return NULL;
+}
+
 /* UUIDs begin with a word of the vendor's ("GPU-8f2c...", "MIG-..."); PCI addresses and serials do not. A
  * compute partition bears its package's UUID and a number of ours, which nobody else knows. */
 bool vendor_has_uuid(const struct device *device)

@@ -67,6 +67,7 @@ struct vendor {
         const char *name, *runtime, *resource;
         const char *serves[3];         /* runtimes beside its own whose programs run on it */
         const char *more_resources[3]; /* that its own plugins also use */
+        const char *claimed[3][2];     /* DRA drivers of its devices, with what `type` says of whole ones */
         const char *unsure;            /* what in this row nobody has verified; "" = nothing */
 
         /* Which functions count: ids in `models` (unless their class is that of a NIC, audio, bridge...), and
@@ -108,8 +109,7 @@ struct vendor {
         const char *char_devices[VENDOR_LIST_MAX];
         const char *monitors[VENDOR_LIST_MAX];
 
-        /* What the links are called of which its library tells (agent/inventory/link_report.h), and that
-         * library; NULL = it tells of none. */
+        /* Links that its library tells of (agent/inventory/link_report.h), and that library; NULL = none. */
         const char *link_fabric, *link_source;
 };
 
@@ -127,6 +127,10 @@ const struct vendor_kind *vendor_kind_of(const struct vendor *vendor, const char
  * @ret: filled with at most `max`. Return: how many */
 size_t vendor_resources(const struct vendor *vendor, const char **ret, size_t max);
 
+/* vendor_of_claims() - whose devices a DRA driver of this name offers, or NULL.
+ * @ret_whole: NULL = all are whole ones */
+const struct vendor *vendor_of_claims(const char *driver, const char **ret_whole);
+
 /* vendor_has_uuid() - is the device's id one that the vendor's programs know it by? */
 bool vendor_has_uuid(const struct device *device);
 
@@ -136,15 +140,11 @@ void vendor_visible_name(enum vendor_naming by, const struct device *device, cha
 /* vendor_serves() - do programs of `runtime` run on a device group of runtime `group_runtime`? */
 bool vendor_serves(const char *group_runtime, const char *runtime);
 
-/* vendor_program_variable() - "CUDA_VISIBLE_DEVICES" for the runtime cuda; NULL if it has none (cpu) or is
- * not known. */
+/* vendor_program_variable() - "CUDA_VISIBLE_DEVICES" for the runtime cuda; NULL: none, or not known. */
 const char *vendor_program_variable(const char *runtime);
 
-/* vendor_is_variable() - is this the visible-devices variable of any vendor? */
+/* vendor_is_variable() - is this the visible-devices variable of any vendor? vendor_is_subsystem() - are
+ * uevents of it about any vendor's devices? vendor_is_monitor() - does such a process watch and use none? */
 bool vendor_is_variable(const char *name);
-
-/* vendor_is_subsystem() - are uevents of this subsystem about any vendor's devices? */
 bool vendor_is_subsystem(const char *name);
-
-/* vendor_is_monitor() - is a process of this name one that watches devices and uses none? */
 bool vendor_is_monitor(const char *comm);
