@@ -131,3 +131,28 @@ int loop_after(sd_event *loop, uint64_t delay_usec, void (*handler)(void *userda
 {
         return add_timer(loop, delay_usec, (struct timer){ 0, handler, userdata }, ret);
 }
+
+int loop_timer(sd_event *loop, void (*handler)(void *userdata), void *userdata, sd_event_source **ret)
+{
+        int r = loop_after(loop, 0, handler, userdata, ret);
+
+        if (r == 0)
+                loop_rest(*ret);
+        return r;
+}
+
+void loop_rest(sd_event_source *timer)
+{
+        (void) sd_event_source_set_enabled(timer, SD_EVENT_OFF);
+}
+
+void loop_rearm(sd_event_source *timer, uint64_t delay_usec)
+{
+        (void) sd_event_source_set_time_relative(timer, delay_usec);
+        (void) sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+}
+
+bool loop_is_armed(sd_event_source *timer)
+{
+        return sd_event_source_get_enabled(timer, NULL) > 0;
+}

@@ -3,6 +3,7 @@
  * No threads. Every handler returns at once; slow work is a child process or an asynchronous client. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
@@ -25,7 +26,13 @@ uint64_t loop_realtime_usec(sd_event *loop); /* CLOCK_REALTIME of this iteration
 int loop_every(sd_event *loop, uint64_t first_usec, uint64_t period_usec, void (*handler)(void *userdata),
                void *userdata, sd_event_source **ret);
 
-/* loop_after() - once, after delay_usec. Re-arm with sd_event_source_set_time_relative() + SD_EVENT_ONESHOT.
- */
+/* loop_after() - once, after delay_usec. */
 int loop_after(sd_event *loop, uint64_t delay_usec, void (*handler)(void *userdata), void *userdata,
                sd_event_source **ret);
+
+/* loop_timer() - for what must not be lost where memory is short: it is made before it is needed, and comes
+ * once after each loop_rearm(), unless it was sent to loop_rest() before; neither can fail. */
+int loop_timer(sd_event *loop, void (*handler)(void *userdata), void *userdata, sd_event_source **ret);
+void loop_rearm(sd_event_source *timer, uint64_t delay_usec);
+void loop_rest(sd_event_source *timer);
+bool loop_is_armed(sd_event_source *timer); /* has it still to come? */

@@ -62,6 +62,32 @@ static void a_late_wake_up_is_not_followed_by_a_burst(void **state)
         sd_event_unref(t.loop);
 }
 
+static void a_timer_that_is_made_before_comes_once_each_time(void **state)
+{
+        struct ticks t = { .stop_at = 0 };
+
+        (void) state;
+        assert_int_equal(loop_new(&t.loop, NULL), 0);
+        assert_int_equal(loop_timer(t.loop, tick, &t, &t.timer), 0);
+        (void) sd_event_run(t.loop, 1000);
+        assert_int_equal(t.count, 0);
+        loop_rearm(t.timer, 0);
+        (void) sd_event_run(t.loop, 10000000);
+        (void) sd_event_run(t.loop, 1000);
+        assert_int_equal(t.count, 1);
+        assert_false(loop_is_armed(t.timer));
+        loop_rearm(t.timer, 0);
+        assert_true(loop_is_armed(t.timer));
+        loop_rest(t.timer);
+        (void) sd_event_run(t.loop, 1000);
+        assert_int_equal(t.count, 1);
+        loop_rearm(t.timer, 0);
+        (void) sd_event_run(t.loop, 10000000);
+        assert_int_equal(t.count, 2);
+        sd_event_source_disable_unref(t.timer);
+        sd_event_unref(t.loop);
+}
+
 static void signal_myself(void *userdata)
 {
         (void) userdata;
@@ -86,6 +112,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_timer_repeats_until_released),
                 cmocka_unit_test(a_late_wake_up_is_not_followed_by_a_burst),
+                cmocka_unit_test(a_timer_that_is_made_before_comes_once_each_time),
                 cmocka_unit_test(sigterm_ends_the_loop_with_zero),
         };
 
