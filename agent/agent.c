@@ -158,7 +158,6 @@ static void on_kernel_scan(void *userdata)
 {
         struct agent *a = userdata;
 
-        a->kernel_timer = sd_event_source_unref(a->kernel_timer);
         if (a->kernel_faults)
                 on_scan(a, "kernel");
 }
@@ -187,8 +186,8 @@ static void on_kernel_fault(void *userdata, const struct kernel_fault *fault)
         if (known) {
                 log_line(&a->log, LOG_WARNING, "kernel", "pci=%s rule=%s", fault->pci, fault->finding.rule);
                 a->kernel_faults = true;
-                if (a->kernel_timer == NULL)
-                        (void) loop_after(a->loop, 10000, on_kernel_scan, a, &a->kernel_timer);
+                if (!loop_is_armed(a->kernel_timer))
+                        loop_rearm(a->kernel_timer, 10000);
         }
 }
 
@@ -300,8 +299,7 @@ static void arm_scan(struct agent *a)
                 often = often > 1000000 ? 1000000 : often < 200000 ? 200000 : often;
                 delay_usec = often < delay_usec ? often : delay_usec;
         }
-        a->scan_timer = sd_event_source_unref(a->scan_timer);
-        (void) loop_after(a->loop, delay_usec, on_scan_timer, a, &a->scan_timer);
+        loop_rearm(a->scan_timer, delay_usec);
 }
 
 static void on_scan(void *userdata, const char *why)
@@ -467,6 +465,15 @@ static int open_launch_api(struct agent *a, struct err *err)
         return launch_api_new(&a->services, &a->launch_options, &a->launch_api, err);
 }
 
+static int open_timers(struct agent *a, struct err *err)
+{
+        int r = loop_timer(a->loop, on_scan_timer, a, &a->scan_timer);
+
+        if (r == 0)
+                r = loop_timer(a->loop, on_kernel_scan, a, &a->kernel_timer);
+        return r < 0 ? err_set(err, r, "make the agent's timers: %s", strerrordesc_np(-r)) : 0;
+}
+
 static int start(struct agent *a, struct err *err)
 {
         const struct agent_options *o = a->options;
@@ -477,6 +484,8 @@ static int start(struct agent *a, struct err *err)
                                              .userdata = a };
         int r = report_new(&a->services, a->node, o->store, o->kubeconfig, &a->report, err);
 
+        if (r == 0)
+                r = open_timers(a, err);
         if (r == 0)
                 r = watch_new(a->loop, &watch, &a->watch, err);
         if (r == 0)
@@ -530,8 +539,8 @@ void agent_free(struct agent *a)
         repair_free(a->repair);
         foreign_free(a->foreign);
         measured_close(a->measured);
-        (void) sd_event_source_unref(a->scan_timer);
-        (void) sd_event_source_unref(a->kernel_timer);
+        sd_event_source_disable_unref(a->scan_timer);
+        sd_event_source_disable_unref(a->kernel_timer);
         kernel_log_free(a->kernel_log);
         configuration_watch_free(a->configuration_watch);
         watch_free(a->watch);

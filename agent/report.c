@@ -34,12 +34,10 @@ struct report {
         struct remembered remembered[EVENTS_REMEMBERED];
 };
 
-static void on_write_timer(void *userdata);
-
 static void arm(struct report *r, uint64_t delay_usec)
 {
-        if (r->write_timer == NULL)
-                (void) loop_after(r->services->loop, delay_usec, on_write_timer, r, &r->write_timer);
+        if (!loop_is_armed(r->write_timer))
+                loop_rearm(r->write_timer, delay_usec);
 }
 
 static void on_written(void *userdata, int result, const char *sentence)
@@ -87,7 +85,6 @@ static void on_write_timer(void *userdata)
 {
         struct report *r = userdata;
 
-        r->write_timer = sd_event_source_unref(r->write_timer);
         if (r->due)
                 write_now(r);
 }
@@ -100,7 +97,7 @@ void report_changed(struct report *r)
         if (r->store == NULL)
                 return;
         r->due = true;
-        if (r->writing || r->write_timer != NULL)
+        if (r->writing || loop_is_armed(r->write_timer))
                 return;
         if (r->last_write_usec == 0 || since >= WRITE_PERIOD_USEC)
                 write_now(r);
@@ -146,7 +143,9 @@ int report_new(const struct services *services, const char *node, const char *st
         if (result < 0)
                 return err_wrap(err, result, "--store %s", store);
         r->status.enabled = true;
-        result = loop_every(services->loop, TOUCH_USEC, TOUCH_USEC, on_touch, r, &r->touch_timer);
+        result = loop_timer(services->loop, on_write_timer, r, &r->write_timer);
+        if (result == 0)
+                result = loop_every(services->loop, TOUCH_USEC, TOUCH_USEC, on_touch, r, &r->touch_timer);
         return result < 0 ? err_set(err, result, "no timer for the store") : 0;
 }
 
@@ -154,7 +153,7 @@ void report_free(struct report *r)
 {
         if (r == NULL)
                 return;
-        (void) sd_event_source_unref(r->write_timer);
+        sd_event_source_disable_unref(r->write_timer);
         (void) sd_event_source_unref(r->touch_timer);
         store_close(r->store);
         free(r);

@@ -19,6 +19,19 @@
 
 #define NODE "node-1"
 
+static bool timers_refused;
+int __real_sd_event_add_time_relative(sd_event *loop, sd_event_source **ret, clockid_t clock, uint64_t usec,
+                                      uint64_t accuracy, sd_event_time_handler_t handler, void *userdata);
+int __wrap_sd_event_add_time_relative(sd_event *loop, sd_event_source **ret, clockid_t clock, uint64_t usec,
+                                      uint64_t accuracy, sd_event_time_handler_t handler, void *userdata);
+int __wrap_sd_event_add_time_relative(sd_event *loop, sd_event_source **ret, clockid_t clock, uint64_t usec,
+                                      uint64_t accuracy, sd_event_time_handler_t handler, void *userdata)
+{
+        return timers_refused ? -ENOMEM
+                              : __real_sd_event_add_time_relative(loop, ret, clock, usec, accuracy, handler,
+                                                                  userdata);
+}
+
 struct bed {
         struct dir_store *directory; /* also the loop */
         struct inventory published;
@@ -105,6 +118,25 @@ static void what_is_published_comes_into_the_store(void **state)
         assert_int_equal(status_of(bed).failures_total, 0);
 }
 
+/* Where the system refuses one later, what waits its second is written all the same. */
+static void it_has_its_timer_from_the_start(void **state)
+{
+        struct bed *bed = *state;
+        struct err err = { 0 };
+
+        timers_refused = true;
+        assert_true(begin(bed, "dir:", &err) < 0);
+        report_free(TAKE(bed->report));
+        timers_refused = false;
+        assert_int_equal(begin(bed, "dir:", NULL), 0);
+        timers_refused = true;
+        report_changed(bed->report);
+        report_changed(bed->report); /* while it is being written: once more */
+        wait_until_answered(bed, 2);
+        timers_refused = false;
+        assert_true(status_of(bed).in_step);
+}
+
 static void no_store_is_in_step_with_everything(void **state)
 {
         struct bed *bed = *state;
@@ -181,6 +213,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(what_is_published_comes_into_the_store, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(it_has_its_timer_from_the_start, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(no_store_is_in_step_with_everything, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_store_that_cannot_be_is_refused, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(an_event_is_told_once_in_a_while, set_up, tear_down),

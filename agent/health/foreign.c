@@ -77,7 +77,6 @@ static void on_timer(void *userdata)
         uint64_t next = STEP_USEC;
         unsigned looked = 0;
 
-        f->timer = sd_event_source_unref(f->timer);
         if (f->proc == NULL)
                 f->proc = opendir("/proc");
         while (f->proc != NULL && looked < STEP_MAX) {
@@ -94,7 +93,7 @@ static void on_timer(void *userdata)
                 holders_look("/proc", f->pid, f->services->published, on_found, f);
                 looked++;
         }
-        (void) loop_after(f->services->loop, next, on_timer, f, &f->timer);
+        loop_rearm(f->timer, next);
 }
 
 /* Without it the kernel shows the files of our own kin alone. */
@@ -113,6 +112,7 @@ static bool may_look_at_others(void)
 int foreign_new(const struct services *services, bool live, struct foreign **ret, struct err *err)
 {
         struct foreign *f = calloc(1, sizeof(*f));
+        int r;
 
         if (f == NULL)
                 return err_set(err, -ENOMEM, "no memory");
@@ -124,14 +124,17 @@ int foreign_new(const struct services *services, bool live, struct foreign **ret
                 log_line(services->log, LOG_INFO, "foreign",
                          "looking_at=own remedy=\"hostPID and CAP_SYS_PTRACE (manifests/agent-launch), to "
                          "see what processes of others hold\"");
-        return loop_after(services->loop, ROUND_USEC, on_timer, f, &f->timer);
+        r = loop_timer(services->loop, on_timer, f, &f->timer);
+        if (r == 0)
+                loop_rearm(f->timer, ROUND_USEC);
+        return r;
 }
 
 void foreign_free(struct foreign *f)
 {
         if (f == NULL)
                 return;
-        (void) sd_event_source_unref(f->timer);
+        sd_event_source_disable_unref(f->timer);
         if (f->proc != NULL)
                 (void) closedir(f->proc);
         free(f->now);

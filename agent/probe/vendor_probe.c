@@ -54,7 +54,6 @@ struct vendor_probe {
         struct link_memory *links;
 };
 
-static void arm(struct asked *v, uint64_t delay_usec);
 static void ask(struct asked *v, bool about_links);
 
 /* This machine's library knows nothing of a machine that is read from a directory or a record: there only a
@@ -138,7 +137,7 @@ static void on_end(void *userdata, const siginfo_t *info)
         forget_answer(v);
         if (by_itself && info->si_status == PROBE_CHILD_EXIT_ABSENT) {
                 become(v, VENDOR_PROBE_ABSENT, "no library");
-                arm(v, ABSENT_USEC);
+                loop_rearm(v->timer, ABSENT_USEC);
                 return;
         }
         if (by_itself && info->si_status == PROBE_CHILD_EXIT_REFUSED)
@@ -147,7 +146,7 @@ static void on_end(void *userdata, const siginfo_t *info)
                 v->crashes_total++;
                 become(v, VENDOR_PROBE_SILENT, "the library crashed");
         }
-        arm(v, next_pause(v));
+        loop_rearm(v->timer, next_pause(v));
 }
 
 static void on_nonsense(void *userdata)
@@ -157,7 +156,7 @@ static void on_nonsense(void *userdata)
         v->crashes_total++;
         become(v, VENDOR_PROBE_SILENT, "the child speaks nonsense");
         stop(v);
-        arm(v, next_pause(v));
+        loop_rearm(v->timer, next_pause(v));
 }
 
 /* What cannot be true together is not believed. */
@@ -219,7 +218,7 @@ static void finish_answer(struct asked *v)
         if (v->driver->links && now >= v->links_due_usec)
                 ask(v, true);
         else
-                arm(v, period_usec(v));
+                loop_rearm(v->timer, period_usec(v));
 }
 
 static void finish_links(struct asked *v)
@@ -231,7 +230,7 @@ static void finish_links(struct asked *v)
         v->links_due_usec = loop_now_usec(v->probe->services->loop) + LINKS_PERIODS * period_usec(v);
         if (news)
                 services_scan(v->probe->services, "links");
-        arm(v, period_usec(v));
+        loop_rearm(v->timer, period_usec(v));
 }
 
 static bool take_links(struct asked *v, const char *line, size_t size_bytes)
@@ -257,7 +256,7 @@ static bool on_line(void *userdata, const char *line, size_t size_bytes)
                 forget_answer(v);
                 if (!v->about_links)
                         become(v, VENDOR_PROBE_SILENT, "the library says that it cannot tell");
-                arm(v, period_usec(v));
+                loop_rearm(v->timer, period_usec(v));
                 return true;
         }
         return v->about_links ? take_links(v, line, size_bytes) : take_sample(v, line, size_bytes);
@@ -269,12 +268,12 @@ static void ask(struct asked *v, bool about_links)
 
         if (v->process.pid == 0 && v->process.dying_count >= ABANDONED_MAX) {
                 become(v, VENDOR_PROBE_SILENT, "too many of its children hang in the kernel");
-                arm(v, PAUSE_MAX_USEC);
+                loop_rearm(v->timer, PAUSE_MAX_USEC);
                 return;
         }
         if (v->process.pid == 0 && probe_process_start(&v->process, library != NULL ? library : "") < 0) {
                 become(v, VENDOR_PROBE_SILENT, "no child could be started");
-                arm(v, next_pause(v));
+                loop_rearm(v->timer, next_pause(v));
                 return;
         }
         v->waiting = true;
@@ -285,14 +284,13 @@ static void ask(struct asked *v, bool about_links)
                 v->links_due_usec = v->asked_usec + LINKS_RETRY_USEC;
         probe_process_request(&v->process,
                               about_links ? PROBE_CHILD_REQUEST_LINKS : PROBE_CHILD_REQUEST_SAMPLES);
-        arm(v, about_links ? LINKS_DEADLINES * deadline_usec(v) : deadline_usec(v));
+        loop_rearm(v->timer, about_links ? LINKS_DEADLINES * deadline_usec(v) : deadline_usec(v));
 }
 
 static void on_timer(void *userdata)
 {
         struct asked *v = userdata;
 
-        v->timer = sd_event_source_unref(v->timer);
         if (!v->present || !may_ask(v)) {
                 stop(v);
                 v->state = VENDOR_PROBE_ABSENT;
@@ -306,19 +304,14 @@ static void on_timer(void *userdata)
         stop(v);
         if (!v->about_links)
                 become(v, VENDOR_PROBE_SILENT, "the library hangs");
-        arm(v, next_pause(v));
-}
-
-static void arm(struct asked *v, uint64_t delay_usec)
-{
-        v->timer = sd_event_source_disable_unref(v->timer);
-        (void) loop_after(v->probe->services->loop, delay_usec, on_timer, v, &v->timer);
+        loop_rearm(v->timer, next_pause(v));
 }
 
 int vendor_probe_new(const struct services *services, bool this_machine, const char *links_directory,
                      struct vendor_probe **ret, struct err *err)
 {
         struct vendor_probe *probe = calloc(1, sizeof(*probe));
+        int r;
 
         if (probe == NULL)
                 return err_set(err, -ENOMEM, "no memory for the probes");
@@ -346,6 +339,11 @@ int vendor_probe_new(const struct services *services, bool this_machine, const c
                                                                          .userdata = v });
                 v->duration.bounds = histogram_duration_bounds;
                 v->duration.bound_count = HISTOGRAM_DURATION_BOUNDS;
+                r = loop_timer(services->loop, on_timer, v, &v->timer);
+                if (r < 0) {
+                        vendor_probe_free(probe);
+                        return err_set(err, r, "make the timer of a probe: %s", strerrordesc_np(-r));
+                }
         }
         *ret = probe;
         return 0;
@@ -359,7 +357,7 @@ void vendor_probe_free(struct vendor_probe *probe)
                 struct asked *v = &probe->vendors[i];
 
                 probe_process_free(&v->process);
-                (void) sd_event_source_unref(v->timer);
+                sd_event_source_disable_unref(v->timer);
                 link_report_list_free(&v->links);
                 free(v->samples);
                 free(v->incoming);
@@ -383,7 +381,7 @@ void vendor_probe_update(struct vendor_probe *probe, const struct inventory *inv
                 for (size_t k = 0; k < inventory->device_count && !v->present; k++)
                         v->present = strcmp(inventory->devices[k].vendor, v->driver->vendor) == 0;
                 if (v->present && !was && may_ask(v))
-                        arm(v, 0);
+                        loop_rearm(v->timer, 0);
         }
 }
 
@@ -393,7 +391,7 @@ void vendor_probe_configure(struct vendor_probe *probe)
                 if (probe->vendors[i].present) {
                         stop(&probe->vendors[i]); /* another library, another deadline: begin anew */
                         probe->vendors[i].links_due_usec = 0;
-                        arm(&probe->vendors[i], 0);
+                        loop_rearm(probe->vendors[i].timer, 0);
                 }
 }
 
