@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/failpoint.h"
+#include "io/loop.h"
 #include "plugin/device_plugin.pb-c.h"
 #include "plugin/plugin_internal.h"
 #include "plugin/registration.h"
@@ -108,6 +109,12 @@ int list_and_watch_build(struct resource *resource, struct list_and_watch_list *
         return 0;
 }
 
+static void offer_later(struct resource *resource, uint64_t delay_usec)
+{
+        if (!loop_is_armed(resource->list_timer))
+                loop_rearm(resource->list_timer, delay_usec);
+}
+
 static void offer(struct list_and_watch_stream *stream)
 {
         struct resource *resource = stream->resource;
@@ -116,8 +123,10 @@ static void offer(struct list_and_watch_stream *stream)
         /* a busy stream asks again through on_idle, and then gets what is true by then */
         if (list == NULL || grpc_call_busy(stream->call) || same(stream->sent, list))
                 return;
-        if (grpc_call_send(stream->call, list->bytes, list->size_bytes) < 0)
+        if (grpc_call_send(stream->call, list->bytes, list->size_bytes) < 0) {
+                offer_later(resource, LIST_COALESCE_USEC);
                 return;
+        }
         list_and_watch_unref(stream->sent);
         stream->sent = list;
         list->references++;
@@ -188,34 +197,17 @@ void list_and_watch_close(struct resource *resource)
                 stream_free(resource->streams);
 }
 
-static void offer_all(struct resource *resource)
+static void offer_all(void *userdata)
 {
+        struct resource *resource = userdata;
+
         for (struct list_and_watch_stream *stream = resource->streams; stream != NULL; stream = stream->next)
                 offer(stream);
 }
 
-static int on_list_timer(sd_event_source *source, uint64_t usec, void *userdata)
+int list_and_watch_open(struct resource *resource)
 {
-        (void) source;
-        (void) usec;
-        offer_all(userdata);
-        return 0;
-}
-
-static void offer_later(struct resource *resource, uint64_t delay_usec)
-{
-        int enabled = SD_EVENT_OFF;
-
-        if (resource->list_timer == NULL) {
-                (void) sd_event_add_time_relative(resource->plugin->loop, &resource->list_timer,
-                                                  CLOCK_MONOTONIC, delay_usec, 1000, on_list_timer, resource);
-                return;
-        }
-        (void) sd_event_source_get_enabled(resource->list_timer, &enabled);
-        if (enabled != SD_EVENT_OFF)
-                return;
-        (void) sd_event_source_set_time_relative(resource->list_timer, delay_usec);
-        (void) sd_event_source_set_enabled(resource->list_timer, SD_EVENT_ONESHOT);
+        return loop_timer(resource->plugin->loop, offer_all, resource, &resource->list_timer);
 }
 
 void list_and_watch_update(struct resource *resource, struct list_and_watch_list *list)

@@ -26,6 +26,7 @@ struct list_and_watch_stream {
         uint64_t since_usec;
 };
 
+int list_and_watch_open(struct resource *resource); /* 0 or a negative errno */
 void list_and_watch_unref(struct list_and_watch_list *list);
 int list_and_watch_build(struct resource *resource, struct list_and_watch_list **ret);
 /* list_and_watch_update() - takes the reference; every stream gets it if it is another one than it had. */

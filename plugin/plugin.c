@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/clock.h"
+#include "io/loop.h"
 #include "io/stale_socket.h"
 #include "plugin/allocate.h"
 #include "plugin/cdi.h"
@@ -53,17 +54,20 @@ static struct resource *find_resource(const struct plugin *plugin, const char *n
         return NULL;
 }
 
-static struct resource *get_resource(struct plugin *plugin, const char *name, struct err *err)
+static int get_resource(struct plugin *plugin, const char *name, struct resource **ret, struct err *err)
 {
-        struct resource *resource = find_resource(plugin, name), **link = &plugin->resources;
+        struct resource **link = &plugin->resources;
+        int r;
 
-        if (resource != NULL || resource_new(plugin, name, &resource, err) < 0)
-                return resource;
+        *ret = find_resource(plugin, name);
+        r = *ret == NULL ? resource_new(plugin, name, ret, err) : 1;
+        if (r != 0)
+                return r < 0 ? r : 0;
         while (*link != NULL)
                 link = &(*link)->next;
-        *link = resource;
+        *link = *ret;
         plugin->resource_count++;
-        return resource;
+        return 0;
 }
 
 /* Ids travel as protobuf strings: what is not clean text would end the kubelet's stream. */
@@ -144,25 +148,28 @@ ssize_t plugin_find(const struct plugin *plugin, const char *id, size_t n)
         return -1;
 }
 
-/* The resource that a device of this snapshot belongs to, made if need be; NULL = offered nowhere. */
-static struct resource *resource_of(struct plugin *plugin, const struct inventory *inventory, size_t index,
-                                    struct err *err)
+/* The resource that a device of this snapshot belongs to, made if need be; NULL = offered nowhere. 0, or a
+ * negative errno where it cannot be made. */
+static int resource_of(struct plugin *plugin, const struct inventory *inventory, size_t index,
+                       struct resource **ret, struct err *err)
 {
         const struct device *device = &inventory->devices[index];
         const struct device_group *group =
                 device->group[0] == '\0' ? NULL : inventory_find_group(inventory, device->group);
         struct resource *resource;
         struct err why = { 0 };
+        int r;
 
+        *ret = NULL;
         if (group == NULL || group->resource[0] == '\0' || !clean_id(device->id))
-                return NULL;
+                return 0;
         if (resource_map_check_name(group->resource, &why) < 0) {
                 plugin_log(plugin, LOG_ERR, "group %s is not offered: %s", group->name, why.msg);
-                return NULL;
+                return 0;
         }
-        resource = get_resource(plugin, group->resource, err);
-        if (resource == NULL)
-                return NULL;
+        r = get_resource(plugin, group->resource, &resource, err);
+        if (r < 0)
+                return r;
         if (resource->incoming.count == 0) { /* the first device sets the tone */
                 (void) text_copy(resource->incoming.vendor, sizeof(resource->incoming.vendor), group->vendor);
                 resource->incoming.shares = group->shares > 1 ? group->shares : 1;
@@ -177,9 +184,10 @@ static struct resource *resource_of(struct plugin *plugin, const struct inventor
                         "another number of shares",
                         group->name);
                 resource_trouble(resource, why_not);
-                return NULL;
+                return 0;
         }
-        return resource;
+        *ret = resource;
+        return 0;
 }
 
 /* Is this device of the last snapshot offered no more? */
@@ -257,10 +265,13 @@ static int collect(struct plugin *plugin, const struct inventory *inventory, con
 {
         for (size_t at = 0; at < inventory->device_count; at++) {
                 size_t i = sorted[at];
-                struct resource *resource = is_double(inventory, owners, sorted, at)
-                                                    ? NULL
-                                                    : resource_of(plugin, inventory, i, err);
+                struct resource *resource = NULL;
+                int r = is_double(inventory, owners, sorted, at)
+                                ? 0
+                                : resource_of(plugin, inventory, i, &resource, err);
 
+                if (r < 0)
+                        return r;
                 owners[i].resource = resource;
                 if (resource == NULL)
                         continue;
@@ -339,19 +350,14 @@ static void publish(struct plugin *plugin)
         }
 }
 
-static int on_moves(sd_event_source *source, uint64_t usec, void *userdata);
-
 static void settle_moves(struct plugin *plugin)
 {
         bool any = false;
 
         for (size_t i = 0; i < plugin->inventory.device_count; i++)
                 any = any || plugin->owners[i].held;
-        if (!any)
-                return;
-        plugin->moves = sd_event_source_disable_unref(plugin->moves);
-        (void) sd_event_add_time_relative(plugin->loop, &plugin->moves, CLOCK_MONOTONIC, MOVE_DELAY_USEC,
-                                          1000, on_moves, plugin);
+        if (any)
+                loop_rearm(plugin->moves, MOVE_DELAY_USEC);
 }
 
 /* Takes the copy over when it could be made sense of. */
@@ -398,14 +404,13 @@ static int apply(struct plugin *plugin, const struct inventory *inventory, bool 
         return r;
 }
 
-static int on_moves(sd_event_source *source, uint64_t usec, void *userdata)
+/* What cannot be taken over now is tried again: the chips are held back until then. */
+static void on_moves(void *userdata)
 {
         struct plugin *plugin = userdata;
 
-        (void) source;
-        (void) usec;
-        (void) apply(plugin, &plugin->inventory, false, NULL);
-        return 0;
+        if (apply(plugin, &plugin->inventory, false, NULL) < 0)
+                loop_rearm(plugin->moves, MOVE_DELAY_USEC);
 }
 
 int plugin_update(struct plugin *plugin, const struct inventory *inventory, struct err *err)
@@ -542,6 +547,8 @@ int plugin_new(sd_event *loop, const struct plugin_options *options, struct plug
                 r = new_client(plugin, err);
         if (r >= 0)
                 r = watch_kubelet(plugin, err);
+        if (r >= 0 && loop_timer(plugin->loop, on_moves, plugin, &plugin->moves) < 0)
+                r = err_set(err, -ENOMEM, "no memory for the plugin's timer");
         if (r < 0) {
                 plugin_free(plugin);
                 return r;

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/failpoint.h"
+#include "io/loop.h"
 #include "plugin/device_plugin.pb-c.h"
 #include "plugin/kubelet_watch.h"
 #include "plugin/plugin_internal.h"
@@ -32,12 +33,10 @@ static void forget_call(struct resource *resource)
                 grpc_client_cancel(TAKE(resource->registration_call));
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+static void on_timer(void *userdata)
 {
         struct resource *resource = userdata;
 
-        (void) source;
-        (void) usec;
         if (resource->state == REGISTRATION_DONE) {
                 resource->failures++;
                 resource->status.registration_failures_total++;
@@ -45,24 +44,11 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
                                  "the kubelet accepted the registration but does not read the list");
         }
         attempt(resource);
-        return 0;
 }
 
-static void arm(struct resource *resource, uint64_t delay_usec)
+int registration_open(struct resource *resource)
 {
-        if (resource->registration_timer == NULL) {
-                (void) sd_event_add_time_relative(resource->plugin->loop, &resource->registration_timer,
-                                                  CLOCK_MONOTONIC, delay_usec, 1000, on_timer, resource);
-                return;
-        }
-        (void) sd_event_source_set_time_relative(resource->registration_timer, delay_usec);
-        (void) sd_event_source_set_enabled(resource->registration_timer, SD_EVENT_ONESHOT);
-}
-
-static void disarm(struct resource *resource)
-{
-        if (resource->registration_timer != NULL)
-                (void) sd_event_source_set_enabled(resource->registration_timer, SD_EVENT_OFF);
+        return loop_timer(resource->plugin->loop, on_timer, resource, &resource->registration_timer);
 }
 
 void registration_begin(struct resource *resource, uint64_t delay_usec)
@@ -70,14 +56,14 @@ void registration_begin(struct resource *resource, uint64_t delay_usec)
         forget_call(resource);
         resource->status.registered = false;
         resource->state = REGISTRATION_BACKOFF;
-        arm(resource, delay_usec);
+        loop_rearm(resource->registration_timer, delay_usec);
 }
 
 static void retry(struct resource *resource, uint64_t first_usec, uint64_t most_usec)
 {
         resource->failures++;
         resource->state = REGISTRATION_BACKOFF;
-        arm(resource, backoff_usec(resource->failures, first_usec, most_usec));
+        loop_rearm(resource->registration_timer, backoff_usec(resource->failures, first_usec, most_usec));
 }
 
 void registration_accepted(struct resource *resource)
@@ -86,9 +72,9 @@ void registration_accepted(struct resource *resource)
         resource->status.registrations_total++;
         resource->state = REGISTRATION_DONE;
         if (resource->status.streaming)
-                disarm(resource);
+                loop_rest(resource->registration_timer);
         else
-                arm(resource, STREAM_WAIT_USEC);
+                loop_rearm(resource->registration_timer, STREAM_WAIT_USEC);
         plugin_log(resource->plugin, LOG_INFO,
                    "resource %s: registered with the kubelet, %u devices, %u healthy", resource->name,
                    resource->status.devices, resource->status.healthy);
@@ -183,7 +169,7 @@ void registration_stream_opened(struct resource *resource)
         resource->status.streaming = true;
         resource->status.trouble[0] = '\0';
         if (resource->state == REGISTRATION_DONE)
-                disarm(resource);
+                loop_rest(resource->registration_timer);
 }
 
 void registration_stream_lost(struct resource *resource, uint64_t lived_usec)

@@ -16,6 +16,7 @@ enum registration_state {
         REGISTRATION_DONE     /* accepted; the timer runs until a stream opens */
 };
 
+int registration_open(struct resource *resource); /* 0 or a negative errno; ended by registration_free() */
 void registration_begin(struct resource *resource, uint64_t delay_usec);
 void registration_stream_opened(struct resource *resource);
 void registration_stream_lost(struct resource *resource, uint64_t lived_usec);

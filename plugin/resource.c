@@ -150,6 +150,7 @@ static const double allocate_bounds_seconds[] = { 0.00005, 0.0001, 0.00025, 0.00
 int resource_new(struct plugin *plugin, const char *name, struct resource **ret, struct err *err)
 {
         struct resource *resource = calloc(1, sizeof(*resource));
+        int r;
 
         if (resource == NULL)
                 return err_set(err, -ENOMEM, "no memory for resource %s", name);
@@ -159,6 +160,13 @@ int resource_new(struct plugin *plugin, const char *name, struct resource **ret,
         resource->status.allocate.bound_count = ARRAY_SIZE(allocate_bounds_seconds);
         (void) text_copy(resource->name, sizeof(resource->name), name);
         (void) text_copy(resource->status.resource, sizeof(resource->status.resource), name);
+        r = registration_open(resource);
+        if (r == 0)
+                r = list_and_watch_open(resource);
+        if (r < 0) {
+                resource_free(resource);
+                return err_set(err, r, "make the timers of resource %s: %s", name, strerrordesc_np(-r));
+        }
         *ret = resource;
         return 0;
 }

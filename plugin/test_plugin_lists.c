@@ -14,6 +14,19 @@
 #include "tests/support/patience.h"
 #include "tests/support/plugin_fixture.h"
 
+static bool timers_refused;
+int __real_sd_event_add_time_relative(sd_event *loop, sd_event_source **ret, clockid_t clock, uint64_t usec,
+                                      uint64_t accuracy, sd_event_time_handler_t handler, void *userdata);
+int __wrap_sd_event_add_time_relative(sd_event *loop, sd_event_source **ret, clockid_t clock, uint64_t usec,
+                                      uint64_t accuracy, sd_event_time_handler_t handler, void *userdata);
+int __wrap_sd_event_add_time_relative(sd_event *loop, sd_event_source **ret, clockid_t clock, uint64_t usec,
+                                      uint64_t accuracy, sd_event_time_handler_t handler, void *userdata)
+{
+        return timers_refused ? -ENOMEM
+                              : __real_sd_event_add_time_relative(loop, ret, clock, usec, accuracy, handler,
+                                                                  userdata);
+}
+
 static void a_chip_moves_once_its_old_list_has_gone_out(void **state)
 {
         struct place *p = *state;
@@ -44,6 +57,33 @@ static void a_chip_moves_once_its_old_list_has_gone_out(void **state)
         for (unsigned i = 0; offered(p, RESOURCE) == 1 && i < 100; i++)
                 turn(p, 100);
         assert_int_equal(offered(p, RESOURCE), 3);
+}
+
+/* A resource that could not wait for its kubelet is none, and said; what waits needs nothing more. */
+static void what_waits_has_its_timers(void **state)
+{
+        struct place *p = *state;
+        struct err err = { 0 };
+
+        add_group(p, "g1", "huawei", RESOURCE, 1);
+        add_group(p, "g2", "huawei", "example.com/other", 1);
+        add_device(p, "a", "g1", "huawei");
+        add_device(p, "b", "g1", "huawei");
+        add_device(p, "c", "g2", "huawei");
+        start(p, NULL);
+        timers_refused = true;
+        assert_int_equal(plugin_update(p->plugin, &p->inventory, &err), -ENOMEM);
+        assert_non_null(strstr(err.msg, "the timers of resource"));
+        timers_refused = false;
+        update(p);
+        timers_refused = true;
+        (void) text_copy(p->inventory.devices[1].group, DEVICE_GROUP_BYTES, "g2");
+        update(p);
+        assert_int_equal(offered(p, "example.com/other"), 1);
+        for (unsigned i = 0; offered(p, "example.com/other") == 1 && i < 100; i++)
+                turn(p, 100);
+        timers_refused = false;
+        assert_int_equal(offered(p, "example.com/other"), 2);
 }
 
 /* Another device in the place of the last, and whether it is offered before the lists have gone out. */
@@ -172,6 +212,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(a_chip_moves_once_its_old_list_has_gone_out, set_up,
                                                 tear_down),
+                cmocka_unit_test_setup_teardown(what_waits_has_its_timers, set_up, tear_down),
                 cmocka_unit_test(only_another_cut_of_the_same_chip_waits),
                 cmocka_unit_test_setup_teardown(of_doubles_the_first_that_can_be_is_offered, set_up,
                                                 tear_down),
