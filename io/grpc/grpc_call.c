@@ -221,9 +221,6 @@ void grpc_call_keep(struct grpc_call *call, void (*on_idle)(void *userdata, stru
         call->on_idle = on_idle;
         call->on_closed = on_closed;
         call->userdata = userdata;
-        if (call->timeout_usec > 0)
-                (void) sd_event_add_time_relative(call->peer->server->loop, &call->deadline, CLOCK_MONOTONIC,
-                                                  call->timeout_usec, 1000, on_deadline, call);
 }
 
 static void refuse(struct grpc_call *call, enum grpc_status status, const char *sentence)
@@ -273,6 +270,10 @@ static void look_up(struct grpc_call *call)
                 refuse(call, GRPC_UNIMPLEMENTED, sentence);
         } else if (call->bad_timeout) {
                 refuse(call, GRPC_INTERNAL, "malformed grpc-timeout");
+        } else if (call->timeout_usec > 0 &&
+                   sd_event_add_time_relative(call->peer->server->loop, &call->deadline, CLOCK_MONOTONIC,
+                                              call->timeout_usec, 1000, on_deadline, call) < 0) {
+                refuse(call, GRPC_RESOURCE_EXHAUSTED, "no timer for the call's deadline");
         }
 }
 

@@ -370,11 +370,15 @@ static int connect_client(struct grpc_client *client, struct err *err)
         r = grpc_connection_start(&client->connection, client->loop, fd, session, connecting, err);
         if (r < 0)
                 return r;
+        if (client->options.keepalive_usec > 0)
+                r = grpc_connection_keepalive(&client->connection, client->options.keepalive_usec,
+                                              client->options.keepalive_timeout_usec);
+        if (r < 0) {
+                grpc_connection_release(&client->connection);
+                return err_set(err, r, "make the keep-alive's timer: %s", strerrordesc_np(-r));
+        }
         client->connected = true;
         client->leaving = false;
-        if (client->options.keepalive_usec > 0)
-                (void) grpc_connection_keepalive(&client->connection, client->options.keepalive_usec,
-                                                 client->options.keepalive_timeout_usec);
         return 0;
 }
 
@@ -410,6 +414,7 @@ int grpc_client_call(struct grpc_client *client, const char *path, const uint8_t
 {
         struct grpc_client_call *call = calloc(1, sizeof(*call));
         struct err err = { 0 };
+        int r = 0;
 
         if (call == NULL)
                 return -ENOMEM;
@@ -427,15 +432,19 @@ int grpc_client_call(struct grpc_client *client, const char *path, const uint8_t
                 call_free(call);
                 return -ENOMEM;
         }
+        if (timeout_usec > 0)
+                r = sd_event_add_time_relative(client->loop, &call->deadline, CLOCK_MONOTONIC, timeout_usec,
+                                               1000, on_deadline, call);
+        if (r < 0) {
+                call_free(call);
+                return r;
+        }
         if (client->leaving && !client->connection.dispatching)
                 grpc_client_disconnect(client);
         if (connect_client(client, &err) < 0)
                 end_call(call, GRPC_UNAVAILABLE, err.msg);
         else if (submit(call, timeout_usec) < 0)
                 end_call(call, GRPC_UNAVAILABLE, "the connection takes no more calls");
-        else if (timeout_usec > 0)
-                (void) sd_event_add_time_relative(client->loop, &call->deadline, CLOCK_MONOTONIC,
-                                                  timeout_usec, 1000, on_deadline, call);
         if (ret != NULL)
                 *ret = call;
         return 0;

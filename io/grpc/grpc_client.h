@@ -49,7 +49,7 @@ struct grpc_client_handlers {
  * @message: copied
  * @timeout_usec: also told to the server; 0 = none
  * @ret: may be NULL. Valid until on_done or grpc_client_cancel()
- * Return: 0 or -ENOMEM. */
+ * Return: 0 or a negative errno: nothing was called, and no callback follows. */
 int grpc_client_call(struct grpc_client *client, const char *path, const uint8_t *message, size_t size_bytes,
                      uint64_t timeout_usec, const struct grpc_client_handlers *handlers,
                      struct grpc_client_call **ret);

@@ -96,14 +96,18 @@ static void peer_new(struct grpc_server *server, int fd)
                 free(peer);
                 return;
         }
+        if (server->options.keepalive_usec > 0 &&
+            grpc_connection_keepalive(&peer->connection, server->options.keepalive_usec,
+                                      server->options.keepalive_timeout_usec) < 0) {
+                grpc_connection_release(&peer->connection);
+                free(peer);
+                return;
+        }
         peer->next = server->peers;
         if (peer->next != NULL)
                 peer->next->previous = peer;
         server->peers = peer;
         server->peer_count++;
-        if (server->options.keepalive_usec > 0)
-                (void) grpc_connection_keepalive(&peer->connection, server->options.keepalive_usec,
-                                                 server->options.keepalive_timeout_usec);
 }
 
 static int on_accept_pause(sd_event_source *source, uint64_t usec, void *userdata)

@@ -329,6 +329,19 @@ static void a_caller_of_the_other_family_has_an_address_too(void **state)
         end(b);
 }
 
+static bool timers_refused;
+int __real_sd_event_add_time_relative(sd_event *loop, sd_event_source **ret, clockid_t clock, uint64_t usec,
+                                      uint64_t accuracy, sd_event_time_handler_t handler, void *userdata);
+int __wrap_sd_event_add_time_relative(sd_event *loop, sd_event_source **ret, clockid_t clock, uint64_t usec,
+                                      uint64_t accuracy, sd_event_time_handler_t handler, void *userdata);
+int __wrap_sd_event_add_time_relative(sd_event *loop, sd_event_source **ret, clockid_t clock, uint64_t usec,
+                                      uint64_t accuracy, sd_event_time_handler_t handler, void *userdata)
+{
+        return timers_refused ? -ENOMEM
+                              : __real_sd_event_add_time_relative(loop, ret, clock, usec, accuracy, handler,
+                                                                  userdata);
+}
+
 struct outcome {
         unsigned done;
         enum grpc_status status;
@@ -392,6 +405,43 @@ static void calls_may_end_in_any_order(void **state)
         assert_int_equal(four.status, GRPC_OK);
         grpc_client_free(client);
         grpc_client_free(NULL);
+        end(b);
+}
+
+/* Who waits until a deadline waits for ever where it has no timer: such a call is refused at once, by the
+ * client and by the server, and so is a connection that nobody would find dead. */
+static void without_a_timer_nobody_waits(void **state)
+{
+        struct bed *b = begin("127.0.0.1:0");
+        struct grpc_client_options options = { .address = grpc_server_address(b->server) };
+        struct outcome o = { 0 };
+        const struct grpc_client_handlers handlers = { .on_done = on_done, .userdata = &o };
+        struct grpc_client *client = NULL, *alive = NULL;
+
+        (void) state;
+        assert_int_equal(grpc_client_new(b->loop, &options, &client, NULL), 0);
+        options.keepalive_usec = 60000000;
+        assert_int_equal(grpc_client_new(b->loop, &options, &alive, NULL), 0);
+        timers_refused = true;
+        assert_int_equal(grpc_client_call(client, "/t/Keep", NULL, 0, 60000000, &handlers, NULL), -ENOMEM);
+        assert_int_equal(grpc_client_call(alive, "/t/Keep", NULL, 0, 0, &handlers, NULL), 0);
+        RUN(b, o.done == 1);
+        assert_int_equal(o.status, GRPC_UNAVAILABLE);
+        assert_non_null(strstr(o.sentence, "timer"));
+        assert_int_equal(b->handled, 0);
+        timers_refused = false;
+        (void) call(client, "/t/Keep", &o);
+        timers_refused = true; /* the server's, now */
+        RUN(b, o.done == 1);
+        timers_refused = false;
+        assert_int_equal(o.status, GRPC_RESOURCE_EXHAUSTED);
+        assert_string_equal(o.sentence, "no timer for the call's deadline");
+        assert_int_equal(b->handled, 0);
+        (void) call(alive, "/t/Echo", &o);
+        RUN(b, o.done == 1);
+        assert_int_equal(o.status, GRPC_OK);
+        grpc_client_free(client);
+        grpc_client_free(alive);
         end(b);
 }
 
@@ -468,6 +518,7 @@ int main(void)
                 cmocka_unit_test(every_request_is_answered_as_what_it_is),
                 cmocka_unit_test(a_caller_of_the_other_family_has_an_address_too),
                 cmocka_unit_test(calls_may_end_in_any_order),
+                cmocka_unit_test(without_a_timer_nobody_waits),
                 cmocka_unit_test(a_wrapped_server_serves_whom_it_trusts),
         };
 
