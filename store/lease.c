@@ -134,10 +134,7 @@ static void tell(struct lease *l)
 
 static void on_expiry(void *userdata)
 {
-        struct lease *l = userdata;
-
-        l->expiry = sd_event_source_disable_unref(l->expiry);
-        tell(l);
+        tell(userdata);
 }
 
 static void renewed(struct lease *l)
@@ -146,8 +143,7 @@ static void renewed(struct lease *l)
 
         l->renewed_usec = l->asked_usec; /* not when the answer came: the others may count from then */
         end = l->renewed_usec + l->renew_usec;
-        l->expiry = sd_event_source_disable_unref(l->expiry);
-        (void) loop_after(l->loop, end > now ? end - now + 1000 : 0, on_expiry, l, &l->expiry);
+        loop_rearm(l->expiry, end > now ? end - now + 1000 : 0);
         tell(l);
 }
 
@@ -183,15 +179,12 @@ static void look(struct lease *l);
 
 static void on_due(void *userdata)
 {
-        struct lease *l = userdata;
-
-        l->timer = sd_event_source_disable_unref(l->timer);
-        look(l);
+        look(userdata);
 }
 
 static void wait_for_next(struct lease *l)
 {
-        (void) loop_after(l->loop, l->retry_usec - jitter_below(l->retry_usec / 5 + 1), on_due, l, &l->timer);
+        loop_rearm(l->timer, l->retry_usec - jitter_below(l->retry_usec / 5 + 1));
 }
 
 static void complain(struct lease *l, const char *what, const char *sentence)
@@ -441,6 +434,8 @@ int lease_open(sd_event *loop, const struct lease_options *options, struct lease
         r = kube_client_new(loop, options->kubeconfig, &l->client, err);
         if (r == 0)
                 r = configure(l, options, err);
+        if (r == 0)
+                r = loop_timer(loop, on_expiry, l, &l->expiry);
         if (r == 0)
                 r = loop_after(loop, 0, on_due, l, &l->timer);
         if (r < 0) {

@@ -63,6 +63,16 @@ int loop_after(sd_event *loop, uint64_t delay_usec, void (*handler)(void *userda
         return 0;
 }
 
+int loop_timer(sd_event *loop, void (*handler)(void *userdata), void *userdata, sd_event_source **ret)
+{
+        return loop_after(loop, UINT64_MAX - now_usec, handler, userdata, ret);
+}
+
+void loop_rearm(sd_event_source *timer, uint64_t delay_usec)
+{
+        timer->due_usec = now_usec + delay_usec;
+}
+
 sd_event_source *sd_event_source_disable_unref(sd_event_source *source)
 {
         for (struct sd_event_source **at = &timers; source != NULL && *at != NULL; at = &(*at)->next)
