@@ -136,11 +136,9 @@ static void drop_unlisted(struct reflector *r)
 static void list(struct reflector *r);
 static void watch(struct reflector *r);
 
-static void go_on(void *userdata)
+static void go_on(struct reflector *r)
 {
-        struct reflector *r = userdata;
-
-        r->timer = sd_event_source_disable_unref(r->timer);
+        loop_rest(r->timer);
         if (r->version[0] == '\0')
                 list(r);
         else
@@ -150,9 +148,7 @@ static void go_on(void *userdata)
 static void wait_usec(struct reflector *r, uint64_t usec)
 {
         r->state = REFLECTOR_WAITING;
-        if (loop_after(r->store->loop, usec, go_on, r, &r->timer) < 0)
-                store_trouble(r->store, r->kind, "out of memory: %s is no longer watched",
-                              store_kind_name(r->kind));
+        loop_rearm(r->timer, usec);
 }
 
 static void back_off(struct reflector *r)
@@ -412,19 +408,15 @@ static uint64_t silence_usec(const struct reflector *r)
         return r->store->options.silence_usec > 0 ? r->store->options.silence_usec : SILENCE_USEC;
 }
 
-static void listen_for(struct reflector *r, uint64_t usec);
-
 /* A server that has sent bookmarks goes on to send them: when two are missed nobody is there any more. The
  * watch is begun anew from where it was; until that is answered the age counts from the last byte. */
-static void on_silence(void *userdata)
+static void look_for_silence(struct reflector *r)
 {
-        struct reflector *r = userdata;
         uint64_t heard = r->in_step_usec > r->watch_began_usec ? r->in_step_usec : r->watch_began_usec;
         uint64_t silent = now_usec(r) - heard, limit = silence_usec(r);
 
-        r->timer = sd_event_source_disable_unref(r->timer);
         if (!r->bookmarked || silent < limit) {
-                listen_for(r, r->bookmarked ? limit - silent : limit);
+                loop_rearm(r->timer, r->bookmarked ? limit - silent : limit);
                 return;
         }
         store_trouble(r->store, r->kind, "watch %s: silent for %u s; it is begun anew",
@@ -435,12 +427,6 @@ static void on_silence(void *userdata)
         r->line.max_bytes = LINE_MAX_BYTES;
         r->watch_open = false;
         back_off(r);
-}
-
-static void listen_for(struct reflector *r, uint64_t usec)
-{
-        (void) loop_after(r->store->loop, usec, on_silence, r,
-                          &r->timer); /* no memory: the watch has an end */
 }
 
 static void on_watch_began(void *userdata, unsigned status)
@@ -459,7 +445,7 @@ static void on_watch_end(void *userdata, const struct http_call_result *result)
         bool opened = result->status == 200;
 
         r->call = NULL;
-        r->timer = sd_event_source_disable_unref(r->timer);
+        loop_rest(r->timer);
         r->watch_open = false;
         text_free(&r->line);
         r->line.max_bytes = LINE_MAX_BYTES;
@@ -498,13 +484,17 @@ static void watch(struct reflector *r)
                                      .chunk = on_watch_bytes,
                                      .done = on_watch_end });
         if (r->state == REFLECTOR_WATCHING)
-                listen_for(r, silence_usec(r));
+                loop_rearm(r->timer, silence_usec(r));
 }
 
-void reflector_start(struct reflector *r)
+static void on_timer(void *userdata)
 {
-        r->line.max_bytes = LINE_MAX_BYTES;
-        wait_usec(r, 0);
+        struct reflector *r = userdata;
+
+        if (r->state == REFLECTOR_WATCHING)
+                look_for_silence(r);
+        else
+                go_on(r);
 }
 
 static void on_refresh(void *userdata)
@@ -512,10 +502,9 @@ static void on_refresh(void *userdata)
         struct reflector *r = userdata;
         uint64_t version = 0;
 
-        r->refreshing = sd_event_source_disable_unref(r->refreshing);
         kube_call_cancel(r->call);
         r->call = NULL;
-        r->timer = sd_event_source_disable_unref(r->timer);
+        loop_rest(r->timer);
         text_free(&r->line);
         r->line.max_bytes = LINE_MAX_BYTES;
         r->watch_open = r->expired = false;
@@ -529,9 +518,20 @@ static void on_refresh(void *userdata)
 /* Not at once: it may be asked for from within the very call that is to be cancelled. */
 void reflector_refresh(struct reflector *r)
 {
-        if (r->refreshing == NULL && loop_after(r->store->loop, 0, on_refresh, r, &r->refreshing) < 0)
-                store_trouble(r->store, r->kind, "out of memory: %s is not read anew",
-                              store_kind_name(r->kind));
+        loop_rearm(r->refreshing, 0);
+}
+
+int reflector_start(struct reflector *r)
+{
+        int e = loop_timer(r->store->loop, on_timer, r, &r->timer);
+
+        if (e == 0)
+                e = loop_timer(r->store->loop, on_refresh, r, &r->refreshing);
+        if (e < 0)
+                return e;
+        r->line.max_bytes = LINE_MAX_BYTES;
+        wait_usec(r, 0);
+        return 0;
 }
 
 void reflector_stop(struct reflector *r)

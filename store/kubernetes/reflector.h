@@ -46,7 +46,7 @@ struct reflector {
         uint64_t recheck_version;  /* what is not newer than this should be known; 0 = cannot be told */
 };
 
-void reflector_start(struct reflector *r);
+int reflector_start(struct reflector *r); /* 0 or a negative errno; to be stopped in any case */
 void reflector_stop(struct reflector *r);
 void reflector_refresh(struct reflector *r); /* list again now, and deliver everything */
 uint64_t reflector_age_usec(const struct reflector *r, uint64_t now_usec);

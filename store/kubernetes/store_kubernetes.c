@@ -170,8 +170,11 @@ static int start(struct store_kubernetes *k, const struct store_options *options
                                                           .node = k->node,
                                                           .kind = (enum store_kind) kind,
                                                           .opened_usec = loop_now_usec(k->store.loop) };
-                if (store_wants(&k->store, (enum store_kind) kind))
-                        reflector_start(&k->reflectors[kind]);
+                r = store_wants(&k->store, (enum store_kind) kind) ? reflector_start(&k->reflectors[kind])
+                                                                   : 0;
+                if (r < 0)
+                        return err_set(err, r, "watch %s: %s", store_kind_name((enum store_kind) kind),
+                                       strerrordesc_np(-r));
         }
         return 0;
 }
