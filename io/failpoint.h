@@ -12,6 +12,7 @@
 #ifdef REMUDA_FAILPOINTS
 /* @of: of which of several things, asked for by NAME/OF:FILE; NULL = there is one */
 void failpoint_reach(const char *name, const char *of);
+#define FAILPOINT_TEARS 1 /* so many bytes of a write are made by themselves, behind a failpoint */
 #define FAILPOINT_OF(name, of)                                                                               \
         do {                                                                                                 \
                 static const char failpoint_name[] __attribute__((section("failpoints"), used)) = name;      \
@@ -19,5 +20,6 @@ void failpoint_reach(const char *name, const char *of);
         } while (0)
 #else
 #define FAILPOINT_OF(name, of) ((void) 0)
+#define FAILPOINT_TEARS        0
 #endif
 #define FAILPOINT(name) FAILPOINT_OF(name, NULL)

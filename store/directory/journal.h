@@ -1,18 +1,20 @@
 /* Journal: a file of lines that several processes append to and none rewrites (bindings.jsonl).
  *
- * What is committed: every line that ends with a newline. Appending takes the file's lock, first reads what
- * others appended (so that the caller decides on everything that is committed), writes, and syncs once for a
- * whole batch. A line that was cut short by a crash is closed by the next append and then reads as junk. If a
- * write fails the file is cut back to where it was.
+ * What is committed: every line that is whole. Appending takes the file's lock, first reads what others
+ * appended (so that the caller decides on everything that is committed), writes, and syncs once for a whole
+ * batch. A line that was cut short by a crash is closed by the next append and then reads as junk, unless
+ * nothing but its newline was lost. If a write fails the file is cut back to where it was.
  *
  * Lines are JSON objects. Appending gives each two members more, at its end:
  *
  *         {"uid":"u", ... ,"sequence":7,"checksum":"1c291ca3"}
  *
  * the number of the line among those that have one, from 1, and the CRC-32 of all the bytes before the
- * checksum. A checksum that is another's, or a number that does not follow, means that the disk or somebody
- * lost lines: what can be read still counts, and nothing is appended any more until the file was mended or
- * removed. Lines without the two, of older programs, are read as they are. */
+ * checksum. The last number stands once more in a file beside it, ".NAME.last", written after the sync. A
+ * checksum that is another's, a number that does not follow, or an end before that last one means that the
+ * disk or somebody lost lines: what can be read still counts, and nothing is appended any more until the file
+ * was restored, or it and the one beside it were removed. So whatever single byte, line or file is lost, no
+ * line is forgotten in silence. Lines without the two, of older programs, are read as they are. */
 #pragma once
 
 #include <stddef.h>
@@ -34,6 +36,8 @@ struct journal {
         uint64_t sequence; /* of the last line that has one */
         char damage[200];  /* what is wrong with the file, "" = nothing */
         bool damage_said;  /* the reader's note that it was told */
+        bool cut_short;    /* the damage is that its end is missing, which may come yet */
+        size_t told_bytes; /* of the rest, told as a line that lacks its newline alone; 0 = it is none */
         struct text rest;  /* the beginning of a line whose end was not there yet */
 };
 
