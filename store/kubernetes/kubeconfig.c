@@ -271,9 +271,13 @@ static int load_files(char *list, struct kubeconfig *c, struct err *err)
         char *rest = NULL;
         int r = 0;
 
-        for (char *path = strtok_r(list, ":", &rest); path != NULL && r == 0 && files.count < FILES_MAX;
+        for (char *path = strtok_r(list, ":", &rest); path != NULL && r == 0;
              path = strtok_r(NULL, ":", &rest)) {
-                r = add_file(&files, path, err);
+                if (files.count == FILES_MAX)
+                        r = err_set(err, -E2BIG, "the list has more than %d files: '%s' is too many",
+                                    FILES_MAX, path);
+                else
+                        r = add_file(&files, path, err);
                 if (r == -ENOENT && !alone)
                         r = 0;
         }

@@ -20,8 +20,8 @@ struct kubeconfig {
 };
 
 /* kubeconfig_load() - @path: a file; or NULL: inside a pod its service account, else $KUBECONFIG (a list of
- * files separated by ':', the first that defines something wins), else ~/.kube/config. Return: 0; -ENOENT
- * (nowhere to be found), -EBADMSG, -ENOTSUP (a plugin). @ret is released with kubeconfig_free(), also after a
- * failure. */
+ * at most 16 files separated by ':', the first that defines something wins), else ~/.kube/config. Return: 0;
+ * -ENOENT (nowhere to be found), -EBADMSG, -ENOTSUP (a plugin), -E2BIG (more files). @ret is released with
+ * kubeconfig_free(), also after a failure. */
 int kubeconfig_load(const char *path, struct kubeconfig *ret, struct err *err);
 void kubeconfig_free(struct kubeconfig *config);

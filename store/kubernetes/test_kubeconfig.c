@@ -177,6 +177,26 @@ static void several_files(void **state)
         assert_int_equal(setenv("KUBECONFIG", "", 1), 0);
 }
 
+static void more_files_than_are_read_are_refused(void **state)
+{
+        struct kubeconfig c;
+        struct err err = { 0 };
+        struct text list = { 0 };
+
+        for (int i = 0; i < 16; i++)
+                text_printf(&list, "%s/a:", (const char *) *state);
+        write_file(state, "a", CONTEXT CLUSTER);
+        write_file(state, "b", "{}");
+        assert_int_equal(kubeconfig_load(list.data, &c, &err), 0);
+        kubeconfig_free(&c);
+        text_printf(&list, "%s/b", (const char *) *state);
+        assert_int_equal(kubeconfig_load(list.data, &c, &err), -E2BIG);
+        assert_non_null(strstr(err.msg, "more than 16 files: '"));
+        assert_non_null(strstr(err.msg, "/b' is too many"));
+        kubeconfig_free(&c);
+        text_free(&list);
+}
+
 static void where_it_is_looked_for(void **state)
 {
         struct kubeconfig c;
@@ -270,6 +290,7 @@ int main(void)
                 cmocka_unit_test(what_cannot_be_used_is_said),
                 cmocka_unit_test(all_that_is_understood),
                 cmocka_unit_test(several_files),
+                cmocka_unit_test(more_files_than_are_read_are_refused),
                 cmocka_unit_test(where_it_is_looked_for),
                 cmocka_unit_test(a_pod_has_its_service_account),
         };
