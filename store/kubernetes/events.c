@@ -10,11 +10,12 @@
 #include "io/loop.h"
 
 #define EVENT_QUIET_USEC (300 * UINT64_C(1000000)) /* one event per object and reason in five minutes */
+#define EVENT_LOST_USEC  UINT64_C(1000000)         /* ... unless it was lost: then after this */
 #define EVENTS_KEPT      4096
 
 struct said {
         struct name_map_entry entry;
-        uint64_t time_usec;
+        uint64_t quiet_until_usec;
         char key[];
 };
 
@@ -27,39 +28,51 @@ void events_forget(struct events *events)
         name_map_free(&events->said);
 }
 
+/* One that is under way. */
+struct sent {
+        struct events *events; /* borrowed */
+        struct text key;       /* which it is */
+};
+
+static void free_sent(struct sent *sent)
+{
+        text_free(&sent->key);
+        free(sent);
+}
+
 /* Was this said about this object within the last minutes? If not, it is now. */
-static bool was_said(struct events *events, const struct store_event *event)
+static bool was_said(struct events *events, const struct text *key)
 {
         uint64_t now = loop_now_usec(events->operations->store->loop);
-        struct text key = { 0 };
-        struct said *said;
-        bool recently;
+        struct said *said = (struct said *) name_map_find(&events->said, key->data);
 
-        text_printf(&key, "%s/%s/%s/%s/%s/%s", event->object_kind,
-                    event->namespace_ != NULL ? event->namespace_ : "", event->name,
-                    event->uid != NULL ? event->uid : "", event->reason,
-                    event->field != NULL ? event->field : "");
-        if (key.failed)
+        if (said != NULL && now < said->quiet_until_usec)
                 return true;
-        said = (struct said *) name_map_find(&events->said, key.data);
-        recently = said != NULL && now < said->time_usec + EVENT_QUIET_USEC;
         if (said == NULL) {
                 if (events->said.count >= EVENTS_KEPT)
                         events_forget(events);
-                said = calloc(1, sizeof(*said) + key.size_bytes + 1);
-                if (said != NULL) {
-                        memcpy(said->key, key.data, key.size_bytes + 1);
-                        said->entry.key = said->key;
-                        if (name_map_insert(&events->said, &said->entry) < 0) {
-                                free(said);
-                                said = NULL;
-                        }
+                said = calloc(1, sizeof(*said) + key->size_bytes + 1);
+                if (said == NULL)
+                        return false;
+                memcpy(said->key, key->data, key->size_bytes + 1);
+                said->entry.key = said->key;
+                if (name_map_insert(&events->said, &said->entry) < 0) {
+                        free(said);
+                        return false;
                 }
         }
-        if (said != NULL && !recently)
-                said->time_usec = now;
-        text_free(&key);
-        return recently;
+        said->quiet_until_usec = now + EVENT_QUIET_USEC;
+        return false;
+}
+
+/* An API server that was away has not heard it: who says it again is not to be kept quiet for minutes. */
+static void lose(const struct sent *sent)
+{
+        struct said *said = (struct said *) name_map_find(&sent->events->said, sent->key.data);
+
+        if (said != NULL)
+                said->quiet_until_usec =
+                        loop_now_usec(sent->events->operations->store->loop) + EVENT_LOST_USEC;
 }
 
 static void on_event(void *userdata, const struct http_call_result *result)
@@ -70,6 +83,9 @@ static void on_event(void *userdata, const struct http_call_result *result)
 
         if (r < 0 && r != -ECANCELED)
                 store_trouble(o->all->store, o->kind, "an event could not be written: %s", sentence);
+        if (operation_may_be_repeated(result))
+                lose(o->userdata);
+        free_sent(o->userdata);
         operation_free(o);
 }
 
@@ -91,8 +107,27 @@ static void cut_to_whole_character(char *text)
         text[length] = '\0';
 }
 
+/* Return: what is to be sent, NULL = it is to be kept quiet. */
+static struct sent *new_sent(struct events *events, const struct store_event *event)
+{
+        struct sent *sent = calloc(1, sizeof(*sent));
+
+        if (sent == NULL)
+                return NULL;
+        sent->events = events;
+        text_printf(&sent->key, "%s/%s/%s/%s/%s/%s", event->object_kind,
+                    event->namespace_ != NULL ? event->namespace_ : "", event->name,
+                    event->uid != NULL ? event->uid : "", event->reason,
+                    event->field != NULL ? event->field : "");
+        if (!sent->key.failed && !was_said(events, &sent->key))
+                return sent;
+        free_sent(sent);
+        return NULL;
+}
+
 void events_write(struct events *events, const struct store_event *event)
 {
+        struct sent *sent = new_sent(events, event);
         bool node = strcmp(event->object_kind, "Node") == 0;
         enum store_kind kind = STORE_POD;
         struct operation *o;
@@ -102,12 +137,14 @@ void events_write(struct events *events, const struct store_event *event)
         struct text path = { 0 };
         int r = -ENOMEM;
 
-        if (was_said(events, event))
+        if (sent == NULL)
                 return;
         (void) store_kind_parse(event->object_kind, &kind);
-        o = operation_new(events->operations, STORE_POD, namespace_, NULL, NULL, NULL, NULL);
-        if (o == NULL)
+        o = operation_new(events->operations, STORE_POD, namespace_, NULL, NULL, NULL, sent);
+        if (o == NULL) {
+                free_sent(sent);
                 return;
+        }
         if (!text_copy(note, sizeof(note), event->message))
                 cut_to_whole_character(note);
         o->body = json_pack("{s:s, s:s, s:{s:s+, s:s}, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:s, s:s, "
@@ -132,6 +169,9 @@ void events_write(struct events *events, const struct store_event *event)
                                                             .userdata = o },
                                     NULL);
         text_free(&path);
-        if (r < 0)
+        if (r < 0) {
+                lose(sent);
+                free_sent(sent);
                 operation_free(o);
+        }
 }

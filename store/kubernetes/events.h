@@ -1,5 +1,5 @@
-/* Events: of one object (or a part of one) and reason at most one in five minutes; nobody waits for the
- * answer. */
+/* Events: of one object (or a part of one) and reason at most one in five minutes, but for one that was lost
+ * on its way; nobody waits for the answer. */
 #pragma once
 
 #include "base/name_map.h"

@@ -309,6 +309,38 @@ static void an_event_is_said_once(void **state)
         kube_store_free(f);
 }
 
+/* What an API server that was unwell has not kept is said again when there is reason to; what it refused is
+ * not. */
+static void an_event_that_was_lost_is_said_again(void **state)
+{
+        static const char path[] = "POST /apis/events.k8s.io/v1/namespaces/default/events";
+        struct kube_store *f = kube_store_new();
+        struct store_event event = { "Pod", "default", "a", "u-a", "Warning", "ChipsBusy", "held", NULL };
+
+        (void) state;
+        kube_store_open_pods(f);
+        kube_store_admin(
+                f,
+                "{\"op\":\"fault\",\"match\":\"POST .*events\",\"do\":\"status\",\"code\":500,\"times\":1}");
+        store_event(f->store, &event);
+        KUBE_STORE_WAIT(f, kube_store_said(f, "an event could not be written: "));
+        KUBE_STORE_WAIT(f, (store_event(f->store, &event), kube_store_count_requests(f, path) == 2));
+        for (int i = 0; i < 5; i++) /* that one was kept */
+                store_event(f->store, &event);
+        kube_store_admin(
+                f,
+                "{\"op\":\"fault\",\"match\":\"POST .*events\",\"do\":\"status\",\"code\":403,\"times\":1}");
+        event.reason = "WrongModel";
+        store_event(f->store, &event);
+        KUBE_STORE_WAIT(f, kube_store_count_requests(f, path) == 3);
+        for (int i = 0; i < 5; i++) { /* a right that is missing is missing a second later, too */
+                store_event(f->store, &event);
+                kube_store_run_for(f, 300000);
+        }
+        assert_int_equal(kube_store_count_requests(f, path), 3);
+        kube_store_free(f);
+}
+
 /* Of a node, at length: the text ends with a whole character; and what is refused is said. */
 static void an_event_is_written_whole_or_said(void **state)
 {
@@ -389,6 +421,7 @@ int main(void)
                 cmocka_unit_test(a_change_is_made_to_what_is_there),
                 cmocka_unit_test(patches_creates_deletes_evictions),
                 cmocka_unit_test(an_event_is_said_once),
+                cmocka_unit_test(an_event_that_was_lost_is_said_again),
                 cmocka_unit_test(an_event_is_written_whole_or_said),
                 cmocka_unit_test(an_agent_gives_signs_of_life),
                 cmocka_unit_test(closing_answers_what_waits),
