@@ -12,14 +12,18 @@
 
 /* clang-format off */
 static const struct store_kind_info kinds[] = {
-        [STORE_NODE]           = { "Node",             "v1",                     "/api/v1/nodes",                                 false, true },
-        [STORE_POD]            = { "Pod",              "v1",                     "/api/v1/pods",                                  true,  true },
-        [STORE_INVENTORY]      = { "NodeAccelerators", "remuda.dev/v1alpha1",    "/apis/remuda.dev/v1alpha1/nodeaccelerators",    false, true },
-        [STORE_TRAINING_JOB]   = { "TrainingJob",      "remuda.dev/v1alpha1",    "/apis/remuda.dev/v1alpha1/trainingjobs",        true,  true },
-        [STORE_SPEED_TABLE]    = { "SpeedTable",       "remuda.dev/v1alpha1",    "/apis/remuda.dev/v1alpha1/speedtables",         false, false },
-        [STORE_PRIORITY_CLASS] = { "PriorityClass",    "scheduling.k8s.io/v1",   "/apis/scheduling.k8s.io/v1/priorityclasses",    false, false },
-        [STORE_LEASE]          = { "Lease",            "coordination.k8s.io/v1", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", true, false },
-        [STORE_SECRET]         = { "Secret",           "v1",                     "/api/v1/secrets",                               true,  false },
+        [STORE_NODE]           = { "Node",             "v1",                     "/api/v1/nodes",                                 false, true, false },
+        [STORE_POD]            = { "Pod",              "v1",                     "/api/v1/pods",                                  true,  true, false },
+        [STORE_INVENTORY]      = { "NodeAccelerators", "remuda.dev/v1alpha1",    "/apis/remuda.dev/v1alpha1/nodeaccelerators",    false, true, false },
+        [STORE_TRAINING_JOB]   = { "TrainingJob",      "remuda.dev/v1alpha1",    "/apis/remuda.dev/v1alpha1/trainingjobs",        true,  true, false },
+        [STORE_SPEED_TABLE]    = { "SpeedTable",       "remuda.dev/v1alpha1",    "/apis/remuda.dev/v1alpha1/speedtables",         false, false, false },
+        [STORE_PRIORITY_CLASS] = { "PriorityClass",    "scheduling.k8s.io/v1",   "/apis/scheduling.k8s.io/v1/priorityclasses",    false, false, false },
+        [STORE_LEASE]          = { "Lease",            "coordination.k8s.io/v1", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", true, false, false },
+        [STORE_SECRET]         = { "Secret",           "v1",                     "/api/v1/secrets",                               true,  false, false },
+        [STORE_RESOURCE_SLICE] = { "ResourceSlice",    "resource.k8s.io/v1",     "/apis/resource.k8s.io/v1/resourceslices",       false, false, true },
+        [STORE_RESOURCE_CLAIM] = { "ResourceClaim",    "resource.k8s.io/v1",     "/apis/resource.k8s.io/v1/resourceclaims",       true,  true,  true },
+        [STORE_WORKLOAD]       = { "Workload",         "scheduling.k8s.io/v1alpha1", "/apis/scheduling.k8s.io/v1alpha1/workloads", true, false, true },
+        [STORE_POD_GROUP]      = { "PodGroup",         "scheduling.k8s.io/v1alpha2", "/apis/scheduling.k8s.io/v1alpha2/podgroups", true, true,  true },
 };
 /* clang-format on */
 
@@ -172,6 +176,11 @@ bool store_is_fresh(const struct store *store)
 uint64_t store_age_usec(const struct store *store, unsigned which, uint64_t now_usec)
 {
         return store->backend->age_usec(store, which, now_usec);
+}
+
+bool store_serves(const struct store *store, enum store_kind kind)
+{
+        return store->backend->serves == NULL || store->backend->serves(store, kind);
 }
 
 uint64_t store_inventory_mtime_usec(const struct store *store, const char *node)

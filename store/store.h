@@ -21,8 +21,12 @@ enum store_kind {
         STORE_TRAINING_JOB,
         STORE_SPEED_TABLE,
         STORE_PRIORITY_CLASS,
-        STORE_LEASE,  /* of kubelets (kube-node-lease); kubernetes only */
-        STORE_SECRET, /* made, never watched */
+        STORE_LEASE,          /* of kubelets (kube-node-lease); kubernetes only */
+        STORE_SECRET,         /* made, never watched */
+        STORE_RESOURCE_SLICE, /* this and the next: of DRA; an API server without them is whole */
+        STORE_RESOURCE_CLAIM,
+        STORE_WORKLOAD, /* this and the next: of gangs, scheduling.k8s.io; likewise */
+        STORE_POD_GROUP,
         STORE_KIND_COUNT
 };
 
@@ -74,6 +78,9 @@ bool store_is_fresh(const struct store *store);
  * store_options; 0 for a healthy watch or directory). */
 #define STORE_ALL_KINDS (~0u)
 uint64_t store_age_usec(const struct store *store, unsigned which, uint64_t now_usec);
+
+/* store_serves() - are objects of this kind, which is synced, shown to us? Else there are none. */
+bool store_serves(const struct store *store, enum store_kind kind);
 
 /* store_inventory_mtime_usec() - dir: only: modification time of the file that holds the inventory of `node`
  * (CLOCK_REALTIME, microseconds), 0 = unknown. */

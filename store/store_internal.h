@@ -7,7 +7,8 @@ struct store_kind_info {
         const char *kind, *api_version;
         const char *collection; /* "/api/v1/pods"; with a namespace "/api/v1/namespaces/NS/pods" */
         bool namespaced;
-        bool status; /* has a status subresource */
+        bool status;   /* has a status subresource */
+        bool optional; /* where there are none, or none for us, nothing is amiss */
 };
 
 const struct store_kind_info *store_kind_info(enum store_kind kind);
@@ -16,6 +17,7 @@ struct store_backend {
         void (*close)(struct store *store);
         void (*refresh)(struct store *store);
         uint64_t (*age_usec)(const struct store *store, unsigned kinds, uint64_t now_usec);
+        bool (*serves)(const struct store *store, enum store_kind kind); /* NULL = every kind */
         uint64_t (*inventory_mtime_usec)(const struct store *store, const char *node);
         int (*touch)(struct store *store, const char *node);
         void (*bind)(struct store *store, const struct store_binding *binding, store_answer answer,

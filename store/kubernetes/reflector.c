@@ -23,10 +23,11 @@
         300 /* a watch ends after 300 to 600 s, so that watches do not all begin anew together */
 #define WATCH_SLACK_SEC    30 /* the server should have ended it by then: it is dead */
 #define BACKOFF_FIRST_USEC UINT64_C(250000)
-#define BACKOFF_MAX_USEC   (4 * UINT64_C(1000000)) /* in step 5 s after the server is back */
-#define MISSING_USEC       (4 * UINT64_C(1000000)) /* between two looks for a kind that is not installed */
-#define STEADY_USEC        (2 * UINT64_C(1000000)) /* a watch that lasted this long was no failure */
-#define PAGE_MAX_BYTES     ((size_t) 32 << 20)     /* a larger page is asked for in smaller ones */
+#define BACKOFF_MAX_USEC   (4 * UINT64_C(1000000))  /* in step 5 s after the server is back */
+#define MISSING_USEC       (4 * UINT64_C(1000000))  /* between two looks for a kind that is not installed */
+#define OPTIONAL_USEC      (60 * UINT64_C(1000000)) /* ... that need not be there */
+#define STEADY_USEC        (2 * UINT64_C(1000000))  /* a watch that lasted this long was no failure */
+#define PAGE_MAX_BYTES     ((size_t) 32 << 20)      /* a larger page is asked for in smaller ones */
 #define SILENCE_USEC       (150 * UINT64_C(1000000))
 
 static uint64_t now_usec(const struct reflector *r)
@@ -221,10 +222,17 @@ static void list_is_whole(struct reflector *r)
         watch(r);
 }
 
-/* A kind that the server does not know (yet): there are none of it. It is asked again from time to time. */
-static void kind_is_missing(struct reflector *r)
+/* A kind that the server does not know (yet), or does not show: there are none of it. It is asked again from
+ * time to time. */
+static void kind_is_missing(struct reflector *r, const char *refusal)
 {
-        if (!r->missing)
+        bool optional = store_kind_info(r->kind)->optional;
+        uint64_t usec = optional && refusal == NULL ? OPTIONAL_USEC : MISSING_USEC;
+
+        if (!r->missing && refusal != NULL)
+                store_trouble(r->store, r->kind, "list %s: %s: taken for none", store_kind_name(r->kind),
+                              refusal);
+        else if (!r->missing && !optional)
                 store_trouble(r->store, r->kind, "the API server knows no %s: is its definition installed?",
                               store_kind_name(r->kind));
         r->missing = true;
@@ -232,7 +240,7 @@ static void kind_is_missing(struct reflector *r)
         if (!r->synced || r->rechecking)
                 say_synced(r);
         r->rechecking = false;
-        wait_usec(r, MISSING_USEC / 2 + jitter_below(MISSING_USEC / 2));
+        wait_usec(r, usec / 2 + jitter_below(usec / 2));
 }
 
 static void on_list(void *userdata, const struct http_call_result *result)
@@ -245,9 +253,9 @@ static void on_list(void *userdata, const struct http_call_result *result)
         r->call = NULL;
         if (result->error == -ECANCELED)
                 return;
-        if (e == -ENOENT &&
-            r->known.count == 0) { /* what is known of goes one by one, and nobody's 404 takes it */
-                kind_is_missing(r);
+        if (r->known.count == 0 && /* what is known of goes one by one, and nobody's 404 takes it */
+            (e == -ENOENT || (e == -EPERM && store_kind_info(r->kind)->optional))) {
+                kind_is_missing(r, e == -EPERM ? sentence : NULL);
                 return;
         }
         if (e == 0) {

@@ -50,6 +50,11 @@ static uint64_t age_usec(const struct store *store, unsigned kinds, uint64_t now
         return oldest;
 }
 
+static bool serves(const struct store *store, enum store_kind kind)
+{
+        return !((const struct store_kubernetes *) store)->reflectors[kind].missing;
+}
+
 static uint64_t inventory_mtime_usec(const struct store *store, const char *node)
 {
         (void) store;
@@ -136,6 +141,7 @@ static const struct store_backend backend = {
         .close = close_,
         .refresh = refresh,
         .age_usec = age_usec,
+        .serves = serves,
         .inventory_mtime_usec = inventory_mtime_usec,
         .touch = touch,
         .bind = api_writes_bind,

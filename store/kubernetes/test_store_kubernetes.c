@@ -191,6 +191,21 @@ static void a_404_takes_nothing_that_is_known(void **state)
         kube_store_free(f);
 }
 
+static void an_optional_kind_is_missing_without_a_word(void **state)
+{
+        struct kube_store *f = kube_store_new();
+
+        (void) state;
+        kube_store_admin(f, "{\"op\":\"fault\",\"match\":\"GET /apis/resource.k8s.io/v1/resourceclaims\","
+                            "\"times\":1000,\"do\":\"status\",\"code\":403,\"reason\":\"Forbidden\"}");
+        kube_store_open(f, 1u << STORE_RESOURCE_SLICE | 1u << STORE_RESOURCE_CLAIM, NULL);
+        KUBE_STORE_WAIT(f, f->synced[STORE_RESOURCE_SLICE] == 1 && f->synced[STORE_RESOURCE_CLAIM] == 1);
+        assert_true(store_age_usec(f->store, STORE_ALL_KINDS, clock_monotonic_usec()) == 0);
+        assert_int_equal(json_array_size(f->troubles), 1); /* the one that is refused is told, once */
+        kube_store_admin(f, "{\"op\":\"well\"}");
+        kube_store_free(f);
+}
+
 static void a_kind_that_is_not_installed_is_empty_until_it_is(void **state)
 {
         struct kube_store *f = kube_store_new();
@@ -355,6 +370,7 @@ int main(void)
                 cmocka_unit_test(events_may_come_in_any_pieces),
                 cmocka_unit_test(a_rotated_token_is_read_again),
                 cmocka_unit_test(a_404_takes_nothing_that_is_known),
+                cmocka_unit_test(an_optional_kind_is_missing_without_a_word),
                 cmocka_unit_test(a_kind_that_is_not_installed_is_empty_until_it_is),
                 cmocka_unit_test(an_unwell_server_makes_the_store_old_not_empty),
                 cmocka_unit_test(one_odd_object_stops_nothing),
