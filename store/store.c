@@ -10,20 +10,39 @@
 #include "base/text.h"
 #include "store/store_internal.h"
 
+/* Nine tenths of a node, two thirds of a pod, and who set which field of whatever else. Whoever begins to
+ * read one of these takes it from here: scheduler-extender/test_unread.c catches who does not. */
 /* clang-format off */
+static const char *const unread[] = { "metadata.managedFields", NULL };
+static const char *const unread_of_nodes[] = {
+        "metadata.managedFields",        "status.addresses",
+        "status.conditions",             "status.daemonEndpoints",
+        "status.images",                 "status.volumesAttached",
+        "status.volumesInUse",           NULL
+};
+static const char *const unread_of_pods[] = {
+        "metadata.managedFields",        "spec.volumes",
+        "spec.containers.args",          "spec.initContainers.args",
+        "spec.containers.command",       "spec.initContainers.command",
+        "spec.containers.env",           "spec.initContainers.env",
+        "spec.containers.livenessProbe", "spec.containers.readinessProbe",
+        "spec.containers.volumeMounts",  "spec.initContainers.volumeMounts",
+        NULL
+};
+
 static const struct store_kind_info kinds[] = {
-        [STORE_NODE]           = { "Node",             "v1",                     "/api/v1/nodes",                                 false, true, false },
-        [STORE_POD]            = { "Pod",              "v1",                     "/api/v1/pods",                                  true,  true, false },
-        [STORE_INVENTORY]      = { "NodeAccelerators", "remuda.dev/v1alpha1",    "/apis/remuda.dev/v1alpha1/nodeaccelerators",    false, true, false },
-        [STORE_TRAINING_JOB]   = { "TrainingJob",      "remuda.dev/v1alpha1",    "/apis/remuda.dev/v1alpha1/trainingjobs",        true,  true, false },
-        [STORE_SPEED_TABLE]    = { "SpeedTable",       "remuda.dev/v1alpha1",    "/apis/remuda.dev/v1alpha1/speedtables",         false, false, false },
-        [STORE_PRIORITY_CLASS] = { "PriorityClass",    "scheduling.k8s.io/v1",   "/apis/scheduling.k8s.io/v1/priorityclasses",    false, false, false },
-        [STORE_LEASE]          = { "Lease",            "coordination.k8s.io/v1", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", true, false, false },
-        [STORE_SECRET]         = { "Secret",           "v1",                     "/api/v1/secrets",                               true,  false, false },
-        [STORE_RESOURCE_SLICE] = { "ResourceSlice",    "resource.k8s.io/v1",     "/apis/resource.k8s.io/v1/resourceslices",       false, false, true },
-        [STORE_RESOURCE_CLAIM] = { "ResourceClaim",    "resource.k8s.io/v1",     "/apis/resource.k8s.io/v1/resourceclaims",       true,  true,  true },
-        [STORE_WORKLOAD]       = { "Workload",         "scheduling.k8s.io/v1alpha1", "/apis/scheduling.k8s.io/v1alpha1/workloads", true, false, true },
-        [STORE_POD_GROUP]      = { "PodGroup",         "scheduling.k8s.io/v1alpha2", "/apis/scheduling.k8s.io/v1alpha2/podgroups", true, true,  true },
+        [STORE_NODE]           = { "Node",             "v1",                     "/api/v1/nodes",                                 false, true, false, unread_of_nodes },
+        [STORE_POD]            = { "Pod",              "v1",                     "/api/v1/pods",                                  true,  true, false, unread_of_pods },
+        [STORE_INVENTORY]      = { "NodeAccelerators", "remuda.dev/v1alpha1",    "/apis/remuda.dev/v1alpha1/nodeaccelerators",    false, true, false, unread },
+        [STORE_TRAINING_JOB]   = { "TrainingJob",      "remuda.dev/v1alpha1",    "/apis/remuda.dev/v1alpha1/trainingjobs",        true,  true, false, unread },
+        [STORE_SPEED_TABLE]    = { "SpeedTable",       "remuda.dev/v1alpha1",    "/apis/remuda.dev/v1alpha1/speedtables",         false, false, false, unread },
+        [STORE_PRIORITY_CLASS] = { "PriorityClass",    "scheduling.k8s.io/v1",   "/apis/scheduling.k8s.io/v1/priorityclasses",    false, false, false, unread },
+        [STORE_LEASE]          = { "Lease",            "coordination.k8s.io/v1", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", true, false, false, unread },
+        [STORE_SECRET]         = { "Secret",           "v1",                     "/api/v1/secrets",                               true,  false, false, NULL },
+        [STORE_RESOURCE_SLICE] = { "ResourceSlice",    "resource.k8s.io/v1",     "/apis/resource.k8s.io/v1/resourceslices",       false, false, true, unread },
+        [STORE_RESOURCE_CLAIM] = { "ResourceClaim",    "resource.k8s.io/v1",     "/apis/resource.k8s.io/v1/resourceclaims",       true,  true,  true, unread },
+        [STORE_WORKLOAD]       = { "Workload",         "scheduling.k8s.io/v1alpha1", "/apis/scheduling.k8s.io/v1alpha1/workloads", true, false, true, unread },
+        [STORE_POD_GROUP]      = { "PodGroup",         "scheduling.k8s.io/v1alpha2", "/apis/scheduling.k8s.io/v1alpha2/podgroups", true, true,  true, unread },
 };
 /* clang-format on */
 

@@ -9,6 +9,8 @@ struct store_kind_info {
         bool namespaced;
         bool status;   /* has a status subresource */
         bool optional; /* where there are none, or none for us, nothing is amiss */
+        const char *const
+                *unread; /* bulk that nobody reads (base/json/json_prune.h), ended by NULL; or NULL */
 };
 
 const struct store_kind_info *store_kind_info(enum store_kind kind);

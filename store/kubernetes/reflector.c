@@ -8,17 +8,17 @@
 #include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/json/json_feed.h"
 #include "base/json/json_field.h"
-#include "base/json/json_items.h"
+#include "base/json/json_prune.h"
 #include "base/json/json_read.h"
 #include "io/jitter.h"
 #include "io/loop.h"
 #include "store/metadata.h"
 
-#define PAGE_ITEMS         500
-#define RECHECK_PAGE_ITEMS 100 /* nobody waits for these, but others wait for the loop */
-#define LINE_MAX_BYTES     ((size_t) 16 << 20)
-#define LIST_TIMEOUT_USEC  (60 * UINT64_C(1000000))
+#define PAGE_ITEMS        500
+#define LINE_MAX_BYTES    ((size_t) 16 << 20) /* of an event, and of an item of a list */
+#define LIST_TIMEOUT_USEC (60 * UINT64_C(1000000))
 #define WATCH_SEC_MIN                                                                                        \
         300 /* a watch ends after 300 to 600 s, so that watches do not all begin anew together */
 #define WATCH_SLACK_SEC    30 /* the server should have ended it by then: it is dead */
@@ -159,11 +159,23 @@ static void back_off(struct reflector *r)
         wait_usec(r, usec / 2 + jitter_below(usec / 2 + 1));
 }
 
-/* One item stops nothing: who cannot be told by a name keeps the account that there is of him. */
-static int take_item(struct reflector *r, const char *bytes, size_t size_bytes)
+/* What nobody reads does not become a tree. @under: as of json_prune() */
+static json_t *read_object(const struct reflector *r, const char *bytes, size_t size_bytes, const char *under,
+                           struct err *err)
 {
+        const char *const *unread = store_kind_info(r->kind)->unread;
+        CLEANUP(free_p) char *pruned = unread != NULL ? malloc(size_bytes + 1) : NULL;
+        size_t left = pruned != NULL ? json_prune(bytes, size_bytes, unread, under, pruned) : 0;
+
+        return left > 0 ? json_read(pruned, left, 0, err) : json_read(bytes, size_bytes, 0, err);
+}
+
+/* One item stops nothing: who cannot be told by a name keeps the account that there is of him. */
+static int take_item(void *userdata, const char *bytes, size_t size_bytes)
+{
+        struct reflector *r = userdata;
         struct err err = { 0 };
-        json_t *object = json_read(bytes, size_bytes, 0, &err);
+        json_t *object = read_object(r, bytes, size_bytes, NULL, &err);
 
         if (object != NULL)
                 (void) upsert(r, object, &err);
@@ -176,22 +188,25 @@ static int take_item(struct reflector *r, const char *bytes, size_t size_bytes)
         return err.code == -EBADMSG ? 0 : err.code;
 }
 
-int reflector_take_list(struct reflector *r, const char *bytes, size_t size_bytes, struct err *err)
+int reflector_take_page(struct reflector *r, const char *bytes, size_t size_bytes, struct err *err)
+{
+        int e = json_feed_take(&r->page, bytes, size_bytes, take_item, r, err);
+
+        r->page_bytes += size_bytes;
+        if (e == 0 && r->page_bytes > PAGE_MAX_BYTES) /* it would not come in time */
+                return err_set(err, -E2BIG, "a page of more than %zu bytes", PAGE_MAX_BYTES);
+        return e == -ENOMEM ? err_set(err, e, "out of memory") : e;
+}
+
+int reflector_end_page(struct reflector *r, struct err *err)
 {
         struct json_items items;
-        const char *item;
-        size_t size;
-        int e = json_items_open(bytes, size_bytes, &items, err);
+        int e = json_feed_end(&r->page, &items, err);
 
         if (e < 0)
                 return e == -ENODATA ? err_set(err, -EBADMSG, "an empty reply") : e;
         if (!items.is_list || items.continue_cut)
                 return err_set(err, -EBADMSG, items.is_list ? "the continue token is too long" : "no list");
-        while (json_items_next(&items, &item, &size)) {
-                e = take_item(r, item, size);
-                if (e < 0)
-                        return err_set(err, e, "out of memory");
-        }
         (void) text_copy(r->continue_, sizeof(r->continue_), items.continue_);
         (void) text_copy(r->version, sizeof(r->version),
                          items.continue_[0] == '\0' ? items.resource_version : "");
@@ -207,6 +222,7 @@ static void say_synced(struct reflector *r)
 
 static void list_is_whole(struct reflector *r)
 {
+        json_feed_free(&r->page);
         drop_unlisted(r);
         r->rechecking = false;
         r->in_step_usec = now_usec(r);
@@ -243,15 +259,21 @@ static void kind_is_missing(struct reflector *r, const char *refusal)
         wait_usec(r, usec / 2 + jitter_below(usec / 2));
 }
 
+static bool on_list_bytes(void *userdata, const char *bytes, size_t size_bytes)
+{
+        struct reflector *r = userdata;
+
+        return reflector_take_page(r, bytes, size_bytes, &r->page_problem) == 0;
+}
+
 static void on_list(void *userdata, const struct http_call_result *result)
 {
         struct reflector *r = userdata;
-        struct err err = { 0 };
         char sentence[300];
         int e = kube_result(result, sentence, sizeof(sentence));
 
         r->call = NULL;
-        if (result->error == -ECANCELED)
+        if (result->error == -ECANCELED && r->page_problem.code == 0)
                 return;
         if (r->known.count == 0 && /* what is known of goes one by one, and nobody's 404 takes it */
             (e == -ENOENT || (e == -EPERM && store_kind_info(r->kind)->optional))) {
@@ -260,8 +282,11 @@ static void on_list(void *userdata, const struct http_call_result *result)
         }
         if (e == 0) {
                 r->missing = false;
-                e = reflector_take_list(r, result->body, result->body_bytes, &err);
-                (void) text_copy(sentence, sizeof(sentence), err.msg);
+                e = reflector_end_page(r, &r->page_problem);
+        }
+        if (r->page_problem.code != 0) {
+                e = r->page_problem.code;
+                (void) text_copy(sentence, sizeof(sentence), r->page_problem.msg);
         }
         if (e == -E2BIG && r->page_items > 1) {
                 r->page_items = r->page_items / 8 + 1;
@@ -302,12 +327,15 @@ static void list(struct reflector *r)
         struct text path = { 0 };
 
         r->state = REFLECTOR_LISTING;
+        r->page_problem = (struct err){ 0 };
+        r->page_bytes = 0;
+        json_feed_begin(&r->page, LINE_MAX_BYTES);
         if (r->continue_[0] == '\0') {
                 r->list++;
                 r->unreadable = 0;
         }
-        if (r->page_items == 0 || (r->rechecking && r->page_items > RECHECK_PAGE_ITEMS))
-                r->page_items = r->rechecking ? RECHECK_PAGE_ITEMS : PAGE_ITEMS;
+        if (r->page_items == 0)
+                r->page_items = PAGE_ITEMS;
         text_printf(&path, "%s?limit=%u", store_kind_info(r->kind)->collection, r->page_items);
         append_selector(r, &path);
         if (r->continue_[0] != '\0') {
@@ -315,9 +343,8 @@ static void list(struct reflector *r)
                 text_append_escaped(&path, r->continue_, "");
         }
         begin(r, &path,
-              (struct kube_request){ .timeout_usec = LIST_TIMEOUT_USEC,
-                                     .reply_max_bytes = PAGE_MAX_BYTES,
-                                     .done = on_list });
+              (struct kube_request){
+                      .timeout_usec = LIST_TIMEOUT_USEC, .chunk = on_list_bytes, .done = on_list });
 }
 
 static int take_error(const json_t *status, struct err *err)
@@ -361,7 +388,7 @@ static int take_event(struct reflector *r, const char *type, const json_t *objec
 
 int reflector_take_line(struct reflector *r, const char *bytes, size_t size_bytes, struct err *err)
 {
-        json_t *line = json_read(bytes, size_bytes, 0, NULL);
+        json_t *line = read_object(r, bytes, size_bytes, "object", NULL);
         struct json_field root = json_field_root(line), object;
         const char *type = "";
         int e = line != NULL ? json_field_string(&root, "type", &type, err) : -EBADMSG;
@@ -554,6 +581,7 @@ void reflector_stop(struct reflector *r)
         }
         name_map_free(&r->known);
         text_free(&r->line);
+        json_feed_free(&r->page);
 }
 
 uint64_t reflector_age_usec(const struct reflector *r, uint64_t now)

@@ -4,6 +4,7 @@
  * its uid and resourceVersion, so that a re-list tells what is gone and what is new. */
 #pragma once
 
+#include "base/json/json_feed.h"
 #include "base/name_map.h"
 #include "base/text.h"
 #include "store/kubernetes/kube.h"
@@ -29,13 +30,16 @@ struct reflector {
         sd_event_source *timer; /* while waiting; while watching a server that sends bookmarks: for silence */
         sd_event_source *refreshing;
         struct name_map known;
-        struct text line;     /* of the watch: what came after the last newline */
-        char version[64];     /* resourceVersion to watch from; "" = list first */
-        char continue_[2048]; /* of the list under way */
-        uint32_t list;        /* number of the list under way, or done last */
-        unsigned failures;    /* in a row */
-        unsigned page_items;  /* of a page that is asked for: fewer after one that was too large; 0 = usual */
-        size_t unreadable;    /* items of the list that could not be told by a name */
+        struct text line;      /* of the watch: what came after the last newline */
+        struct json_feed page; /* of the list: what came of the page under way */
+        size_t page_bytes;
+        struct err page_problem; /* why it is of no use; code 0 = it is */
+        char version[64];        /* resourceVersion to watch from; "" = list first */
+        char continue_[2048];    /* of the list under way */
+        uint32_t list;           /* number of the list under way, or done last */
+        unsigned failures;       /* in a row */
+        unsigned page_items; /* of a page that is asked for: fewer after one that was too large; 0 = usual */
+        size_t unreadable;   /* items of the list that could not be told by a name */
         uint64_t in_step_usec;     /* when it was last known to be in step; 0 = never */
         uint64_t watch_began_usec; /* when the watch was asked for */
         bool watch_open;           /* and the API server said yes: silence now means that nothing happens */
@@ -51,7 +55,9 @@ void reflector_stop(struct reflector *r);
 void reflector_refresh(struct reflector *r); /* list again now, and deliver everything */
 uint64_t reflector_age_usec(const struct reflector *r, uint64_t now_usec);
 
-/* reflector_take_list(), reflector_take_line() - the bytes of a reply; also entered by the fuzzer.
- * Return: 0, -EBADMSG; -ESTALE for a line that says 410. */
-int reflector_take_list(struct reflector *r, const char *bytes, size_t size_bytes, struct err *err);
+/* reflector_take_page(), reflector_end_page(), reflector_take_line() - the bytes of a page of a list as they
+ * come, after json_feed_begin(); its end; a line of a watch. Also entered by the fuzzer. Return: 0, -EBADMSG,
+ * -E2BIG, -ENOMEM; -ESTALE for a line that says 410. */
+int reflector_take_page(struct reflector *r, const char *bytes, size_t size_bytes, struct err *err);
+int reflector_end_page(struct reflector *r, struct err *err);
 int reflector_take_line(struct reflector *r, const char *bytes, size_t size_bytes, struct err *err);

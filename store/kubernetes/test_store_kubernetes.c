@@ -279,8 +279,12 @@ static void an_item_without_a_name_stops_nothing(void **state)
         struct reflector r = { .store = &store, .kind = STORE_POD, .list = 1 };
 
         (void) state;
-        assert_int_equal(reflector_take_list(&r, whole, strlen(whole), NULL), 0);
-        assert_int_equal(reflector_take_list(&r, odd, strlen(odd), NULL), 0);
+        for (int i = 0; i < 2; i++) {
+                json_feed_begin(&r.page, 1000);
+                assert_int_equal(
+                        reflector_take_page(&r, i == 0 ? whole : odd, strlen(i == 0 ? whole : odd), NULL), 0);
+                assert_int_equal(reflector_end_page(&r, NULL), 0);
+        }
         assert_int_equal(r.unreadable, 2);
         assert_true(kube_store_has(f, "Pod default/a") && kube_store_has(f, "Pod default/b"));
         assert_int_equal(json_array_size(f->troubles), 1);
@@ -320,7 +324,8 @@ static void a_watch_from_the_future_means_a_new_list(void **state)
                 f, "{\"op\":\"fault\",\"match\":\"watch=1\",\"times\":1,\"do\":\"status\",\"code\":504}");
         kube_store_admin(f, "{\"op\":\"drop\"}");
         KUBE_STORE_WAIT(f, f->synced[STORE_POD] == 2);
-        assert_int_equal(kube_store_count_requests(f, "limit="), 2);
+        if (kube_store_count_requests(f, "limit=") != 2)
+                fail_msg("%s; troubles %s", json_dumps(f->stats, 0), json_dumps(f->troubles, 0));
         kube_store_free(f);
 }
 

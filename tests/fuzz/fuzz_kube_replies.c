@@ -7,6 +7,18 @@
 #include "io/loop.h"
 #include "store/kubernetes/reflector.h"
 
+/* In two pieces: what is between them is nobody's affair. */
+static int take_list(struct reflector *r, const char *bytes, size_t size, struct err *err)
+{
+        size_t first = size > 0 ? (unsigned char) bytes[size / 2] % (size + 1) : 0;
+        int e;
+
+        json_feed_begin(&r->page, 1 << 20);
+        e = reflector_take_page(r, bytes, first, err);
+        e = e == 0 ? reflector_take_page(r, bytes + first, size - first, err) : e;
+        return e == 0 ? reflector_end_page(r, err) : e;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t known;
@@ -62,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         store.options.kinds = (1u << STORE_KIND_COUNT) - 1;
         r->kind = (enum store_kind)(data[0] % STORE_KIND_COUNT);
         size--;
-        if (data[0] < 85 && reflector_take_list(r, bytes, size, &err) < 0 && err.msg[0] == '\0')
+        if (data[0] < 85 && take_list(r, bytes, size, &err) < 0 && err.msg[0] == '\0')
                 abort();
         else if (data[0] >= 85 && data[0] < 170)
                 take_lines(r, bytes, size);

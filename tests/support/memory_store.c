@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/json/json_prune.h"
 #include "base/text.h"
 #include "tests/support/memory_store.h"
 
@@ -282,6 +284,18 @@ void memory_store_refuse(struct memory_store *m, const char *words, int result, 
         m->sentence = sentence;
 }
 
+/* As an API server's store tells it: without what nobody reads. */
+static json_t *as_told(enum store_kind kind, const json_t *object)
+{
+        const char *const *unread = store_kind_info(kind)->unread;
+        CLEANUP(free_p) char *text = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
+        CLEANUP(free_p) char *pruned = text != NULL ? malloc(strlen(text) + 1) : NULL;
+
+        if (pruned == NULL || unread == NULL)
+                return json_incref((json_t *) object);
+        return json_loadb(pruned, json_prune(text, strlen(text), unread, NULL, pruned), 0, NULL);
+}
+
 void memory_store_tell(struct memory_store *m)
 {
         while (json_array_size(m->changed) > 0) {
@@ -289,12 +303,14 @@ void memory_store_tell(struct memory_store *m)
                 char kind[32];
                 const char *text = json_string_value(name), *key = strchr(text, ' ') + 1;
                 enum store_kind which = STORE_NODE;
+                json_t *object;
 
                 (void) json_array_remove(m->changed, 0);
                 (void) text_format(kind, sizeof(kind), "%.*s", (int) (key - text - 1), text);
                 assert_int_equal(store_kind_parse(kind, &which), 0);
-                m->store.options.changed(m->store.options.userdata, which, key,
-                                         json_object_get(m->objects, text));
+                object = as_told(which, json_object_get(m->objects, text));
+                m->store.options.changed(m->store.options.userdata, which, key, object);
+                json_decref(object);
                 json_decref(name);
         }
 }

@@ -28,7 +28,7 @@ void memory_store_refuse(struct memory_store *m, const char *words, int result, 
 void memory_store_merge(struct memory_store *m, const char *name, const char *json);
 void memory_store_drop(struct memory_store *m, const char *name);
 
-/* memory_store_tell() - what has changed is told, by `changed` of the options. */
+/* memory_store_tell() - what has changed is told, by `changed` of the options, without what nobody reads. */
 void memory_store_tell(struct memory_store *m);
 
 /* memory_store_text() - "Pod default/a", "status|phase" -> its text; "?" for no text, "" for nothing.
