@@ -253,6 +253,15 @@ void store_evict(struct store *store, const char *namespace_, const char *name, 
         store->backend->evict(store, namespace_, name, uid, grace_sec, answer, userdata);
 }
 
+void store_try_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
+                     store_answer answer, void *userdata)
+{
+        if (store->backend->try_evict == NULL)
+                store_answer_later(store, answer, userdata, 0, "%s", "");
+        else
+                store->backend->try_evict(store, namespace_, name, uid, answer, userdata);
+}
+
 void store_event(struct store *store, const struct store_event *event)
 {
         store->backend->event(store, event);

@@ -45,8 +45,7 @@ struct store_options {
         /* The object is new or changed; object == NULL: it is gone. `key` is "namespace/name" or "name".
          * Before one of another uid comes under the same key, the old one is told gone. */
         void (*changed)(void *userdata, enum store_kind kind, const char *key, const json_t *object);
-        /* The first complete list of a kind was delivered (again after every re-list; deletions that the
-         * re-list showed were delivered before). */
+        /* The first complete list of a kind was delivered (again after every re-list, deletions first). */
         void (*synced)(void *userdata, enum store_kind kind);
         /* Something worth a log line or a metric happened: a file could not be read, a watch was lost... */
         void (*trouble)(void *userdata, enum store_kind kind, const char *sentence);
@@ -54,9 +53,8 @@ struct store_options {
          * is answered with -EPERM. Every try of one ends within commit_usec. */
         bool (*may_commit)(void *userdata);
         uint64_t commit_usec;
-        uint64_t silence_usec; /* kubernetes: a watch with bookmarks that is silent for so long is dead; 0 =
-                                  150 s: a bookmark comes every minute, two are missed, and a while for the
-                                  third */
+        uint64_t silence_usec; /* kubernetes: a watch with bookmarks is dead when it is silent for so long; 0
+                                  = 150 s (one comes each minute, two are missed, and half a minute) */
         void *userdata;
 };
 
@@ -127,19 +125,19 @@ void store_patch(struct store *store, enum store_kind kind, const char *namespac
 #define STORE_AGENT_LEASE "remuda-agent."
 int store_touch(struct store *store, const char *node);
 
-/* store_create(), store_delete() - pods of a job, TrainingJobs, events. `path` names the collection for
- * kubernetes
- * ("/api/v1/namespaces/x/pods"); dir: only kinds of enum store_kind. */
+/* store_create(), store_delete() - pods of a job, TrainingJobs, events. */
 void store_create(struct store *store, enum store_kind kind, const char *namespace_, const json_t *object,
                   store_answer answer, void *userdata);
 void store_delete(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                   const char *uid, unsigned grace_sec, store_answer answer, void *userdata);
 
-/* store_evict() - through the Eviction API (kubernetes) or a line in PATH/evictions.jsonl (dir:); the pod
- * then carries a deletionTimestamp until it is gone.
- */
+/* store_evict() - through the Eviction API, or (dir:) a line in PATH/evictions.jsonl: it is then deleting. */
 void store_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
                  unsigned grace_sec, store_answer answer, void *userdata);
+
+/* store_try_evict() - would it be done now, others staying? -EBUSY: a disruption budget forbids it. */
+void store_try_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
+                     store_answer answer, void *userdata);
 
 struct store_event {
         const char *object_kind, *namespace_, *name, *uid; /* the object it is about */

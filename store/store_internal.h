@@ -36,6 +36,8 @@ struct store_backend {
                        const char *uid, unsigned grace_sec, store_answer answer, void *userdata);
         void (*evict)(struct store *store, const char *namespace_, const char *name, const char *uid,
                       unsigned grace_sec, store_answer answer, void *userdata);
+        void (*try_evict)(struct store *store, const char *namespace_, const char *name, const char *uid,
+                          store_answer answer, void *userdata); /* NULL = it would always be done */
         void (*event)(struct store *store, const struct store_event *event);
 };
 

@@ -145,18 +145,44 @@ static json_t *delete_options(const char *uid, unsigned grace_sec)
         return options;
 }
 
+/* @options: taken */
+static void begin_evict(struct operation *o, json_t *options)
+{
+        o->body =
+                json_pack("{s:s, s:s, s:{s:s, s:s}, s:o}", "apiVersion", "policy/v1", "kind", "Eviction",
+                          "metadata", "name", o->name, "namespace", o->namespace_, "deleteOptions", options);
+        if (o->body == NULL)
+                operation_finish(o, -ENOMEM, "out of memory");
+        else
+                try_evict(o);
+}
+
 void api_writes_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
                       unsigned grace_sec, store_answer answer, void *userdata)
 {
         struct operation *o =
                 operation_new(operations_of(store), STORE_POD, namespace_, name, uid, answer, userdata);
 
+        if (o != NULL)
+                begin_evict(o, delete_options(o->uid, grace_sec));
+}
+
+void api_writes_try_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
+                          store_answer answer, void *userdata)
+{
+        struct operation *o =
+                operation_new(operations_of(store), STORE_POD, namespace_, name, uid, answer, userdata);
+        json_t *options;
+
         if (o == NULL)
                 return;
-        o->body = json_pack("{s:s, s:s, s:{s:s, s:s}, s:o}", "apiVersion", "policy/v1", "kind", "Eviction",
-                            "metadata", "name", o->name, "namespace", o->namespace_, "deleteOptions",
-                            delete_options(o->uid, grace_sec));
-        try_evict(o);
+        options = delete_options(o->uid, 0);
+        if (json_object_set_new(options, "dryRun", json_pack("[s]", "All")) < 0) { /* it would be no try */
+                json_decref(options);
+                operation_finish(o, -ENOMEM, "out of memory");
+                return;
+        }
+        begin_evict(o, options);
 }
 
 static void on_delete(void *userdata, const struct http_call_result *result)

@@ -22,3 +22,5 @@ void api_writes_delete(struct store *store, enum store_kind kind, const char *na
                        const char *uid, unsigned grace_sec, store_answer answer, void *userdata);
 void api_writes_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
                       unsigned grace_sec, store_answer answer, void *userdata);
+void api_writes_try_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
+                          store_answer answer, void *userdata);

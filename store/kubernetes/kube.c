@@ -272,9 +272,18 @@ static int code_of(unsigned status, const char *reason)
         }
 }
 
+/* A refused eviction names its budget there; other refusals say all in their message. */
+static const char *cause_of(unsigned status, const json_t *object)
+{
+        const json_t *causes = json_object_get(json_object_get(object, "details"), "causes");
+        const char *cause = json_string_value(json_object_get(json_array_get(causes, 0), "message"));
+
+        return status == 429 && cause != NULL ? cause : "";
+}
+
 int kube_result(const struct http_call_result *result, char *sentence, size_t sentence_bytes)
 {
-        const char *message = "", *reason = "";
+        const char *message = "", *reason = "", *cause;
         struct json_field root;
         json_t *status;
         int r;
@@ -291,8 +300,10 @@ int kube_result(const struct http_call_result *result, char *sentence, size_t se
         (void) json_field_string(&root, "message", &message, NULL);
         (void) json_field_string(&root, "reason", &reason, NULL);
         r = code_of(result->status, reason);
+        cause = cause_of(result->status, status);
         if (message[0] != '\0')
-                (void) text_format(sentence, sentence_bytes, "%u: %s", result->status, message);
+                (void) text_format(sentence, sentence_bytes, "%u: %s%s%s", result->status, message,
+                                   cause[0] == '\0' ? "" : " ", cause);
         else
                 (void) text_format(sentence, sentence_bytes, "the API server answered %u", result->status);
         json_decref(status);

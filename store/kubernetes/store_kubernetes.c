@@ -151,6 +151,7 @@ static const struct store_backend backend = {
         .create = api_writes_create,
         .delete = api_writes_delete,
         .evict = api_writes_evict,
+        .try_evict = api_writes_try_evict,
         .event = event,
 };
 

@@ -286,6 +286,34 @@ static void patches_creates_deletes_evictions(void **state)
         kube_store_free(f);
 }
 
+static void an_eviction_that_is_tried_changes_nothing(void **state)
+{
+        struct kube_store *f = kube_store_new();
+        json_t *pod = json_loads("{\"metadata\":{\"name\":\"made\"},\"spec\":{}}", 0, NULL);
+
+        (void) state;
+        kube_store_open(f, 1u << STORE_POD, NULL);
+        KUBE_STORE_WAIT(f, f->synced[STORE_POD] == 1);
+        store_create(f->store, STORE_POD, "default", pod, kube_store_answer, f);
+        KUBE_STORE_WAIT(f, f->answers == 1 && kube_store_has(f, "Pod default/made"));
+        store_try_evict(f->store, "default", "made", NULL, kube_store_answer, f);
+        KUBE_STORE_WAIT(f, f->answers == 2);
+        assert_int_equal(f->result, 0);
+        store_try_evict(f->store, "default", "made", "wrong", kube_store_answer, f);
+        KUBE_STORE_WAIT(f, f->answers == 3);
+        assert_int_equal(f->result, -ESTALE);
+        kube_store_admin(
+                f, "{\"op\":\"fault\",\"match\":\"eviction\",\"times\":1,\"do\":\"status\",\"code\":429,"
+                   "\"reason\":\"TooManyRequests\"}");
+        store_try_evict(f->store, "default", "made", NULL, kube_store_answer, f);
+        KUBE_STORE_WAIT(f, f->answers == 4);
+        assert_int_equal(f->result, -EBUSY);
+        assert_null(
+                json_object_get(json_object_get(json_object_get(f->objects, "Pod default/made"), "metadata"),
+                                "deletionTimestamp"));
+        json_decref(pod);
+        kube_store_free(f);
+}
 static void an_event_is_said_once(void **state)
 {
         struct kube_store *f = kube_store_new();
@@ -420,6 +448,7 @@ int main(void)
                 cmocka_unit_test(a_put_makes_the_object_and_its_status),
                 cmocka_unit_test(a_change_is_made_to_what_is_there),
                 cmocka_unit_test(patches_creates_deletes_evictions),
+                cmocka_unit_test(an_eviction_that_is_tried_changes_nothing),
                 cmocka_unit_test(an_event_is_said_once),
                 cmocka_unit_test(an_event_that_was_lost_is_said_again),
                 cmocka_unit_test(an_event_is_written_whole_or_said),
