@@ -1,6 +1,7 @@
 /* Store, inside: what a backend of store/store.h implements, and what store.c does for all of them. */
 #pragma once
 
+#include "store/budgets.h"
 #include "store/store.h"
 
 struct store_kind_info {
@@ -38,6 +39,9 @@ struct store_backend {
                       unsigned grace_sec, store_answer answer, void *userdata);
         void (*try_evict)(struct store *store, const char *namespace_, const char *name, const char *uid,
                           store_answer answer, void *userdata); /* NULL = it would always be done */
+        void (*judge_evictions)(struct store *store, const char *namespace_, const char *const *names,
+                                size_t count, budgets_refuse refuse, store_answer answer,
+                                void *userdata); /* NULL = there are no budgets */
         void (*event)(struct store *store, const struct store_event *event);
 };
 

@@ -9,6 +9,7 @@
 #include "base/timestamp.h"
 #include "io/loop.h"
 #include "store/kubernetes/api_writes.h"
+#include "store/kubernetes/budget_reads.h"
 
 #define BEAT_USEC (60 * UINT64_C(1000000)) /* a kubelet renews its Lease six times as often */
 
@@ -152,6 +153,7 @@ static const struct store_backend backend = {
         .delete = api_writes_delete,
         .evict = api_writes_evict,
         .try_evict = api_writes_try_evict,
+        .judge_evictions = budget_reads_judge,
         .event = event,
 };
 

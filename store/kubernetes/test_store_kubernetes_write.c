@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "store/budgets.h"
 #include "tests/support/kube_store.h"
 
 static void binds_end_well_or_say_why(void **state)
@@ -314,6 +315,67 @@ static void an_eviction_that_is_tried_changes_nothing(void **state)
         json_decref(pod);
         kube_store_free(f);
 }
+
+static void note_refused(void *userdata, const char *namespace_, const char *name, const char *why)
+{
+        (void) text_format(userdata, 200, "%s/%s %s", namespace_, name, why);
+}
+
+struct judged {
+        char refused[200]; /* the first member: note_refused() writes there */
+        struct kube_store *f;
+};
+
+static void on_judged(void *userdata, int result, const char *sentence)
+{
+        kube_store_answer(((struct judged *) userdata)->f, result, sentence);
+}
+
+#define BUDGETED(NAME)                                                                                       \
+        "{\"op\":\"put\",\"path\":\"" KUBE_STORE_PODS "\",\"object\":{\"metadata\":{\"name\":\"" NAME        \
+        "\",\"namespace\":\"default\",\"labels\":{\"app\":\"x\"}},\"spec\":{},\"status\":{\"conditions\":["  \
+        "{\"type\":\"Ready\",\"status\":\"True\"}]}}}"
+#define BUDGETS "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+
+static void budgets_are_counted_over_a_set(void **state)
+{
+        static const char *const names[] = { "one", "two" }, *const gone[] = { "one", "three" },
+                                 *const odd[] = { "one", "../x" };
+        struct judged judged = { .f = kube_store_new() };
+        struct kube_store *f = judged.f;
+
+        (void) state;
+        kube_store_open_pods(f);
+        kube_store_admin(f, BUDGETED("one"));
+        kube_store_admin(f, BUDGETED("two"));
+        budgets_judge(f->store, "default", names, 2, note_refused, on_judged, &judged);
+        KUBE_STORE_WAIT(f, f->answers == 1);
+        assert_string_equal(judged.refused, ""); /* there are none */
+        kube_store_admin(
+                f, "{\"op\":\"put\",\"path\":\"" BUDGETS "\",\"object\":{\"metadata\":{\"name\":\"keep\","
+                   "\"namespace\":\"default\"},\"spec\":{\"selector\":{\"matchLabels\":{\"app\":\"x\"}}},"
+                   "\"status\":{\"disruptionsAllowed\":1}}}");
+        budgets_judge(f->store, "default", names, 2, note_refused, on_judged, &judged);
+        KUBE_STORE_WAIT(f, f->answers == 2);
+        assert_int_equal(f->result, 0);
+        assert_string_equal(judged.refused,
+                            "default/two the disruption budget keep has no room left beside the others");
+        budgets_judge(f->store, "default", gone, 2, note_refused, on_judged, &judged);
+        KUBE_STORE_WAIT(f, f->answers == 3);
+        assert_int_equal(f->result, -ENOENT);
+        budgets_judge(f->store, "default", odd, 2, note_refused, on_judged, &judged);
+        KUBE_STORE_WAIT(f, f->answers == 4);
+        assert_int_equal(f->result, -EINVAL);
+        kube_store_admin(f,
+                         "{\"op\":\"fault\",\"match\":\"poddisruptionbudgets\",\"times\":1,\"do\":\"status\","
+                         "\"code\":403,\"reason\":\"Forbidden\"}");
+        budgets_judge(f->store, "default", names, 2, note_refused, on_judged, &judged);
+        KUBE_STORE_WAIT(f, f->answers == 5);
+        assert_int_equal(f->result, -EPERM);
+        budgets_judge(f->store, "default", names, 2, note_refused, on_judged, &judged);
+        kube_store_free(f); /* who is asked when it closes is answered, too */
+}
+
 static void an_event_is_said_once(void **state)
 {
         struct kube_store *f = kube_store_new();
@@ -449,6 +511,7 @@ int main(void)
                 cmocka_unit_test(a_change_is_made_to_what_is_there),
                 cmocka_unit_test(patches_creates_deletes_evictions),
                 cmocka_unit_test(an_eviction_that_is_tried_changes_nothing),
+                cmocka_unit_test(budgets_are_counted_over_a_set),
                 cmocka_unit_test(an_event_is_said_once),
                 cmocka_unit_test(an_event_that_was_lost_is_said_again),
                 cmocka_unit_test(an_event_is_written_whole_or_said),

@@ -217,13 +217,44 @@ static void do_evict(struct store *store, const char *namespace_, const char *na
                 memory_store_merge(m, key, "{\"metadata\":{\"deletionTimestamp\":\"2026-11-21T10:00:00Z\"}}");
 }
 
-/* It has always told all. */
+static void do_try_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
+                         store_answer answer, void *userdata)
+{
+        char key[NAME_BYTES];
+
+        (void) uid;
+        (void) takes((struct memory_store *) store, "try", object_name(key, STORE_POD, namespace_, name), 0,
+                     answer, userdata);
+}
+
+static void do_judge_evictions(struct store *store, const char *namespace_, const char *const *names,
+                               size_t count, budgets_refuse refuse, store_answer answer, void *userdata)
+{
+        struct memory_store *m = (struct memory_store *) store;
+
+        for (size_t i = 0; i < count; i++) {
+                char key[NAME_BYTES], line[NAME_BYTES + 32];
+
+                (void) text_format(line, sizeof(line), "beside %s",
+                                   object_name(key, STORE_POD, namespace_, names[i]));
+                (void) json_array_append_new(m->lines, json_string(line));
+                if (m->refused != NULL && strstr(line, m->refused) != NULL)
+                        refuse(userdata, namespace_, names[i], m->sentence);
+        }
+        (void) takes(m, "judge", namespace_, 0, answer, userdata);
+}
+
 static uint64_t age_usec(const struct store *store, unsigned kinds, uint64_t now_usec)
 {
-        (void) store;
         (void) kinds;
         (void) now_usec;
-        return 0;
+        return ((const struct memory_store *) store)->age_usec;
+}
+
+/* It is for the test to say when all is read: memory_store_read(). */
+static void do_refresh(struct store *store)
+{
+        (void) takes((struct memory_store *) store, "refresh", "all", 0, NULL, NULL);
 }
 
 static void do_event(struct store *store, const struct store_event *event)
@@ -248,6 +279,7 @@ static void do_close(struct store *store)
 struct memory_store *memory_store_new(sd_event *loop, const struct store_options *options)
 {
         static const struct store_backend backend = { .close = do_close,
+                                                      .refresh = do_refresh,
                                                       .put = do_put,
                                                       .change = do_change,
                                                       .patch = do_patch,
@@ -256,6 +288,8 @@ struct memory_store *memory_store_new(sd_event *loop, const struct store_options
                                                       .event = do_event,
                                                       .bind = do_bind,
                                                       .evict = do_evict,
+                                                      .try_evict = do_try_evict,
+                                                      .judge_evictions = do_judge_evictions,
                                                       .age_usec = age_usec };
         struct memory_store *m = calloc(1, sizeof(*m));
 
@@ -313,6 +347,12 @@ void memory_store_tell(struct memory_store *m)
                 json_decref(object);
                 json_decref(name);
         }
+}
+
+void memory_store_read(struct memory_store *m)
+{
+        for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
+                m->store.options.synced(m->store.options.userdata, (enum store_kind) kind);
 }
 
 const char *memory_store_text(const struct memory_store *m, const char *name, const char *path)

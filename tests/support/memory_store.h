@@ -13,6 +13,7 @@ struct memory_store {
         int result;
         const char *sentence;
         unsigned versions;
+        uint64_t age_usec; /* that it says of all kinds; it has told all */
 };
 
 struct memory_store *memory_store_new(sd_event *loop, const struct store_options *options);
@@ -28,8 +29,10 @@ void memory_store_refuse(struct memory_store *m, const char *words, int result, 
 void memory_store_merge(struct memory_store *m, const char *name, const char *json);
 void memory_store_drop(struct memory_store *m, const char *name);
 
-/* memory_store_tell() - what has changed is told, by `changed` of the options, without what nobody reads. */
+/* memory_store_tell() - what has changed is told, by `changed` of the options, without what nobody reads;
+ * memory_store_read() - of every kind that all is read, as after a refresh. */
 void memory_store_tell(struct memory_store *m);
+void memory_store_read(struct memory_store *m);
 
 /* memory_store_text() - "Pod default/a", "status|phase" -> its text; "?" for no text, "" for nothing.
  * memory_store_count() - how many of the lines have these words? */
