@@ -170,6 +170,7 @@ int leader_campaign(struct leader *l, const char *address, struct err *err)
         const struct leader_options *o = l == NULL ? NULL : &l->options;
         struct lease_options options = { .identity = identity,
                                          .host = host,
+                                         .address = address,
                                          .changed = on_changed,
                                          .trouble = on_trouble,
                                          .idle = is_idle,

@@ -46,7 +46,7 @@ struct lease {
         struct kube_client *client;
         struct kube_call *call;
         sd_event_source *timer, *expiry;
-        char *kubeconfig, *collection, *name, *identity, *beside, *host;
+        char *kubeconfig, *collection, *name, *identity, *beside, *host, *address;
         uint64_t duration_usec, renew_usec, retry_usec;
         void (*changed)(void *userdata, bool leading, const char *holder);
         void (*trouble)(void *userdata, const char *sentence);
@@ -162,6 +162,9 @@ static json_t *claim(const struct lease *l, const char *holder)
                           "Lease", "spec", "holderIdentity", holder, "renewTime", time,
                           "leaseDurationSeconds",
                           holder[0] != '\0' ? (json_int_t) (l->duration_usec / SECOND_USEC) : 1);
+        if (l->address != NULL)
+                (void) json_object_set_new(patch, "metadata",
+                                           json_pack("{s:{s:s}}", "annotations", LEASE_ADDRESS, l->address));
         (void) json_merge_patch(object, patch);
         json_decref(patch);
         if (taken) {
@@ -412,9 +415,10 @@ static int configure(struct lease *l, const struct lease_options *o, struct err 
         l->kubeconfig = o->kubeconfig != NULL ? strdup(o->kubeconfig) : NULL;
         l->beside = o->beside != NULL ? strdup(o->beside) : NULL;
         l->host = o->host != NULL ? strdup(o->host) : NULL;
+        l->address = o->address != NULL ? strdup(o->address) : NULL;
         if (l->collection == NULL || l->name == NULL || l->identity == NULL ||
             (o->kubeconfig != NULL && l->kubeconfig == NULL) || (o->beside != NULL && l->beside == NULL) ||
-            (o->host != NULL && l->host == NULL))
+            (o->host != NULL && l->host == NULL) || (o->address != NULL && l->address == NULL))
                 return err_set(err, -ENOMEM, "out of memory");
         return 0;
 }
@@ -461,6 +465,7 @@ void lease_close(struct lease *l)
         free(l->kubeconfig);
         free(l->beside);
         free(l->host);
+        free(l->address);
         sd_event_unref(l->loop);
         free(l);
 }
