@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/clock.h"
+
 #define TIMER_ACCURACY_USEC 1000 /* sd-event's own default of 250 ms is too coarse for promises in ms */
 
 static void block_signals(void)
@@ -155,4 +157,53 @@ void loop_rearm(sd_event_source *timer, uint64_t delay_usec)
 bool loop_is_armed(sd_event_source *timer)
 {
         return sd_event_source_get_enabled(timer, NULL) > 0;
+}
+
+/* Before each wait: how long ago did the last one end? */
+static int on_turn_ends(sd_event_source *source, void *userdata)
+{
+        struct loop_turns *turns = userdata;
+        uint64_t now = clock_monotonic_usec(), began = loop_now_usec(turns->loop);
+        uint64_t took = now > began ? now - began : 0;
+
+        (void) source;
+        if (now - turns->since_usec >= LOOP_TURNS_WINDOW_USEC) {
+                bool idle = now - turns->since_usec >= 2 * LOOP_TURNS_WINDOW_USEC;
+
+                turns->longest_usec[1] = idle ? 0 : turns->longest_usec[0];
+                turns->longest_usec[0] = 0;
+                turns->since_usec = now;
+        }
+        if (took > turns->longest_usec[0])
+                turns->longest_usec[0] = took;
+        return 0;
+}
+
+static int never(sd_event_source *source, uint64_t due_usec, void *userdata)
+{
+        (void) source;
+        (void) due_usec;
+        (void) userdata;
+        return 0;
+}
+
+int loop_turns_open(struct loop_turns *turns, sd_event *loop)
+{
+        int r;
+
+        turns->loop = loop;
+        turns->since_usec = clock_monotonic_usec();
+        r = sd_event_add_time(loop, &turns->watch, CLOCK_MONOTONIC, UINT64_MAX, 0, never, turns);
+        return r < 0 ? r : sd_event_source_set_prepare(turns->watch, on_turn_ends);
+}
+
+void loop_turns_close(struct loop_turns *turns)
+{
+        turns->watch = sd_event_source_disable_unref(turns->watch);
+}
+
+uint64_t loop_turns_longest_usec(const struct loop_turns *turns)
+{
+        return turns->longest_usec[0] > turns->longest_usec[1] ? turns->longest_usec[0]
+                                                               : turns->longest_usec[1];
 }

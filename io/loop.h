@@ -36,3 +36,21 @@ int loop_timer(sd_event *loop, void (*handler)(void *userdata), void *userdata, 
 void loop_rearm(sd_event_source *timer, uint64_t delay_usec);
 void loop_rest(sd_event_source *timer);
 bool loop_is_armed(sd_event_source *timer); /* has it still to come? */
+
+/* The longest turns of a loop: for so long whoever called was not heard. */
+struct loop_turns {
+        sd_event *loop;
+        sd_event_source *watch;
+        uint64_t since_usec;      /* when the window now open began */
+        uint64_t longest_usec[2]; /* of that window, and of the one before it */
+};
+
+#define LOOP_TURNS_WINDOW_USEC UINT64_C(60000000)
+
+/* loop_turns_open() - from now on; zero-initialised before. Costs a look at the clock a turn. Return: 0 or a
+ * negative errno. Release with loop_turns_close(). */
+int loop_turns_open(struct loop_turns *turns, sd_event *loop);
+void loop_turns_close(struct loop_turns *turns);
+
+/* loop_turns_longest_usec() - of the last minute or two, whoever asked in between. */
+uint64_t loop_turns_longest_usec(const struct loop_turns *turns);

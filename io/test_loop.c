@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "io/loop.h"
 
@@ -62,6 +63,33 @@ static void a_late_wake_up_is_not_followed_by_a_burst(void **state)
         sd_event_unref(t.loop);
 }
 
+static void take_long(void *userdata)
+{
+        (void) userdata;
+        (void) usleep(30000);
+}
+
+static void the_longest_turn_is_known(void **state)
+{
+        struct loop_turns turns = { 0 };
+        sd_event_source *slow = NULL, *end = NULL;
+        sd_event *loop = NULL;
+
+        (void) state;
+        assert_int_equal(loop_new(&loop, NULL), 0);
+        assert_int_equal(loop_turns_open(&turns, loop), 0);
+        assert_int_equal(loop_turns_longest_usec(&turns), 0);
+        assert_int_equal(loop_after(loop, 0, take_long, NULL, &slow), 0);
+        assert_int_equal(loop_after(loop, 90000, finish, loop, &end), 0);
+        assert_int_equal(loop_run(loop), 0);
+        assert_in_range(loop_turns_longest_usec(&turns), 30000, UINT32_MAX);
+        assert_in_range(loop_turns_longest_usec(&turns), 30000, UINT32_MAX); /* whoever asked before */
+        loop_turns_close(&turns);
+        sd_event_source_unref(slow);
+        sd_event_source_unref(end);
+        sd_event_unref(loop);
+}
+
 static void a_timer_that_is_made_before_comes_once_each_time(void **state)
 {
         struct ticks t = { .stop_at = 0 };
@@ -113,6 +141,7 @@ int main(void)
                 cmocka_unit_test(a_timer_repeats_until_released),
                 cmocka_unit_test(a_late_wake_up_is_not_followed_by_a_burst),
                 cmocka_unit_test(a_timer_that_is_made_before_comes_once_each_time),
+                cmocka_unit_test(the_longest_turn_is_known),
                 cmocka_unit_test(sigterm_ends_the_loop_with_zero),
         };
 
