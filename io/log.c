@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json/json_scan.h"
 #include "io/clock.h"
 
 static const char *const priority_names[] = { "emergency", "alert",  "critical", "error",
@@ -60,6 +61,19 @@ static bool may_write(struct log *log, const char *event)
         return true;
 }
 
+void log_harmless(char *text)
+{
+        size_t bytes;
+
+        for (char *s = text; *s != '\0'; s += bytes) {
+                bytes = (signed char) *s < 0 ? json_scan_utf8(s, s + strnlen(s, 4)) : 1;
+                if (bytes == 0 || (unsigned char) *s < 0x20 || *s == 0x7f) {
+                        *s = '?';
+                        bytes = 1;
+                }
+        }
+}
+
 void log_line(struct log *log, int priority, const char *event, const char *fmt, ...)
 {
         char text[1024];
@@ -70,8 +84,6 @@ void log_line(struct log *log, int priority, const char *event, const char *fmt,
         va_start(ap, fmt);
         (void) vsnprintf(text, sizeof(text), fmt, ap);
         va_end(ap);
-        for (char *s = text; *s != '\0'; s++)
-                if ((unsigned char) *s < 0x20 || *s == 0x7f)
-                        *s = '?'; /* what is quoted cannot forge a line */
+        log_harmless(text);
         write_line(log, priority, event, text);
 }

@@ -25,3 +25,7 @@ void log_init(struct log *log);
 /* log_line() - @event: a short literal ("scan"), also what the rate is counted by. */
 void log_line(struct log *log, int priority, const char *event, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
+
+/* log_harmless() - in place, a '?' for what would forge a line, or is no UTF-8: text may quote anything.
+ * log_line() does it. */
+void log_harmless(char *text);

@@ -71,10 +71,30 @@ static void a_storm_is_ten_lines_a_second_and_is_summed_up(void **state)
         free(text);
 }
 
+/* A line of a file that rotted, say. */
+static void rot(struct log *log)
+{
+        log_line(log, LOG_WARNING, "rot", "line=\"a\nb\x7f\xff\xc3\xa4\xe2\x82\"");
+}
+
+static void what_is_quoted_stays_one_line_of_utf8(void **state)
+{
+        struct log log;
+        char *text;
+
+        (void) state;
+        log_init(&log);
+        text = written(rot, &log);
+        if (strstr(text, "line=\"a?b??\xc3\xa4??\"\n") == NULL)
+                fail_msg("%s", text);
+        free(text);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_storm_is_ten_lines_a_second_and_is_summed_up),
+                cmocka_unit_test(what_is_quoted_stays_one_line_of_utf8),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
