@@ -3,9 +3,11 @@
 
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "base/hash.h"
+#include "io/http/http_tls.h"
 
 #define BYTES_PER_SECOND_MIN 65536 /* a body's sender gets a second more for every so many bytes */
 #define STRANGER_SEND_BYTES  131072
@@ -111,6 +113,7 @@ struct http_connection *http_connections_add(struct http_connections *all, struc
                         (void) shutdown(fd->connect_fd, SHUT_RDWR);
                 return NULL;
         }
+        c->mhd = mhd;
         c->fd = fd != NULL ? fd->connect_fd : -1;
         c->address_hash = address != NULL ? hash_address(address->client_addr) : 0;
         c->has_peer = address == NULL || address->client_addr->sa_family == AF_UNIX
@@ -185,6 +188,20 @@ void http_connections_shed(struct http_connections *all, const struct http_conne
                                 close_soon(all, c);
                                 return;
                         }
+}
+
+size_t http_connections_unread(const struct http_connections *all)
+{
+        size_t sum = 0;
+
+        for (int rank = HTTP_CONNECTIONS_FRESH; rank <= HTTP_CONNECTIONS_PROVEN; rank++)
+                for (const struct http_connection *c = all->ranks[rank].first; c != NULL; c = c->next) {
+                        int bytes = 0;
+
+                        sum += ioctl(c->fd, FIONREAD, &bytes) == 0 ? (size_t) bytes : 0;
+                        sum += http_tls_pending(c->mhd);
+                }
+        return sum;
 }
 
 static bool too_slow(const struct http_connections *all, const struct http_connection *c, uint64_t now_usec)

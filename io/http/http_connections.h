@@ -29,7 +29,8 @@ struct http_connection {
         bool proven;  /* has had a request answered */
         bool closing; /* already told to close */
         int fd;
-        uint64_t address_hash; /* of a UNIX socket: of the peer's cgroups */
+        struct MHD_Connection *mhd; /* the library's */
+        uint64_t address_hash;      /* of a UNIX socket: of the peer's cgroups */
         bool has_peer;
         struct peer peer;            /* of a UNIX socket */
         uint64_t reading_since_usec; /* 0 = between requests */
@@ -68,6 +69,9 @@ void http_connections_idle(struct http_connections *all, struct http_connection 
 
 /* http_connections_shed() - close one that is reading a body: bodies take too much memory. */
 void http_connections_shed(struct http_connections *all, const struct http_connection *not_this);
+
+/* http_connections_unread() - the bytes that wait to be read from those whose request's head is not whole. */
+size_t http_connections_unread(const struct http_connections *all);
 
 /* http_connections_sweep() - close those that send or read too slowly. */
 void http_connections_sweep(struct http_connections *all, uint64_t now_usec);

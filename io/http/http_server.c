@@ -30,6 +30,7 @@
 #define TLS_PRIORITIES        "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" /* as io/tls/tls.c */
 #define RUNS_MAX              64
 #define IDLE_RUNS_MAX         4u /* in a row, before the next one is put off */
+#define LOOK_AFTER            1u /* runs that were put off, and did nothing */
 #define IDLE_WAIT_MAX_USEC    UINT64_C(100000)
 #define CONNECTION_POOL_BYTES ((size_t) 64 << 10) /* half is read buffer: 130 KB come in five reads */
 
@@ -41,6 +42,7 @@ struct http_server {
         uint64_t progress;  /* requests begun, pieces of bodies, requests ended, connections: what a run has
                                done */
         unsigned idle_runs; /* in a row that did nothing of that */
+        size_t unread;      /* of heads, at the last look */
         struct http_listen listen;
         struct http_tls tls;
         const struct http_route *routes;
@@ -396,6 +398,21 @@ static int on_more(sd_event_source *source, void *userdata)
         return 0;
 }
 
+/* A long head is read in pieces that are no request yet: where fewer of its bytes are left than at the last
+ * look, runs are not idle. All connections are looked at, so only once a wait has come to nothing. */
+static bool reads_a_head(struct http_server *s)
+{
+        size_t before = s->unread;
+
+        if (s->idle_runs < IDLE_RUNS_MAX + LOOK_AFTER)
+                return false;
+        s->unread = http_connections_unread(&s->connections);
+        if (s->unread >= before)
+                return false;
+        s->idle_runs = 0;
+        return true;
+}
+
 static int on_timeout(sd_event_source *source, uint64_t due_usec, void *userdata)
 {
         struct http_server *s = userdata;
@@ -403,11 +420,12 @@ static int on_timeout(sd_event_source *source, uint64_t due_usec, void *userdata
         (void) source;
         (void) due_usec;
         s->timer_due_usec = UINT64_MAX;
-        if (s->idle_runs >= IDLE_RUNS_MAX) {
+        if (s->idle_runs < IDLE_RUNS_MAX || reads_a_head(s))
+                run(s);
+        else {
                 s->idle_runs++;
                 (void) MHD_run(s->daemon);
-        } else
-                run(s);
+        }
         http_connections_sweep(&s->connections, loop_now_usec(s->loop));
         return 0;
 }

@@ -213,6 +213,13 @@ struct http_tls_credentials *http_tls_begin(struct http_tls *tls, struct MHD_Con
         return tls->now;
 }
 
+size_t http_tls_pending(struct MHD_Connection *connection)
+{
+        gnutls_session_t session = session_of(connection);
+
+        return session != NULL ? gnutls_record_check_pending(session) : 0;
+}
+
 static bool has_name(gnutls_x509_crt_t certificate, const char *names)
 {
         char name[256], common[256] = "";

@@ -57,3 +57,6 @@ bool http_tls_is_known(const struct http_tls *tls, struct MHD_Connection *connec
 
 /* http_tls_metrics() - as http_server_metrics(). */
 void http_tls_metrics(const struct http_tls *tls, const char *expiry, const char *reloads, struct text *page);
+
+/* http_tls_pending() - bytes that came with others, and that the library has not asked for yet. */
+size_t http_tls_pending(struct MHD_Connection *connection);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "io/clock.h"
 #include "tests/support/http_child.h"
 
 static void a_body_at_the_limit_passes_and_one_beyond_is_413(void **state)
@@ -138,6 +139,35 @@ static void one_address_cannot_lock_itself_out(void **state)
         text_free(&body);
 }
 
+/* Nobody else calls: what reads on is the server's own will. Put off, it took 6 s; the best of three is below
+ * 0.1 s. */
+static void a_head_without_end_is_refused_at_once(void **state)
+{
+        struct http_child server = http_child_start();
+        size_t size = 1 << 20;
+        char *head = malloc(size + 1);
+        uint64_t best_usec = UINT64_MAX;
+
+        (void) state;
+        memset(head, 'a', size);
+        memcpy(head, "GET /hello HTTP/1.1\r\nX: ", 24);
+        memcpy(head + size - 4, "\r\n\r\n", 5);
+        for (int i = 0; i < 3 && best_usec > UINT64_C(2000000); i++) {
+                int fd = http_child_dial(&server);
+                uint64_t begin = clock_monotonic_usec(), took;
+                struct text body = { 0 };
+
+                assert_int_equal(http_child_ask(fd, head, &body), 431);
+                took = clock_monotonic_usec() - begin;
+                best_usec = took < best_usec ? took : best_usec;
+                text_free(&body);
+                (void) close(fd);
+        }
+        assert_in_range(best_usec, 0, 2000000);
+        free(head);
+        http_child_stop(&server);
+}
+
 static void slow_readers_are_closed(void **state)
 {
         struct http_child server = http_child_start_with(
@@ -191,6 +221,7 @@ int main(void)
                 cmocka_unit_test(a_hundred_megabytes_are_refused_in_bounded_memory),
                 cmocka_unit_test(too_many_connections_close_the_oldest_unused_one),
                 cmocka_unit_test(one_address_cannot_lock_itself_out),
+                cmocka_unit_test(a_head_without_end_is_refused_at_once),
                 cmocka_unit_test(slow_readers_are_closed),
                 cmocka_unit_test(bodies_together_have_a_budget),
         };
