@@ -145,12 +145,14 @@ static void judge_head(struct http_exchange *x, struct MHD_Connection *mhd, cons
         uint64_t content_bytes = 0;
         char methods[64];
 
-        if (http_tls_pem(&s->tls, 2) != NULL && !http_tls_is_known(&s->tls, mhd)) {
+        if (http_tls_pem(&s->tls, 2) != NULL &&
+            !http_tls_is_known(&s->tls, mhd, x->connection->tls, loop_now_usec(s->loop))) {
                 http_reply_error(
                         &x->refusal, 403,
                         "a client certificate signed by the configured CA is required, made for clients%s%s",
                         s->tls.files.client_names != NULL ? ", of one of the names " : "",
                         s->tls.files.client_names != NULL ? s->tls.files.client_names : "");
+                x->refusal.close = true; /* what the client has by now is shown by its next one */
                 return;
         }
         x->route = http_routes_find(s->routes, method, path);

@@ -52,20 +52,22 @@ static int judge_files(const struct http_tls_files *files, char *const pem[HTTP_
                          err);
 }
 
-static int64_t expiry_of(const gnutls_datum_t *pem)
+/* When it ends, and may it be a server's: one that says nothing of its purpose may, as clients have it. */
+static bool judge_own(const gnutls_datum_t *pem, int64_t *expires_sec)
 {
         gnutls_x509_crt_t certificate;
-        int64_t expires_sec = 0;
+        bool serves;
 
         if (gnutls_x509_crt_init(&certificate) < 0)
-                return 0;
-        if (gnutls_x509_crt_import(certificate, pem, GNUTLS_X509_FMT_PEM) >= 0)
-                expires_sec = gnutls_x509_crt_get_expiration_time(certificate);
+                return false;
+        serves = gnutls_x509_crt_import(certificate, pem, GNUTLS_X509_FMT_PEM) >= 0 &&
+                 gnutls_x509_crt_check_key_purpose(certificate, GNUTLS_KP_TLS_WWW_SERVER, 0) != 0;
+        *expires_sec = gnutls_x509_crt_get_expiration_time(certificate);
         gnutls_x509_crt_deinit(certificate);
-        return expires_sec;
+        return serves;
 }
 
-static int set_up(struct http_tls_credentials *c)
+static int set_up(struct http_tls_credentials *c, const char *name, struct err *err)
 {
         gnutls_datum_t data[HTTP_TLS_FILES] = { { 0 } };
         int r = gnutls_certificate_allocate_credentials(&c->credentials);
@@ -77,11 +79,19 @@ static int set_up(struct http_tls_credentials *c)
                                                         GNUTLS_X509_FMT_PEM);
         if (r >= 0 && c->pem[2] != NULL)
                 r = gnutls_certificate_set_x509_trust_mem(c->credentials, &data[2], GNUTLS_X509_FMT_PEM);
-        c->expires_sec = expiry_of(&data[0]);
-        return r;
+        if (r < 0)
+                return err_set(err, -EINVAL, "certificate '%.200s': TLS cannot be set up with it", name);
+        if (!judge_own(&data[0], &c->expires_sec))
+                return err_set(err, -EINVAL,
+                               "certificate '%.200s': is not made for servers (extended key usage "
+                               "serverAuth): no client would take it",
+                               name);
+        return 0;
 }
 
-static int read_files(const struct http_tls_files *files, struct http_tls_credentials **ret, struct err *err)
+/* @pair: whose certificate and key are taken instead of the files'; or NULL. @ret: untouched on failure */
+static int read_files(const struct http_tls_files *files, const struct http_tls_credentials *pair,
+                      struct http_tls_credentials **ret, struct err *err)
 {
         struct http_tls_credentials *c = calloc(1, sizeof(*c));
         int r = 0;
@@ -90,13 +100,14 @@ static int read_files(const struct http_tls_files *files, struct http_tls_creden
                 return err_set(err, -ENOMEM, "no memory for TLS");
         c->references = 1;
         for (size_t i = 0; i < HTTP_TLS_FILES && r == 0; i++)
-                if (files->names[i] != NULL)
+                if (pair != NULL && i < 2)
+                        r = (c->pem[i] = strdup(pair->pem[i])) != NULL ? 0 : -ENOMEM;
+                else if (files->names[i] != NULL)
                         r = read_file(files->names[i], FILE_MAX_BYTES, &c->pem[i], NULL, err);
         if (r == 0)
                 r = judge_files(files, c->pem, err);
-        if (r == 0 && set_up(c) < 0)
-                r = err_set(err, -EINVAL, "certificate '%.200s': TLS cannot be set up with it",
-                            files->names[0]);
+        if (r == 0)
+                r = set_up(c, files->names[0], err);
         if (r < 0)
                 http_tls_end(c);
         else
@@ -151,7 +162,7 @@ int http_tls_open(struct http_tls *tls, const struct http_tls_files *files, stru
         if (keep_names(tls, files) < 0)
                 return err_set(err, -ENOMEM, "no memory for TLS");
         (void) have_changed(tls);
-        r = read_files(&tls->files, &tls->now, err);
+        r = read_files(&tls->files, NULL, &tls->now, err);
         if (r == 0)
                 tls->expires_sec = tls->now->expires_sec;
         return r;
@@ -169,9 +180,33 @@ const char *http_tls_pem(const struct http_tls *tls, size_t i)
         return tls->now != NULL ? tls->now->pem[i] : NULL;
 }
 
+static void take(struct http_tls *tls, struct http_tls_credentials *newer)
+{
+        http_tls_end(tls->now);
+        tls->now = newer;
+        tls->expires_sec = newer->expires_sec;
+        tls->reloads++;
+}
+
+/* The new files are of no use together, and who is trusted no longer must not gain by it: the CA's counts
+ * beside the pair of before. */
+static void take_ca(struct http_tls *tls)
+{
+        struct http_tls_credentials *newer = NULL;
+
+        if (tls->files.names[2] != NULL)
+                (void) read_files(&tls->files, tls->now, &newer, NULL);
+        if (newer == NULL)
+                return;
+        if (strcmp(newer->pem[2], tls->now->pem[2]) != 0)
+                take(tls, newer);
+        else
+                http_tls_end(newer);
+}
+
 static void look(struct http_tls *tls, uint64_t now_usec)
 {
-        struct http_tls_credentials *newer;
+        struct http_tls_credentials *newer = NULL;
         struct err err = { 0 };
 
         if (now_usec < tls->looked_usec + LOOK_USEC)
@@ -179,16 +214,15 @@ static void look(struct http_tls *tls, uint64_t now_usec)
         tls->looked_usec = now_usec;
         if (!have_changed(tls) && tls->trouble[0] == '\0')
                 return;
-        if (read_files(&tls->files, &newer, &err) < 0) {
+        (void) read_files(&tls->files, NULL, &newer, &err);
+        if (newer == NULL) {
                 tls->reload_failures += strcmp(tls->trouble, err.msg) != 0;
                 (void) text_copy(tls->trouble, sizeof(tls->trouble), err.msg);
+                take_ca(tls);
                 return;
         }
-        http_tls_end(tls->now);
-        tls->now = newer;
-        tls->expires_sec = newer->expires_sec;
+        take(tls, newer);
         tls->trouble[0] = '\0';
-        tls->reloads++;
 }
 
 static gnutls_session_t session_of(struct MHD_Connection *connection)
@@ -220,12 +254,29 @@ size_t http_tls_pending(struct MHD_Connection *connection)
         return session != NULL ? gnutls_record_check_pending(session) : 0;
 }
 
+static bool has_dns_name(gnutls_x509_crt_t certificate)
+{
+        char name[256];
+        size_t size = sizeof(name);
+        int type = 0;
+
+        for (unsigned i = 0; type >= 0 || type == GNUTLS_E_SHORT_MEMORY_BUFFER; i++, size = sizeof(name)) {
+                type = gnutls_x509_crt_get_subject_alt_name(certificate, i, name, &size, NULL);
+                if (type == GNUTLS_SAN_DNSNAME)
+                        return true;
+        }
+        return false;
+}
+
+/* The common name is one where there is no DNS name, and nowhere else (RFC 6125, 6.4.4). */
 static bool has_name(gnutls_x509_crt_t certificate, const char *names)
 {
         char name[256], common[256] = "";
         size_t size = sizeof(common);
 
-        (void) gnutls_x509_crt_get_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 0, 0, common, &size);
+        if (!has_dns_name(certificate))
+                (void) gnutls_x509_crt_get_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 0, 0, common,
+                                                     &size);
         while (names != NULL && *names != '\0') {
                 size_t n = strcspn(names, ",");
 
@@ -238,16 +289,29 @@ static bool has_name(gnutls_x509_crt_t certificate, const char *names)
         return false;
 }
 
-bool http_tls_is_known(const struct http_tls *tls, struct MHD_Connection *connection)
+/* By the CA of now; what the session was begun with is its own again then: it keeps pointers into it. */
+static bool is_trusted(const struct http_tls *tls, const struct http_tls_credentials *begun,
+                       gnutls_session_t session)
 {
-        gnutls_session_t session = session_of(connection);
-        unsigned status = 0, count = 0;
+        unsigned status = 0;
+        bool trusted = gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, tls->now->credentials) >= 0 &&
+                       gnutls_certificate_verify_peers2(session, &status) >= 0 && status == 0;
+
+        return gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, begun->credentials) >= 0 && trusted;
+}
+
+bool http_tls_is_known(struct http_tls *tls, struct MHD_Connection *connection,
+                       const struct http_tls_credentials *begun, uint64_t now_usec)
+{
+        gnutls_session_t session = begun != NULL ? session_of(connection) : NULL;
+        unsigned count = 0;
         const gnutls_datum_t *shown = session != NULL ? gnutls_certificate_get_peers(session, &count) : NULL;
         gnutls_x509_crt_t certificate = NULL;
         bool known;
 
-        if (shown == NULL || count == 0 || gnutls_certificate_verify_peers2(session, &status) < 0 ||
-            status != 0 || gnutls_x509_crt_init(&certificate) < 0)
+        look(tls, now_usec);
+        if (shown == NULL || count == 0 || !is_trusted(tls, begun, session) ||
+            gnutls_x509_crt_init(&certificate) < 0)
                 return false;
         known = gnutls_x509_crt_import(certificate, &shown[0], GNUTLS_X509_FMT_DER) >= 0 &&
                 tls_certificate_is_for(certificate, false) &&

@@ -1,9 +1,10 @@
 /* HTTP TLS: the keys of a server, which libmicrohttpd serves with GnuTLS, and who shows one of a client.
  * TLS 1.2 at least.
  *
- * The files are looked at when somebody connects, at most once a second: what has changed counts from that
- * connection on, and connections that there are keep what they began with. Files that are no pair, or no
- * certificates, change nothing but the count of failures. */
+ * The files are looked at when somebody connects, or asks as a client of the CA, at most once a second: what
+ * has changed counts from that connection on. Connections that there are keep what they began with, but for
+ * the CA: who is not of it any more is refused at his next request. Files that are no pair, or no
+ * certificates, change nothing but the count of failures; a CA beside such a pair counts all the same. */
 #pragma once
 
 #include <microhttpd.h>
@@ -20,8 +21,8 @@ struct http_tls_credentials; /* what was read at one time; counted: the newest, 
 
 struct http_tls_files {
         const char *names[HTTP_TLS_FILES]; /* all NULL = plain, the last NULL = anybody */
-        /* Of a client's certificate: one of these DNS or common names, commas between; NULL = any of the CA.
-         */
+        /* Of a client's certificate: one of these DNS names, or common names where it has no DNS name, commas
+         * between; NULL = any of the CA. */
         const char *client_names;
 };
 
@@ -36,9 +37,8 @@ struct http_tls {
         char trouble[256]; /* of the last reload; "" = none */
 };
 
-/* http_tls_open() - read and judge the files. Return: 0; -EINVAL (not given together, no pair, not PEM),
- * -ENOENT
- * ... and the file. Release with http_tls_close() in any case. */
+/* http_tls_open() - read and judge the files. Return: 0; -EINVAL (not given together, no pair, not PEM, made
+ * for clients alone), -ENOENT ... and the file. Release with http_tls_close() in any case. */
 int http_tls_open(struct http_tls *tls, const struct http_tls_files *files, struct err *err);
 void http_tls_close(struct http_tls *tls);
 
@@ -51,12 +51,14 @@ struct http_tls_credentials *http_tls_begin(struct http_tls *tls, struct MHD_Con
                                             uint64_t now_usec);
 void http_tls_end(struct http_tls_credentials *credentials); /* accepts NULL */
 
-/* http_tls_is_known() - did the client of this connection show a certificate of the CA, made for clients
- * (extended key usage clientAuth), and of the names that are wanted? */
-bool http_tls_is_known(const struct http_tls *tls, struct MHD_Connection *connection);
-
-/* http_tls_metrics() - as http_server_metrics(). */
-void http_tls_metrics(const struct http_tls *tls, const char *expiry, const char *reloads, struct text *page);
+/* http_tls_is_known() - did the client of this connection show a certificate of the CA that counts now, made
+ * for clients (extended key usage clientAuth), and of the names that are wanted? @begun: what
+ * http_tls_begin() returned */
+bool http_tls_is_known(struct http_tls *tls, struct MHD_Connection *connection,
+                       const struct http_tls_credentials *begun, uint64_t now_usec);
 
 /* http_tls_pending() - bytes that came with others, and that the library has not asked for yet. */
 size_t http_tls_pending(struct MHD_Connection *connection);
+
+/* http_tls_metrics() - as http_server_metrics(). */
+void http_tls_metrics(const struct http_tls *tls, const char *expiry, const char *reloads, struct text *page);

@@ -6,13 +6,16 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/clock.h"
 #include "io/http/http_client.h"
 #include "io/http/http_server.h"
 #include "io/loop.h"
@@ -26,6 +29,7 @@ struct fixture {
         struct http_client *client;
         char folder[64];
         const char *client_names;
+        const char *asked; /* the path */
         bool done;
         struct http_call_result result;
         char body[300];
@@ -36,13 +40,14 @@ static const char script[] = "cd %s && exec >log 2>&1 && set -e\n"
                              "-nodes -days 2 -subj /CN=$1 -keyout $1.key -out $1.crt; }\n"
                              "cert() { openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
                              "-subj /CN=$2 -keyout $2.key -out $2.csr;\n"
-                             "  printf 'subjectAltName=IP:127.0.0.1,DNS:extender.remuda\\n' >$2.ext; [ -z "
-                             "\"$3\" ] || printf 'extendedKeyUsage=%%s\\n' $3 >>$2.ext;\n"
+                             "  printf 'subjectAltName=IP:127.0.0.1%%s\\n' ${4-,DNS:extender.remuda} "
+                             ">$2.ext; [ -z \"$3\" ] || printf 'extendedKeyUsage=%%s\\n' $3 >>$2.ext;\n"
                              "  openssl x509 -req -in $2.csr -CA $1.crt -CAkey $1.key -CAcreateserial -days "
                              "2 -extfile $2.ext -out $2.crt; }\n"
                              "ca good; ca bad; cert good server serverAuth; cert good client clientAuth; "
                              "cert good unsaid; cert bad stranger clientAuth\n"
-                             "cert bad next serverAuth\n";
+                             "cert bad next serverAuth; cert good common clientAuth ''; cat good.crt bad.crt "
+                             ">both.crt\n";
 
 static char *path(struct fixture *f, const char *name)
 {
@@ -61,6 +66,7 @@ static int make_certificates(void **state)
         if (mkdtemp(f->folder) == NULL)
                 return -1;
         (void) text_format(commands, sizeof(commands), script, f->folder);
+        f->asked = "/";
         *state = f;
         return system(commands);
 }
@@ -122,15 +128,25 @@ static void on_done(void *userdata, const struct http_call_result *result)
         (void) text_copy(f->body, sizeof(f->body), result->body);
 }
 
+/* The connection is kept for the next question. */
+static void ask_again(struct fixture *f)
+{
+        const struct http_call_options call = {
+                .method = "GET", .path = f->asked, .timeout_usec = 5000000, .done = on_done, .userdata = f
+        };
+
+        f->done = false;
+        assert_int_equal(http_call_start(f->client, &call, NULL), 0);
+        while (!f->done)
+                (void) sd_event_run(f->loop, 1000000);
+}
+
 static void ask(struct fixture *f, const char *ca, const char *who, const char *server_name)
 {
         CLEANUP(free_p) char *ca_file = ca != NULL ? path(f, ca) : NULL;
         char certificate[200], key[200], url[64];
         struct http_client_options options = {
                 .base_url = url, .ca_file = ca_file, .insecure = ca == NULL, .tls_server_name = server_name
-        };
-        struct http_call_options call = {
-                .method = "GET", .path = "/", .timeout_usec = 5000000, .done = on_done, .userdata = f
         };
 
         (void) text_format(url, sizeof(url), "https://%s", http_server_address(f->server));
@@ -142,11 +158,8 @@ static void ask(struct fixture *f, const char *ca, const char *who, const char *
         }
         http_client_free(f->client);
         f->client = NULL;
-        f->done = false;
         assert_int_equal(http_client_new(f->loop, &options, &f->client, NULL), 0);
-        assert_int_equal(http_call_start(f->client, &call, NULL), 0);
-        while (!f->done)
-                (void) sd_event_run(f->loop, 1000000);
+        ask_again(f);
 }
 
 static void a_client_with_our_certificate_is_served(void **state)
@@ -199,10 +212,16 @@ static void a_client_shows_what_is_made_for_clients(void **state)
 static void a_client_has_one_of_the_names(void **state)
 {
         static const struct {
-                const char *names;
+                const char *who, *names;
                 unsigned status;
         } rows[] = {
-                { "client", 200 }, { "a,extender.remuda", 200 }, { "a,b", 403 }, { "clien", 403 }, { "", 403 }
+                { "client", "client", 403 }, /* its common name: it has a DNS name */
+                { "client", "a,extender.remuda", 200 },
+                { "client", "a,b", 403 },
+                { "common", "a,common", 200 },
+                { "common", "commo", 403 },
+                { "common", "", 403 },
+                { "common", "extender.remuda", 403 },
         };
         struct fixture *f = *state;
         struct err err = { 0 };
@@ -210,9 +229,10 @@ static void a_client_has_one_of_the_names(void **state)
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
                 f->client_names = rows[i].names;
                 assert_int_equal(serve(f, "127.0.0.1:0", "server.crt", "server.key", "good.crt", &err), 0);
-                ask(f, "good.crt", "client", NULL);
+                ask(f, "good.crt", rows[i].who, NULL);
                 if (f->result.status != rows[i].status)
-                        fail_msg("'%s': %u %s", rows[i].names, f->result.status, f->body);
+                        fail_msg("'%s' of '%s': %u %s", rows[i].names, rows[i].who, f->result.status,
+                                 f->body);
                 stop(f);
         }
         f->client_names = "client";
@@ -275,6 +295,53 @@ static void files_that_change_count_from_the_next_connection_on(void **state)
         stop(f);
 }
 
+/* Whom nobody trusts any more is refused also on a connection that he has, and within a second of it. */
+static void a_ca_that_goes_takes_its_connections_with_it(void **state)
+{
+        struct fixture *f = *state;
+        struct err err = { 0 };
+
+        copy(f, "good", "trusted");
+        assert_int_equal(serve(f, "127.0.0.1:0", "server.crt", "server.key", "trusted.crt", &err), 0);
+        ask(f, "good.crt", "client", NULL);
+        assert_int_equal(f->result.status, 200);
+        copy(f, "both", "trusted");
+        ask_again(f);
+        assert_int_equal(f->result.status, 200);
+        copy(f, "bad", "trusted");
+        ask_again(f);
+        assert_int_equal(f->result.status, 403);
+        copy(f, "good", "trusted"); /* and by a new connection he is what he is now */
+        ask_again(f);
+        assert_int_equal(f->result.status, 200);
+        stop(f);
+}
+
+static void a_ca_counts_also_beside_a_pair_that_is_none(void **state)
+{
+        struct fixture *f = *state;
+        struct text page = { 0 };
+        struct err err = { 0 };
+        char command[200];
+
+        copy(f, "server", "served");
+        copy(f, "good", "trusted");
+        assert_int_equal(serve(f, "127.0.0.1:0", "served.crt", "served.key", "trusted.crt", &err), 0);
+        (void) text_format(command, sizeof(command), "cp %s/client.crt %s/served.crt", f->folder, f->folder);
+        assert_int_equal(system(command), 0);
+        copy(f, "bad", "trusted");
+        ask(f, "good.crt", "stranger", NULL);
+        if (f->result.status != 200)
+                fail_msg("%u %s %s", f->result.status, f->body, f->result.sentence);
+        ask(f, "good.crt", "client", NULL);
+        assert_true(f->result.status != 200);
+        http_server_metrics(f->server, "x_expiry", "x_reloads", &page);
+        assert_non_null(strstr(page.data, "x_reloads{result=\"read\"} 1\n"));
+        assert_non_null(strstr(page.data, "x_reloads{result=\"failed\"} 1\n"));
+        text_free(&page);
+        stop(f);
+}
+
 /* In a process of its own: the other end blocks. */
 static void older_than_tls_1_2_is_refused(void **state)
 {
@@ -323,6 +390,54 @@ static void other_machines_need_a_client_ca(void **state)
         stop(f);
 }
 
+/* A client that has said half a greeting: the library says without end that there is something to do. */
+static int dial_halfway(struct fixture *f)
+{
+        struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        to.sin_port = htons((uint16_t) atoi(strrchr(http_server_address(f->server), ':') + 1));
+        assert_int_equal(connect(fd, (struct sockaddr *) &to, sizeof(to)), 0);
+        assert_int_equal(send(fd, "\x16\x03\x01\x02\x00\x01", 6, MSG_NOSIGNAL), 6);
+        return fd;
+}
+
+/* What others have to say is read meanwhile, however long it is; and where nobody has, nothing turns. */
+static void a_handshake_that_waits_holds_nobody_up(void **state)
+{
+        struct fixture *f = *state;
+        struct err err = { 0 };
+        size_t size = 200 << 10;
+        char *asked = malloc(size + 1);
+        uint64_t best_usec = UINT64_MAX, end;
+        unsigned turns = 0;
+        int fd;
+
+        assert_int_equal(serve(f, "127.0.0.1:0", "server.crt", "server.key", NULL, &err), 0);
+        fd = dial_halfway(f);
+        memset(asked, 'a', size);
+        asked[0] = '/';
+        asked[size] = '\0';
+        f->asked = asked;
+        for (int i = 0; i < 3 && best_usec > 2000000; i++) {
+                uint64_t begin = clock_monotonic_usec(), took;
+
+                ask(f, "good.crt", NULL, NULL);
+                assert_int_equal(f->result.status, 414);
+                took = clock_monotonic_usec() - begin;
+                best_usec = took < best_usec ? took : best_usec;
+        }
+        assert_in_range(best_usec, 0, 2000000);
+        http_client_free(TAKE(f->client));
+        for (end = clock_monotonic_usec() + 500000; clock_monotonic_usec() < end; turns++)
+                (void) sd_event_run(f->loop, 500000);
+        assert_in_range(turns, 1, 60); /* 1, 2, 4 ... 100 ms; thousands where none is put off */
+        (void) close(fd);
+        f->asked = "/";
+        free(asked);
+        stop(f);
+}
+
 static void broken_files_are_named(void **state)
 {
         struct fixture *f = *state;
@@ -338,6 +453,9 @@ static void broken_files_are_named(void **state)
         assert_int_equal(serve(f, "127.0.0.1:0", "server.crt", "server.key", "log", &err), -EINVAL);
         assert_non_null(strstr(err.msg, "holds no certificate"));
         assert_int_equal(http_server_new(f->loop, &options, &f->server, &err), -EINVAL);
+        assert_int_equal(serve(f, "127.0.0.1:0", "client.crt", "client.key", NULL, &err), -EINVAL);
+        assert_non_null(
+                strstr(err.msg, "client.crt': is not made for servers (extended key usage serverAuth)"));
         sd_event_unref(f->loop);
         f->loop = NULL;
 }
@@ -350,9 +468,12 @@ int main(void)
                 cmocka_unit_test(a_client_shows_what_is_made_for_clients),
                 cmocka_unit_test(a_client_has_one_of_the_names),
                 cmocka_unit_test(files_that_change_count_from_the_next_connection_on),
+                cmocka_unit_test(a_ca_that_goes_takes_its_connections_with_it),
+                cmocka_unit_test(a_ca_counts_also_beside_a_pair_that_is_none),
                 cmocka_unit_test(older_than_tls_1_2_is_refused),
                 cmocka_unit_test(without_a_client_ca_anybody_on_loopback_is_served),
                 cmocka_unit_test(other_machines_need_a_client_ca),
+                cmocka_unit_test(a_handshake_that_waits_holds_nobody_up),
                 cmocka_unit_test(broken_files_are_named),
         };
 
