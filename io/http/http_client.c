@@ -12,25 +12,11 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/http/http_client_internal.h"
+#include "io/http/http_handle.h"
 
-#define CONNECTIONS_DEFAULT  80
-#define REPLY_MAX_DEFAULT    ((size_t) 256 << 20)
-#define CONNECT_TIMEOUT_MSEC 10000L
-#define KEEPALIVE_SEC        30L
-#define RECEIVE_BUFFER_BYTES (128L * 1024)
-
-struct http_client {
-        sd_event *loop;
-        CURLM *multi;
-        CURLSH *share;
-        sd_event_source *timer, *adding;
-        struct http_call *calls;
-        char *base_url, *unix_socket, *ca_file, *certificate_file, *key_file, *tls_server_name, *proxy,
-                *user_agent;
-        int pem[3];                    /* CA, certificate, key that came as text; -1 = none */
-        struct curl_slist *resolve_to; /* the URL's host and port to where they really are, or NULL */
-        bool insecure;
-};
+#define CONNECTIONS_DEFAULT 80
+#define REPLY_MAX_DEFAULT   ((size_t) 256 << 20)
 
 struct http_call {
         struct http_client *client;
@@ -201,28 +187,7 @@ static int error_of(const struct http_call *call, CURLcode code)
                 return -ECANCELED;
         if (call->too_large)
                 return -E2BIG;
-        switch (code) {
-        case CURLE_OK:
-                return 0;
-        case CURLE_COULDNT_RESOLVE_HOST:
-        case CURLE_COULDNT_RESOLVE_PROXY:
-                return -EHOSTUNREACH;
-        case CURLE_COULDNT_CONNECT:
-                return -ECONNREFUSED;
-        case CURLE_OPERATION_TIMEDOUT:
-                return -ETIMEDOUT;
-        case CURLE_SSL_CONNECT_ERROR:
-        case CURLE_PEER_FAILED_VERIFICATION:
-        case CURLE_SSL_CERTPROBLEM:
-        case CURLE_SSL_CACERT_BADFILE:
-                return -EPROTO;
-        case CURLE_OUT_OF_MEMORY:
-                return -ENOMEM;
-        case CURLE_URL_MALFORMAT:
-                return -EINVAL;
-        default:
-                return -EPIPE; /* it ended, or made no sense, in the middle */
-        }
+        return http_handle_error(code);
 }
 
 static void finish(struct http_call *call, CURLcode code)
@@ -301,45 +266,6 @@ static bool add_header(struct http_call *call, const char *name, const char *val
         return true;
 }
 
-static void set_tls(const struct http_client *client, CURL *easy)
-{
-        if (client->insecure) {
-                (void) curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
-                (void) curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
-        }
-        (void) curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long) CURL_SSLVERSION_TLSv1_2); /* at least */
-#if LIBCURL_VERSION_NUM >= 0x075700
-        (void) curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L); /* a CA that is rotated counts at once */
-#endif
-        if (client->ca_file != NULL)
-                (void) curl_easy_setopt(easy, CURLOPT_CAINFO, client->ca_file);
-        if (client->certificate_file != NULL)
-                (void) curl_easy_setopt(easy, CURLOPT_SSLCERT, client->certificate_file);
-        if (client->key_file != NULL)
-                (void) curl_easy_setopt(easy, CURLOPT_SSLKEY, client->key_file);
-}
-
-static void set_connection(const struct http_client *client, CURL *easy)
-{
-        (void) curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-        (void) curl_easy_setopt(easy, CURLOPT_PROXY, client->proxy != NULL ? client->proxy : "");
-        (void) curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long) CURL_HTTP_VERSION_1_1);
-        (void) curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-        (void) curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MSEC);
-        (void) curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-        (void) curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_SEC);
-        (void) curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, KEEPALIVE_SEC / 3);
-        (void) curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, RECEIVE_BUFFER_BYTES);
-        (void) curl_easy_setopt(easy, CURLOPT_SHARE, client->share);
-        (void) curl_easy_setopt(easy, CURLOPT_USERAGENT,
-                                client->user_agent != NULL ? client->user_agent : "remuda");
-        if (client->unix_socket != NULL)
-                (void) curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, client->unix_socket);
-        if (client->resolve_to != NULL)
-                (void) curl_easy_setopt(easy, CURLOPT_CONNECT_TO, client->resolve_to);
-        set_tls(client, easy);
-}
-
 static bool set_request(struct http_call *call, const struct http_call_options *o)
 {
         struct text url = { 0 };
@@ -404,7 +330,7 @@ int http_call_start(struct http_client *client, const struct http_call_options *
                 call_free(call);
                 return -ENOMEM;
         }
-        set_connection(client, call->easy);
+        http_handle_set(client, call->easy);
         added = curl_multi_add_handle(client->multi, call->easy);
         call->late = added == CURLM_RECURSIVE_API_CALL;
         if (call->late)

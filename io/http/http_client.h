@@ -15,7 +15,7 @@ struct http_client;
 
 struct http_client_options {
         const char *base_url;                              /* "https://10.0.0.1:443", no trailing slash */
-        const char *unix_socket;                           /* path, or NULL: TCP */
+        const char *unix_socket;                           /* path, "@NAME" without one, or NULL: TCP */
         const char *ca_file, *certificate_file, *key_file; /* paths of PEM files, or NULL */
         const char *ca_pem, *certificate_pem, *key_pem;    /* PEM text, or NULL; stronger than the files */
         bool insecure;                                     /* do not verify the server */
