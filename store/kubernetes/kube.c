@@ -13,6 +13,7 @@
 #include "base/json/json_read.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "io/http/http_socket.h"
 #include "io/loop.h"
 #include "store/kubernetes/kubeconfig.h"
 
@@ -372,6 +373,16 @@ void kube_client_free(struct kube_client *c)
         free(c->authorization);
         sd_event_unref(c->loop);
         free(c);
+}
+
+int kube_client_socket(struct kube_client *client, const struct http_socket_options *options,
+                       struct http_socket **ret, struct http_socket_refusal *refusal)
+{
+        struct http_socket_options ours = *options;
+
+        refresh_token(client, false);
+        ours.authorization = client->authorization;
+        return http_socket_open(client->loop, client->http, &ours, ret, refusal);
 }
 
 const char *kube_client_token(const struct kube_client *client)

@@ -35,6 +35,14 @@ void kube_client_free(
 const char *kube_client_namespace(const struct kube_client *client);
 const char *kube_client_token(const struct kube_client *client); /* or NULL; borrowed until the next call */
 
+/* kube_client_socket() - a WebSocket to the API server, as http_socket_open(); authorization is the
+ * client's. */
+struct http_socket;
+struct http_socket_options;
+struct http_socket_refusal;
+int kube_client_socket(struct kube_client *client, const struct http_socket_options *options,
+                       struct http_socket **ret, struct http_socket_refusal *refusal);
+
 /* kube_call_start() - Return: 0; -ENOMEM. @ret may be NULL. */
 int kube_call_start(struct kube_client *client, const struct kube_request *request, struct kube_call **ret);
 void kube_call_cancel(struct kube_call *call); /* not from its own callbacks; accepts NULL */
