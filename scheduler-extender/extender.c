@@ -416,6 +416,8 @@ int extender_new(sd_event *loop, const struct extender_options *options, struct 
         r = settings_read(&options->server, &x->settings, err);
         if (r == 0)
                 r = open_leader(x, err);
+        if (r >= 0)
+                r = labels_open(x);
         if (r == 0)
                 r = open_cluster(x, err);
         if (r == 0)

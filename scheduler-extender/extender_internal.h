@@ -5,6 +5,7 @@
 #include "base/name_map.h"
 #include "job/controller/controller.h"
 #include "scheduler-extender/extender_options.h"
+#include "scheduler-extender/labels.h"
 #include "scheduler-extender/server/server_listen.h"
 #include "scheduler-extender/server/settings.h"
 #include "store/leader.h"
@@ -27,7 +28,7 @@ struct extender {
         uint64_t audited_usec;     /* when the store was last read anew (monotonic); 0 = never */
         uint64_t audit_again_usec; /* an audit out of turn (monotonic); 0 = none */
         bool auditing;
-        struct name_map labels; /* what Node objects have: see labels.c */
+        struct labels labels;
         bool was_ready;
         uint64_t thought_usec; /* when holds and evictions were last worked out (monotonic) */
         uint64_t thought_generation;

@@ -7,8 +7,10 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/loop.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 
@@ -107,15 +109,34 @@ static json_t *difference_of(const json_t *have, const json_t *wanted)
         return difference;
 }
 
+/* Writes that wait for their answers at a time: each has buffers of a call's and of TLS, and an API server
+ * has others to serve. */
+#define WRITES_MAX 16
+#define LOOKS_MAX  16 /* nodes that are compared before others on the loop have their turn */
+
+#define AGAIN_FIRST_USEC UINT64_C(1000000)
+#define AGAIN_MAX_USEC   (300 * UINT64_C(1000000))
+
+struct label_write {
+        struct extender *extender;
+        json_t *wanted;
+        char node[];
+};
+
 struct seen_labels {
         struct name_map_entry entry;
-        char *text; /* our labels as compact JSON; NULL = not known: write them all */
+        struct seen_labels *previous, *next; /* of those that are due, in the order in which they came */
+        struct label_write *write;           /* that has no answer yet; NULL = none */
+        bool due;                            /* to be compared */
+        bool told;                           /* the Node said what it has since that write was sent */
+        bool failed;                         /* the last write was refused: it is tried again */
+        char *text; /* our labels as compact JSON, as the Node has them; NULL = not known: none */
         char name[];
 };
 
 static struct seen_labels *find(struct extender *x, const char *node, bool make)
 {
-        struct seen_labels *seen = (struct seen_labels *) name_map_find(&x->labels, node);
+        struct seen_labels *seen = (struct seen_labels *) name_map_find(&x->labels.nodes, node);
 
         if (seen != NULL || !make)
                 return seen;
@@ -124,26 +145,57 @@ static struct seen_labels *find(struct extender *x, const char *node, bool make)
                 return NULL;
         memcpy(seen->name, node, strlen(node) + 1);
         seen->entry.key = seen->name;
-        if (name_map_insert(&x->labels, &seen->entry) == 0)
+        if (name_map_insert(&x->labels.nodes, &seen->entry) == 0)
                 return seen;
         free(seen);
         return NULL;
 }
 
+/* The look at those that are due goes on while there is one, and a write is free for it. */
+static void look_soon(struct extender *x)
+{
+        bool on = x->labels.first != NULL && x->labels.writing < WRITES_MAX;
+
+        (void) sd_event_source_set_enabled(x->labels.look, on ? SD_EVENT_ON : SD_EVENT_OFF);
+}
+
+static void set_due(struct extender *x, struct seen_labels *seen)
+{
+        if (seen->due)
+                return;
+        seen->due = true;
+        seen->previous = x->labels.last;
+        *(seen->previous != NULL ? &seen->previous->next : &x->labels.first) = seen;
+        x->labels.last = seen;
+}
+
+static void set_not_due(struct extender *x, struct seen_labels *seen)
+{
+        if (!seen->due)
+                return;
+        seen->due = false;
+        *(seen->previous != NULL ? &seen->previous->next : &x->labels.first) = seen->next;
+        *(seen->next != NULL ? &seen->next->previous : &x->labels.last) = seen->previous;
+        seen->previous = seen->next = NULL;
+}
+
 static void forget(struct extender *x, struct seen_labels *seen)
 {
-        name_map_remove(&x->labels, &seen->entry);
+        set_not_due(x, seen);
+        name_map_remove(&x->labels.nodes, &seen->entry);
         free(seen->text);
         free(seen);
 }
 
 void labels_free(struct extender *x)
 {
-        for (struct name_map_entry *e = name_map_first(&x->labels), *next; e != NULL; e = next) {
-                next = name_map_next(&x->labels, e);
+        for (struct name_map_entry *e = name_map_first(&x->labels.nodes), *next; e != NULL; e = next) {
+                next = name_map_next(&x->labels.nodes, e);
                 forget(x, (struct seen_labels *) e);
         }
-        name_map_free(&x->labels);
+        name_map_free(&x->labels.nodes);
+        sd_event_source_disable_unref(x->labels.look);
+        sd_event_source_disable_unref(x->labels.again);
 }
 
 static bool has_labels(const struct extender *x)
@@ -176,73 +228,143 @@ void labels_seen(struct extender *x, const char *node, const json_t *labels)
                 if (are_ours(name))
                         (void) json_object_set(ours, name, value);
         }
+        seen->told = true;
         remember(seen, ours);
         json_decref(ours);
         labels_write(x, node);
 }
 
-struct label_write {
-        struct extender *extender;
-        char node[];
-};
+/* All that were refused are tried again together, ever later while none of them is taken. */
+static void try_again_later(struct extender *x, struct seen_labels *seen)
+{
+        seen->failed = true;
+        if (x->labels.waits_again)
+                return;
+        x->labels.waits_again = true;
+        loop_rearm(x->labels.again, backoff_usec(++x->labels.rounds, AGAIN_FIRST_USEC, AGAIN_MAX_USEC));
+}
 
+static void on_again(void *userdata)
+{
+        struct extender *x = userdata;
+        struct name_map_entry *e = name_map_first(&x->labels.nodes);
+
+        x->labels.waits_again = false;
+        for (; e != NULL; e = name_map_next(&x->labels.nodes, e))
+                if (((struct seen_labels *) e)->failed)
+                        set_due(x, (struct seen_labels *) e);
+        look_soon(x);
+}
+
+/* What was written is what the Node has, unless it has said something else meanwhile. */
 static void written(void *userdata, int result, const char *sentence)
 {
         struct label_write *write = userdata;
-        struct seen_labels *seen;
+        struct extender *x = write->extender;
+        struct seen_labels *seen = find(x, write->node, false);
 
-        if (result < 0 && result != -ECANCELED) {
-                extender_log(write->extender, LOG_WARNING, "labels", "node=%s error=\"%s\"", write->node,
-                             sentence);
-                seen = find(write->extender, write->node, false);
-                if (seen != NULL) {
-                        free(seen->text);
-                        seen->text = NULL;
+        x->labels.writing--;
+        if (seen != NULL && seen->write == write) {
+                seen->write = NULL;
+                if (result < 0 && result != -ECANCELED) {
+                        if (!seen->failed)
+                                extender_log(x, LOG_WARNING, "labels", "node=%s error=\"%s\"", seen->name,
+                                             sentence);
+                        try_again_later(x, seen);
+                } else if (result == 0) {
+                        if (!seen->told)
+                                remember(seen, write->wanted);
+                        x->labels.rounds = seen->failed ? 0 : x->labels.rounds;
+                        seen->failed = false;
+                        set_due(x, seen); /* the inventory may have changed meanwhile */
                 }
         }
+        look_soon(x);
+        json_decref(write->wanted);
         free(write);
 }
 
-static void send_patch(struct extender *x, const char *node, json_t *difference)
+static void send_patch(struct extender *x, struct seen_labels *seen, json_t *difference, json_t *wanted)
 {
-        struct label_write *write = calloc(1, sizeof(*write) + strlen(node) + 1);
+        struct label_write *write = calloc(1, sizeof(*write) + strlen(seen->name) + 1);
         json_t *patch = json_pack("{s:{s:O}}", "metadata", "labels", difference);
 
         if (write == NULL || patch == NULL) {
                 free(write);
+                try_again_later(x, seen);
         } else {
-                write->extender = x;
-                memcpy(write->node, node, strlen(node) + 1);
-                store_patch(cluster_store(x->cluster), STORE_NODE, NULL, node, patch, written, write);
+                x->labels.writing++;
+                *write = (struct label_write){ .extender = x, .wanted = json_incref(wanted) };
+                memcpy(write->node, seen->name, strlen(seen->name) + 1);
+                seen->write = write;
+                seen->told = false;
+                store_patch(cluster_store(x->cluster), STORE_NODE, NULL, seen->name, patch, written, write);
         }
         json_decref(patch);
 }
 
-void labels_write(struct extender *x, const char *name)
+static void compare(struct extender *x, struct seen_labels *seen)
 {
-        const struct ledger_node *node = ledger_nodes_find(cluster_ledger(x->cluster), name, strlen(name));
-        struct seen_labels *seen = has_labels(x) ? find(x, name, false) : NULL;
+        const struct ledger *ledger = cluster_ledger(x->cluster);
+        const struct ledger_node *node = ledger_nodes_find(ledger, seen->name, strlen(seen->name));
         json_t *have, *wanted, *difference;
 
-        if (seen == NULL || node == NULL || !node->has_object || !leader_leads(x->leader) ||
+        if (seen->write != NULL || node == NULL || !node->has_object || !leader_leads(x->leader) ||
             !cluster_is_ready(x->cluster))
                 return;
         have = seen->text != NULL ? json_loads(seen->text, 0, NULL) : json_object();
-        wanted = wanted_labels(cluster_ledger(x->cluster), node);
+        wanted = wanted_labels(ledger, node);
         difference = difference_of(have, wanted);
-        if (json_object_size(difference) > 0) {
-                remember(seen, wanted); /* until the Node says otherwise */
-                send_patch(x, name, difference);
-        }
+        if (json_object_size(difference) > 0)
+                send_patch(x, seen, difference, wanted);
+        else
+                seen->failed = false;
         json_decref(difference);
         json_decref(wanted);
         json_decref(have);
 }
 
+static int on_look(sd_event_source *source, void *userdata)
+{
+        struct extender *x = userdata;
+
+        (void) source;
+        for (int i = 0; i < LOOKS_MAX && x->labels.first != NULL && x->labels.writing < WRITES_MAX; i++) {
+                struct seen_labels *seen = x->labels.first;
+
+                set_not_due(x, seen);
+                compare(x, seen);
+        }
+        look_soon(x);
+        return 0;
+}
+
+int labels_open(struct extender *x)
+{
+        int r = sd_event_add_defer(x->loop, &x->labels.look, on_look, x);
+
+        if (r >= 0)
+                r = sd_event_source_set_enabled(x->labels.look, SD_EVENT_OFF);
+        if (r >= 0)
+                r = loop_timer(x->loop, on_again, x, &x->labels.again);
+        return r < 0 ? r : sd_event_source_set_priority(x->labels.look, SD_EVENT_PRIORITY_NORMAL + 1);
+}
+
+void labels_write(struct extender *x, const char *name)
+{
+        struct seen_labels *seen = has_labels(x) ? find(x, name, false) : NULL;
+
+        if (seen == NULL)
+                return;
+        set_due(x, seen);
+        look_soon(x);
+}
+
 void labels_write_all(struct extender *x)
 {
-        const struct ledger *ledger = cluster_ledger(x->cluster);
+        struct name_map_entry *e = name_map_first(&x->labels.nodes);
 
-        for (uint32_t i = 0; i < ledger->node_count && has_labels(x); i++)
-                labels_write(x, ledger->nodes[i]->name);
+        for (; e != NULL; e = name_map_next(&x->labels.nodes, e))
+                set_due(x, (struct seen_labels *) e);
+        look_soon(x);
 }

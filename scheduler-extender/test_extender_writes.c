@@ -166,6 +166,28 @@ static void a_bind_of_a_pod_that_was_not_seen_waits_for_it(void **state)
         "a\",\"fabric\":\"none\",\"total\":4,\"healthy\":4,\"free\":0,\"tflopsBf16\":1,\"memoryBytes\":1}]}" \
         "}"
 
+/* Nothing changes that would have it looked at again; what it has too much of goes, too. */
+static void a_label_write_that_failed_is_tried_again(void **state)
+{
+        struct extender_bed *b = begin(false);
+
+        (void) state;
+        memory_store_refuse(b->memory, "patch Node a", -EIO, "503");
+        memory_store_merge(b->memory, "Node a",
+                           "{\"metadata\":{\"name\":\"a\",\"labels\":{\"remuda.dev/group.gone\":\"1\"}}}");
+        EXTENDER_BED_WAIT(b, said(b, "labels node=a error=\"503\""));
+        memory_store_refuse(b->memory, NULL, 0, "");
+        for (uint64_t until = clock_monotonic_usec() + patience_usec();
+             LABEL("a", "nvidia.count")[0] == '\0';) {
+                assert_true(clock_monotonic_usec() < until);
+                (void) sd_event_run(b->folder->loop, 10000);
+        }
+        assert_string_equal(LABEL("a", "nvidia.count"), "8");
+        assert_string_equal(LABEL("a", "group.gone"), "");
+        EXTENDER_BED_WAIT(b, b->extender->labels.rounds == 0);
+        extender_bed_free(b);
+}
+
 static void labels_follow_the_inventory(void **state)
 {
         struct extender_bed *b = begin(false);
@@ -201,6 +223,49 @@ static void labels_follow_the_inventory(void **state)
         memory_store_drop(b->memory, "NodeAccelerators b"); /* what it had is no longer so */
         EXTENDER_BED_WAIT(b, LABEL("b", "nvidia.count")[0] == '\0');
         extender_bed_free(b);
+}
+
+#define NODES 100
+
+/* As at the first start on a cluster: each write is a connection with its buffers, and the writes of 5,000
+ * nodes at once were 80 MiB. */
+static void labels_of_many_nodes_are_written_a_few_at_a_time(void **state)
+{
+        struct extender_bed *b = begin(false);
+        const struct labels *labels = &b->extender->labels;
+        unsigned most = 0;
+        char name[40], object[400];
+
+        (void) state;
+        for (int i = 0; i < NODES; i++) {
+                (void) text_format(name, sizeof(name), "Node n%02d", i);
+                (void) text_format(object, sizeof(object),
+                                   "{\"kind\":\"Node\",\"metadata\":{\"name\":\"n%02d\"}}", i);
+                memory_store_merge(b->memory, name, object);
+                (void) text_format(name, sizeof(name), "NodeAccelerators n%02d", i);
+                memory_store_merge(b->memory, name, EXTENDER_BED_INVENTORY("x"));
+                (void) text_format(object, sizeof(object), "{\"metadata\":{\"name\":\"n%02d\"}}", i);
+                memory_store_merge(b->memory, name, object);
+        }
+        memory_store_tell(b->memory);
+        for (uint64_t until = clock_monotonic_usec() + patience_usec(); labels->first != NULL;) {
+                assert_true(clock_monotonic_usec() < until);
+                (void) sd_event_run(b->folder->loop, 10000);
+                most = labels->writing > most ? labels->writing : most;
+        }
+        assert_int_equal(most, 16);
+        memory_store_drop(b->memory, "Node n99"); /* while its write has no answer, and it is due */
+        labels_write_all(b->extender);
+        EXTENDER_BED_WAIT(b, labels->writing == 0 && labels->first == NULL);
+        for (int i = 1; i < NODES; i++) { /* the first was woken, too */
+                (void) text_format(name, sizeof(name), "patch Node n%02d", i);
+                assert_int_equal(memory_store_count(b->memory, name), 1);
+        }
+        assert_string_equal(LABEL("n98", "nvidia.count"), "8");
+        memory_store_merge(b->memory, "Node n01", "{\"metadata\":{\"labels\":{\"remuda.dev/pool\":\"x\"}}}");
+        memory_store_tell(b->memory);
+        assert_non_null(labels->first);
+        extender_bed_free(b); /* with one that is due */
 }
 
 #define BOUND(NODE, CHIPS)                                                                                   \
@@ -329,7 +394,9 @@ int main(void)
                 cmocka_unit_test(a_bind_that_failed_gives_its_chips_back),
                 cmocka_unit_test(a_bind_of_no_clear_end_is_repeated_until_it_has_one),
                 cmocka_unit_test(a_bind_of_a_pod_that_was_not_seen_waits_for_it),
+                cmocka_unit_test(a_label_write_that_failed_is_tried_again),
                 cmocka_unit_test(labels_follow_the_inventory),
+                cmocka_unit_test(labels_of_many_nodes_are_written_a_few_at_a_time),
                 cmocka_unit_test(an_emergency_takes_the_reserve_back),
                 cmocka_unit_test(a_plan_of_an_emergency_has_room_made),
                 cmocka_unit_test(who_waits_is_woken_and_what_is_wrong_is_told),
