@@ -8,7 +8,7 @@ affinity and taints, placements uniform, largest-free and fastest. Not here: gan
 from fractions import Fraction
 
 LABEL = "remuda.dev/"
-UNRESOLVABLE = ["SingleChipNode", "MultiChipNode", "ReservedPool", "NoSuchResource", "WrongModel", "TooFewChips", "NoProgram", "NoSuchGroup",
+UNRESOLVABLE = ["NoSuchResource", "WrongModel", "SingleChipNode", "MultiChipNode", "ReservedPool", "TooFewChips", "NoProgram", "NoSuchGroup",
                 "UnequalNode", "NetworkTooSlow", "ShareTooLarge"]
 FAILED = ["ChipsUnhealthy", "ChipsBusy", "NoWholeGroup", "ShareTooSmall"]
 
