@@ -273,8 +273,9 @@ static void on_secret(void *userdata, int result, const char *sentence)
         if (record == NULL || !record->secret_asked) /* its keys were another's meanwhile */
                 return;
         record->secret_asked = false;
-        record->secret_made = result == 0;
-        if (result < 0)
+        record->secret_made =
+                result == 0 || result == -EEXIST; /* of its name there is no other: a lost reply */
+        if (!record->secret_made)
                 not_made(record, result, sentence);
         else
                 record->unanswered_usec = 0;
