@@ -232,6 +232,8 @@ void controller_metrics(const struct controller *c, struct text *page)
         metrics_counter(page, "remuda_job_pods_created_total", "Pods made", c->metrics.pods_created);
         metrics_counter(page, "remuda_job_pods_refused_total",
                         "Pods and Secrets that the store refused to make", c->metrics.pods_refused);
+        metrics_counter(page, "remuda_job_plans_unbound_total",
+                        "Plans given up since a pod was on no node for --pods-wait", c->metrics.unbound);
         metrics_counter(page, "remuda_job_pods_found_total", "Pods that were made and there already",
                         c->metrics.pods_existed);
         metrics_family(page, "remuda_job_pods_seconds", METRIC_HISTOGRAM,

@@ -22,8 +22,8 @@ struct controller {
         bool plan_wanted, leading, jobs_synced, pods_synced;
         bool held; /* held: most nodes are silent, so that none is lost */
         struct {
-                uint64_t pods_created, pods_existed, pods_refused, faults, restarts, recuts, moves, planned,
-                        ended[JOB_PHASE_COUNT];
+                uint64_t pods_created, pods_existed, pods_refused, unbound, faults, restarts, recuts, moves,
+                        planned, ended[JOB_PHASE_COUNT];
                 struct histogram accepted_to_pods;
         } metrics;
 };

@@ -88,6 +88,23 @@ static int decode_sick(const struct json_field *at, void *field, struct err *err
         return 0;
 }
 
+/* Why no scheduler has found a node. */
+static int decode_conditions(const struct json_field *at, void *field, struct err *err)
+{
+        struct job_pod *pod = field;
+
+        (void) err;
+        for (size_t i = 0; i < json_field_count(at); i++) {
+                struct json_field condition = json_field_at(at, i);
+
+                if (strcmp(text_at(&condition, "type"), "PodScheduled") != 0 ||
+                    strcmp(text_at(&condition, "status"), "False") != 0)
+                        continue;
+                (void) text_copy(pod->message, sizeof(pod->message), text_at(&condition, "message"));
+        }
+        return 0;
+}
+
 /* clang-format off */
 #define AT(member) JSON_TABLE_AT(struct job_pod, member)
 #define GIVEN(member) .given = offsetof(struct job_pod, member)
@@ -146,6 +163,7 @@ static const struct json_table_row rows[] = {
         { "spec.nodeName",              JSON_TABLE_CHARS,  AT(node) },
         { "status.podIP",               JSON_TABLE_CHARS,  AT(ip) },
         { "status.phase",               JSON_TABLE_CHOICE, AT(phase), .names = phases },
+        { "status.conditions",          JSON_TABLE_CUSTOM, WHOLE, .decode = decode_conditions },
         { "status.reason",              JSON_TABLE_CHARS,  AT(reason) },
         { "status.message",             JSON_TABLE_CHARS,  AT(message) },
         { "status.containerStatuses",   JSON_TABLE_CUSTOM, WHOLE, .decode = decode_containers },

@@ -31,7 +31,7 @@ struct job_pod {
         int64_t restart_max;   /* of a manager: what its plan allows; -1 = not known */
         char status_token[64]; /* of a manager: with it it tells how the job is */
         char reason[64];
-        char message[4097]; /* the main container's termination message, or why it waits */
+        char message[4097]; /* the main container's termination message, or why it waits, or has no node */
 };
 
 /* job_pod_decode() - what the object says; the rest of *ret is empty.

@@ -11,9 +11,11 @@
 #include "job/controller/progress.h"
 #include "job/controller/watch.h"
 #include "job/controller/write.h"
+#include "job/plan/job_lease.h"
 
-#define UNSEEN_USEC        5000000u             /* a pod that was made should be seen within */
-#define REFUSED_PAUSE_USEC UINT64_C(3600000000) /* pauses double up to this */
+#define UNSEEN_USEC    5000000u             /* a pod that was made should be seen within */
+#define UNSAID_USEC    600000000u           /* a pod without a node or a word why: who binds is away */
+#define PAUSE_MAX_USEC UINT64_C(3600000000) /* pauses double up to this */
 /* In which the groups of an ended job end by themselves, so that logs stay. */
 #define FAREWELL_USEC 20000000u
 
@@ -207,29 +209,112 @@ static void remove_all(struct record *record)
                 write_finalizer(record, false);
 }
 
-/* Chips are not kept for ever for a job whose pods are refused: it waits, longer each time, and is planned
- * anew. Return: was it given up? */
-static bool give_up_refused(struct record *record)
+/* What keeps a job from using its chips. */
+struct trouble {
+        uint64_t since_usec, least_usec; /* CLOCK_MONOTONIC, 0 = there is none; it is waited for at least */
+        const char *reason, *what, *why;
+        unsigned *times; /* in a row that it was given up for this */
+};
+
+/* Chips are not kept for ever for who cannot use them: he waits, longer each time, and is planned anew.
+ * Return: was it given up? */
+static bool give_up(struct record *record, const struct trouble *t)
 {
         struct controller *c = record->controller;
         uint64_t now = controller_monotonic(c), limit = (uint64_t) c->options.pods_wait_sec * 1000000;
-        uint64_t pause = limit << (record->refusals < 6 ? record->refusals : 6);
+        uint64_t pause = limit << (*t->times < 6 ? *t->times : 6), wait = limit;
         char sentence[JOB_MESSAGE_BYTES];
 
-        if (pause > REFUSED_PAUSE_USEC && limit < REFUSED_PAUSE_USEC)
-                pause = REFUSED_PAUSE_USEC;
-        if (limit == 0 || record->refused_usec == 0 || now - record->refused_usec < limit)
+        if (pause > PAUSE_MAX_USEC && limit < PAUSE_MAX_USEC)
+                pause = PAUSE_MAX_USEC;
+        wait = wait < t->least_usec ? t->least_usec : wait;
+        if (limit == 0 || t->since_usec == 0 || now - t->since_usec < wait)
                 return false;
         (void) text_format(sentence, sizeof(sentence),
-                           "no pods after %u s, its chips are given back for %llu s: %.380s",
-                           c->options.pods_wait_sec, (unsigned long long) (pause / 1000000),
-                           record->state.conditions[JOB_CONDITION_PODS_CREATED].message);
+                           "%.128s after %llu s, its chips are given back for %llu s: %.300s", t->what,
+                           (unsigned long long) (wait / 1000000), (unsigned long long) (pause / 1000000),
+                           t->why);
         write_event(record, true, "LeaseEnded", "%s", sentence);
-        record->refused_usec = record->unanswered_usec = 0;
-        record->refusals++;
+        record->refused_usec = record->unanswered_usec = record->unbound_usec = 0;
         record->plan_after_usec = now + pause;
-        record_give_up(record, "PodNotCreated", sentence);
+        (*t->times)++;
+        record_give_up(record, t->reason, sentence);
         return true;
+}
+
+static bool give_up_refused(struct record *record)
+{
+        return give_up(record,
+                       &(struct trouble){ .since_usec = record->refused_usec,
+                                          .reason = "PodNotCreated",
+                                          .what = "no pods",
+                                          .why = record->state.conditions[JOB_CONDITION_PODS_CREATED].message,
+                                          .times = &record->refusals });
+}
+
+static bool waits_for_node(const struct job_pod *pod)
+{
+        return pod != NULL && !pod->asked && !pod->deleting && pod->node[0] == '\0' &&
+               !job_pod_has_ended(pod);
+}
+
+/* A pod of the plan that has no node although the chips planned for it are free, or NULL. */
+static const struct job_pod *find_unbound(struct record *record)
+{
+        struct open_groups_claim claim = { .job = { .ledger = controller_ledger(record->controller),
+                                                    .job = &record->job } };
+        char name[JOB_POD_NAME_BYTES];
+        const struct job_pod *pod;
+
+        for (size_t i = 0; i < record->state.group_count; i++) {
+                job_group_pod_name(record->name, &record->state.groups[i], name);
+                pod = record_find_pod(record, name);
+                if (waits_for_node(pod) &&
+                    job_lease_fits(&claim, record->namespace_, &record->state.groups[i]))
+                        return pod;
+        }
+        job_state_manager_pod_name(record->name, record->state.world, name);
+        pod = record_find_pod(record, name);
+        return waits_for_node(pod) ? pod : NULL;
+}
+
+/* Was it so at every look since, each a moment after the other and on a store that was in step? */
+static void count_unbound(struct record *record, bool unbound)
+{
+        struct controller *c = record->controller;
+        uint64_t now = controller_monotonic(c);
+        uint64_t age = store_age_usec(cluster_store(c->options.cluster), 1u << STORE_POD, now);
+
+        if (!unbound || age > UNSEEN_USEC)
+                record->unbound_usec = 0;
+        else if (record->unbound_usec == 0 || now - record->unbound_look_usec > UNSEEN_USEC)
+                record->unbound_usec = now;
+        record->unbound_look_usec = now;
+}
+
+/* Pods that are made and that no scheduler binds (a volume that is not there, no node of the image's kind)
+ * lease as much as others. */
+static bool give_up_unbound(struct record *record)
+{
+        const struct job_pod *pod = record->state.phase == JOB_RUNNING ? NULL : find_unbound(record);
+        bool said = pod != NULL && pod->message[0] != '\0', given_up;
+        char what[JOB_POD_NAME_BYTES + 32];
+
+        if (record->state.phase == JOB_RUNNING)
+                record->unbound_times = 0;
+        count_unbound(record, pod != NULL);
+        if (pod == NULL)
+                return false;
+        (void) text_format(what, sizeof(what), "pod %s is on no node", pod->name);
+        given_up =
+                give_up(record, &(struct trouble){ .since_usec = record->unbound_usec,
+                                                   .least_usec = said ? 0 : UNSAID_USEC,
+                                                   .reason = "PodNotBound",
+                                                   .what = what,
+                                                   .why = said ? pod->message : "no scheduler has said why",
+                                                   .times = &record->unbound_times });
+        record->controller->metrics.unbound += given_up;
+        return given_up;
 }
 
 static void end_early(struct record *record, enum job_phase phase, const char *reason, const char *sentence)
@@ -274,7 +359,7 @@ void reconcile(struct record *record)
         if (!record->has_finalizer)
                 return;
         if (record->state.group_count > 0) {
-                if (!give_up_refused(record))
+                if (!give_up_refused(record) && !give_up_unbound(record))
                         watch_job(record);
                 record_lease(record); /* what lost its place has no lease there */
                 progress_ask(record);

@@ -55,9 +55,12 @@ struct record {
         uint64_t retry_usec;   /* CLOCK_MONOTONIC: not before, after a failed write */
         uint64_t refused_usec; /* CLOCK_MONOTONIC since when its pods are refused; 0 = they are not */
         uint64_t unanswered_usec; /* CLOCK_MONOTONIC since when asking for them is not answered; 0 = it is */
-        uint64_t plan_after_usec; /* CLOCK_MONOTONIC: not planned before, after pods were refused too long */
-        unsigned refusals;        /* times in a row that it was given up for that */
-        unsigned calls;           /* writes under way: the record is not freed before they end */
+        uint64_t plan_after_usec; /* CLOCK_MONOTONIC: not planned before, after its pods were refused or
+                                     on no node for too long */
+        uint64_t unbound_usec;    /* CLOCK_MONOTONIC since when a pod of its plan has no node; 0 = all have */
+        uint64_t unbound_look_usec;       /* CLOCK_MONOTONIC: when that was looked at */
+        unsigned refusals, unbound_times; /* times in a row that it was given up for either */
+        unsigned calls;                   /* writes under way: the record is not freed before they end */
         struct record_asking asking;
         struct job_pod *pods;
         struct record *next_queued;

@@ -262,6 +262,76 @@ static void many_jobs_at_once_are_taken_on_in_turn(void **state)
         bed_end(b);
 }
 
+/* As if it had been so for ten minutes. */
+static bool was_given_up(struct bed *b, unsigned times)
+{
+        struct record *record = bed_record(b, "j");
+
+        if (record->unbound_usec != 0)
+                record->unbound_usec = controller_monotonic(b->controller) - 600000000;
+        controller_queue(record);
+        return record->unbound_times == times;
+}
+
+#define NO_NODE                                                                                              \
+        "{\"status\":{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":"          \
+        "\"False\","                                                                                         \
+        "\"reason\":\"Unschedulable\",\"message\":\"claim not found\"}]}}"
+
+static void what_is_bound_to_no_node_for_too_long_has_no_lease(void **state)
+{
+        struct bed *b = bed_begin((struct controller_options){ .pods_wait_sec = 600 });
+        struct record *record;
+
+        (void) state;
+        bed_put_job(b, "j", BED_TWO_CHIPS);
+        BED_WAIT(b, bed_is_there(b, "j-m0") && bed_is_there(b, "j-w0-0"));
+        BED_WAIT(b, (record = bed_record(b, "j"))->unbound_usec != 0);
+        bed_merge(b, "Pod", "j-w0-0", NO_NODE);
+        BED_WAIT(b, was_given_up(b, 1));
+        BED_WAIT(b, bed_is(b, "j", "Pending", "PodNotBound"));
+        BED_WAIT(b, !bed_is_there(b, "j-w0-0") && !bed_is_there(b, "j-m0"));
+        assert_int_equal(record->state.group_count, 0);
+        assert_true(bed_said(b, "pod j-w0-0 is on no node after 600 s, its chips are given back for 600 s: "
+                                "claim not found"));
+        assert_int_equal(memory_store_count(b->store, "event LeaseEnded"), 1);
+        bed_put_job(b, "other", EIGHT_CHIPS); /* nobody waits for it meanwhile */
+        BED_WAIT(b, bed_is(b, "other", "Starting", NULL));
+        bed_drop(b, "TrainingJob", "other");
+        record->plan_after_usec = 0;
+        BED_WAIT(b, bed_is(b, "j", "Restarting", NULL));
+        BED_WAIT(b, was_given_up(b, 2)); /* nobody says why */
+        BED_WAIT(b, bed_is(b, "j", "Pending", "PodNotBound"));
+        assert_true(bed_said(b, "given back for 1200 s: no scheduler has said why"));
+        bed_end(b);
+}
+
+/* Who is bound, whose store is not in step, and whose chips somebody is being evicted from. */
+static void who_may_still_be_bound_keeps_his_chips(void **state)
+{
+        struct bed *b = bed_begin((struct controller_options){ .pods_wait_sec = 600 });
+        struct record *record;
+
+        (void) state;
+        bed_put_job(b, "j", BED_TWO_CHIPS);
+        BED_WAIT(b, bed_is_there(b, "j-m0") && bed_is_there(b, "j-w0-0"));
+        BED_WAIT(b, (record = bed_record(b, "j"))->unbound_usec != 0);
+        b->store->age_usec = 60000000;
+        bed_look(b, "j");
+        assert_int_equal(record->unbound_usec, 0);
+        b->store->age_usec = 0;
+        bed_look(b, "j");
+        assert_int_not_equal(record->unbound_usec, 0);
+        record->unbound_look_usec -= 60000000; /* nobody looked for a minute */
+        record->unbound_usec = 1;
+        bed_look(b, "j");
+        assert_true(record->unbound_usec > 1 && record->unbound_times == 0);
+        bed_merge(b, "Pod", "j-w0-0", "{\"spec\":{\"nodeName\":\"a\"}}");
+        bed_merge(b, "Pod", "j-m0", "{\"spec\":{\"nodeName\":\"a\"}}");
+        BED_WAIT(b, record->unbound_usec == 0);
+        bed_end(b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -273,6 +343,8 @@ int main(void)
                 cmocka_unit_test(plans_say_what_there_is_to_know),
                 cmocka_unit_test(children_of_a_deleted_parent_do_not_start),
                 cmocka_unit_test(many_jobs_at_once_are_taken_on_in_turn),
+                cmocka_unit_test(what_is_bound_to_no_node_for_too_long_has_no_lease),
+                cmocka_unit_test(who_may_still_be_bound_keeps_his_chips),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

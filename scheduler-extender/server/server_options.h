@@ -92,5 +92,5 @@ struct server_options {
         { .name = "keep-pods", .type = OPTION_UNSIGNED, .offset = at(keep_pods_sec), .value = "SECONDS", \
           .default_ = "600", .maximum = 31536000, .help = "ended pods of ended jobs stay, for their logs" }, \
         { .name = "pods-wait", .type = OPTION_UNSIGNED, .offset = at(pods_wait_sec), .value = "SECONDS", \
-          .default_ = "600", .maximum = 31536000, .help = "jobs whose pods are refused keep plan and pods; 0 = for ever" }
+          .default_ = "600", .maximum = 31536000, .help = "jobs whose pods are refused, or on no node, keep plan and pods; 0 = for ever" }
 /* clang-format on */
