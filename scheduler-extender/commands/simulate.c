@@ -18,6 +18,7 @@ struct simulate_options {
         const char *nodes, *pods, *policy, *placements, *output;
         uint64_t seed;
         double load;
+        unsigned shortlist;
         bool departures;
 };
 
@@ -36,6 +37,8 @@ static const struct option_spec specs[] = {
           .help = "of the order of arrival" },
         { .name = "load", .type = OPTION_DOUBLE, .offset = AT(load), .value = "F", .default_ = "1.3",
           .help = "chips asked for / chips there are" },
+        { .name = "shortlist", .type = OPTION_UNSIGNED, .offset = AT(shortlist), .value = "N", .default_ = "1",
+          .minimum = 1, .maximum = 100000, .help = "kube-scheduler chooses among the N best nodes" },
         { .name = "departures", .type = OPTION_BOOL, .offset = AT(departures),
           .help = "pods leave again after their own duration" },
         { .name = "placements", .type = OPTION_STRING, .offset = AT(placements), .value = "CSV",
@@ -128,7 +131,9 @@ static void print_result(const struct simulate_options *o, const struct replay_r
 
 static int simulate(const struct simulate_options *o, struct simulation *s, struct err *err)
 {
-        struct replay_options options = { .seed = o->seed, .load = o->load, .departures = o->departures };
+        struct replay_options options = {
+                .seed = o->seed, .load = o->load, .shortlist = o->shortlist, .departures = o->departures
+        };
         struct replay_result result;
         uint64_t begin, end;
         int r = load(o, s, err);

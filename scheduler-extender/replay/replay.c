@@ -67,6 +67,7 @@ struct replay {
         struct fragmentation_pod *kinds;
         uint32_t *kind_of; /* by pod */
         struct verdict *verdicts;
+        int32_t *shortlist;
         struct guest *guests;
         size_t guest_count;
         double now, held_time, busy_milli; /* departures */
@@ -140,23 +141,57 @@ static bool is_better(const struct verdict *a, const struct verdict *b)
         return a->key[0] != b->key[0] ? a->key[0] < b->key[0] : a->key[1] < b->key[1];
 }
 
-/* Of nodes that began alike and are untouched only the first, their twin, is looked at. */
+/* As LeastAllocated of kube-scheduler scores a node once the pod is there: per cent of CPU and memory left.
+ */
+static uint64_t percent_left(const struct replay *r, uint32_t kind, int32_t at)
+{
+        const struct fragmentation_pod *pod = &r->kinds[kind];
+        const struct fragmentation_node *free_ = &r->state[at].free;
+        const struct replay_node *whole = &r->nodes[at];
+        uint64_t cpu = whole->cpu_milli == 0
+                               ? 0
+                               : (uint64_t) (free_->cpu_milli - pod->cpu_milli) * 100 / whole->cpu_milli;
+        uint64_t memory = whole->memory_mib == 0 ? 0
+                                                 : (uint64_t) (free_->memory_mib - pod->memory_mib) * 100 /
+                                                           whole->memory_mib;
+
+        return (cpu + memory) / 2;
+}
+
+static size_t shortlist_length(const struct replay *r)
+{
+        size_t length = r->options->shortlist < r->node_count ? r->options->shortlist : r->node_count;
+
+        return length > 0 ? length : 1;
+}
+
+/* Of the shortlist the one that kube-scheduler takes; -1: nobody is on it. Of nodes that began alike and are
+ * untouched only the first, their twin, is looked at where one node is wanted. */
 static int32_t best_node(struct replay *r, uint32_t kind)
 {
-        const struct verdict *best = NULL;
-        int32_t found = -1;
+        const size_t limit = shortlist_length(r);
+        const struct verdict *verdicts = &r->verdicts[kind * r->node_count];
+        int32_t *list = r->shortlist, found = -1;
+        size_t count = 0;
 
         for (size_t i = 0; i < r->node_count; i++) {
                 const struct verdict *v;
+                size_t at = count;
 
-                if (r->state[i].version == 0 && r->state[i].twin != i)
+                if (limit == 1 && r->state[i].version == 0 && r->state[i].twin != i)
                         continue;
                 v = judge(r, kind, i);
-                if (v->fits && (best == NULL || is_better(v, best))) {
-                        best = v;
-                        found = (int32_t) i;
-                }
+                while (v->fits && at > 0 && is_better(v, &verdicts[list[at - 1]]))
+                        at--;
+                if (!v->fits || at == limit)
+                        continue;
+                count += count < limit;
+                memmove(&list[at + 1], &list[at], (count - at - 1) * sizeof(*list));
+                list[at] = (int32_t) i;
         }
+        for (size_t i = 0; i < count; i++)
+                if (found < 0 || percent_left(r, kind, list[i]) > percent_left(r, kind, found))
+                        found = list[i];
         return found;
 }
 
@@ -406,8 +441,10 @@ static int prepare(struct replay *r)
                 return result;
         r->state = calloc(r->node_count, sizeof(*r->state));
         r->verdicts = calloc(r->kind_count * r->node_count, sizeof(*r->verdicts));
+        r->shortlist = calloc(shortlist_length(r), sizeof(*r->shortlist));
         r->guests = r->options->departures ? calloc(r->pod_count + 1, sizeof(*r->guests)) : NULL;
-        if (r->state == NULL || r->verdicts == NULL || (r->options->departures && r->guests == NULL))
+        if (r->state == NULL || r->verdicts == NULL || r->shortlist == NULL ||
+            (r->options->departures && r->guests == NULL))
                 return -ENOMEM;
         begin_nodes(r);
         return 0;
@@ -458,6 +495,7 @@ int replay_run(const struct replay_node *nodes, size_t node_count, const struct 
         free(r.kind_of);
         free(r.verdicts);
         free(r.guests);
+        free(r.shortlist);
         return result < 0
                        ? err_set(err, result, "no memory for %zu nodes and %zu pods", node_count, pod_count)
                        : 0;

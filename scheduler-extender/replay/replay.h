@@ -43,6 +43,8 @@ struct replay_options {
         enum replay_policy policy;
         uint64_t seed;
         double load;
+        size_t shortlist; /* kube-scheduler takes the node with the most CPU and memory left of so many best
+                           */
         bool departures;
         void (*placed)(void *userdata, const struct replay_placement *placement); /* every arrival in order */
         void *userdata;
