@@ -74,7 +74,8 @@ static const char *refuses_commit(struct extender *x)
 static void readyz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
         (void) request;
-        server_health_ready(((struct extender *) userdata)->cluster, reply);
+        server_health_ready(((struct extender *) userdata)->cluster,
+                            loop_now_usec(((struct extender *) userdata)->loop), reply);
 }
 
 static void leaderz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)

@@ -132,7 +132,8 @@ static void every_second(void *userdata)
 static void readyz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
         (void) request;
-        server_health_ready(((struct host *) userdata)->cluster, reply);
+        server_health_ready(((struct host *) userdata)->cluster,
+                            loop_now_usec(((struct host *) userdata)->loop), reply);
 }
 
 static void leaderz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)

@@ -28,10 +28,6 @@
 #define RESOURCES_MAX 32 /* of one vendor */
 #define NAMES_USEC    (10 * UINT64_C(1000000))
 
-/* TrainingJobs: what was decided for them is leased. */
-static const unsigned needed_kinds =
-        1u << STORE_NODE | 1u << STORE_POD | 1u << STORE_INVENTORY | 1u << STORE_TRAINING_JOB;
-
 static void trouble(struct cluster *c, const char *kind, const char *key, const struct err *err)
 {
         struct text text = { 0 };
@@ -375,8 +371,7 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
         struct store_options store = {
                 .spec = options->store,
                 .kubeconfig = options->kubeconfig,
-                .kinds =
-                        needed_kinds | 1u << STORE_TRAINING_JOB | 1u << STORE_SPEED_TABLE | 1u << STORE_LEASE,
+                .kinds = CLUSTER_NEEDED_KINDS | 1u << STORE_SPEED_TABLE | 1u << STORE_LEASE,
                 .changed = changed,
                 .synced = synced,
                 .trouble = store_trouble,
@@ -542,5 +537,5 @@ bool cluster_is_emergency(const struct cluster *cluster, const char *namespace_,
 
 bool cluster_is_ready(const struct cluster *cluster)
 {
-        return (cluster->synced & needed_kinds) == needed_kinds;
+        return (cluster->synced & CLUSTER_NEEDED_KINDS) == CLUSTER_NEEDED_KINDS;
 }

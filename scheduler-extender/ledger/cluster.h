@@ -80,7 +80,12 @@ bool cluster_is_emergency(const struct cluster *cluster, const char *namespace_,
 /* cluster_class_value() - what a PriorityClass is worth; "" = the cluster's default one, else 0.
  * Return: 0; -ENOENT: there is no such class; -EAGAIN: they are not read yet. */
 int cluster_class_value(const struct cluster *cluster, const char *name, int64_t *ret);
-bool cluster_is_ready(const struct cluster *cluster); /* the first complete lists are in */
+
+/* What accounts stand on: nothing is decided while one of these is not read, or old. TrainingJobs: what was
+ * decided for them is leased. */
+#define CLUSTER_NEEDED_KINDS                                                                                 \
+        (1u << STORE_NODE | 1u << STORE_POD | 1u << STORE_INVENTORY | 1u << STORE_TRAINING_JOB)
+bool cluster_is_ready(const struct cluster *cluster); /* the first complete lists of these are in */
 
 /* cluster_unreadable() - objects of a kind that cannot be read (wholly) at present. *ret_example: the key of
  * one, or "". */

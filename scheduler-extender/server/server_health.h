@@ -8,7 +8,7 @@
 #include "store/leader.h"
 
 /* server_health_refuses() - why nothing may be decided now, or NULL: the cluster is not read yet, or this is
- * out of step with the store for longer than --cache-limit (but with --fail-open).
+ * out of step with a kind that accounts stand on for longer than --cache-limit (but with --fail-open).
  * server_health_refuses_commit() - why nothing may be written, or NULL: that, or another replica leads
  * (@leader: NULL = alone by order). Borrowed until the next call.
  * @now_usec: the loop's */
@@ -21,8 +21,9 @@ const char *server_health_refuses_commit(struct cluster *cluster, const struct s
 void server_health_alive(void *userdata, const struct http_request *request, struct http_reply *reply);
 
 /* server_health_ready() - /readyz: 503 until the first complete lists are in; then "ok", and a line for each
- * kind of which objects cannot be read: they stop nothing, but somebody should look. */
-void server_health_ready(struct cluster *cluster, struct http_reply *reply);
+ * kind of which objects cannot be read, or which is out of step for a second and more: somebody should look.
+ * @now_usec: the loop's */
+void server_health_ready(struct cluster *cluster, uint64_t now_usec, struct http_reply *reply);
 
 /* server_health_leads() - /leaderz: 200 while this replica may write; else 503 and why not. @refusal: of
  * server_health_refuses_commit() */
