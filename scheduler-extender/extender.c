@@ -417,6 +417,8 @@ int extender_new(sd_event *loop, const struct extender_options *options, struct 
         r = settings_read(&options->server, &x->settings, err);
         if (r == 0)
                 r = open_leader(x, err);
+        if (r == 0)
+                r = loop_turns_open(&x->turns, loop);
         if (r >= 0)
                 r = labels_open(x);
         if (r == 0)
@@ -458,6 +460,7 @@ void extender_free(struct extender *x)
         controller_free(x->jobs);
         leader_close(x->leader);
         labels_free(x);
+        loop_turns_close(&x->turns);
         settle_close(x);
         server_listen_close(&x->listen);
         settings_free(&x->settings);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/metrics.h"
-#include "base/name_map.h"
+#include "io/loop.h"
 #include "job/controller/controller.h"
 #include "scheduler-extender/extender_options.h"
 #include "scheduler-extender/labels.h"
@@ -20,6 +20,7 @@ struct extender {
         struct server_listen listen;
         struct controller *jobs; /* NULL: TrainingJobs are not carried out here */
         sd_event_source *every_second, *after_change;
+        struct loop_turns turns;
         struct leader *leader;     /* NULL: alone by order */
         unsigned commits;          /* binds and evictions being written */
         struct settling *settling; /* binds of no clear end */

@@ -101,6 +101,9 @@ static void put_ledger(const struct extender *x, struct text *page)
         metrics_gauge(page, "remuda_extender_leader", "1 while this replica may commit",
                       leader_leads(x->leader));
         put_doubts(ledger, page);
+        metrics_gauge(page, "remuda_extender_loop_stall_seconds",
+                      "For how long no request was heard at most, in the last minute or two",
+                      (double) loop_turns_longest_usec(&x->turns) / 1e6);
         metrics_gauge(page, "remuda_extender_nodes_silent",
                       "Nodes not heard of for longer than --stale-after", ledger->liveness.silent);
         metrics_gauge(page, "remuda_extender_audit_age_seconds", "How long ago the whole store was read last",
