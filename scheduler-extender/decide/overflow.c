@@ -111,6 +111,28 @@ void overflow_prepare(const struct rules_context *ctx, struct overflow_room *ret
         ret->others_first = single && !goes_first(ctx->request) && one_goes_first(ctx);
 }
 
+unsigned overflow_kind(const struct request *request)
+{
+        if (is_single(request))
+                return goes_first(request) ? 3 : 2;
+        return request->class_chips <= OVERFLOW_SMALL_CHIPS;
+}
+
+const struct overflow_room *overflow_room_of(struct overflow_rooms *rooms, const struct rules_context *ctx,
+                                             bool *ret_found)
+{
+        unsigned kind = overflow_kind(ctx->request);
+        bool found = rooms->resources[kind] != ctx->request->items[0].resource;
+
+        if (found) {
+                rooms->resources[kind] = ctx->request->items[0].resource;
+                overflow_prepare(ctx, &rooms->rooms[kind]);
+        }
+        if (ret_found != NULL)
+                *ret_found = found && rooms->rooms[kind].allowed;
+        return &rooms->rooms[kind];
+}
+
 /* Would a single chip taken from this node break a whole group? */
 static bool breaks_whole_group(const struct rules_context *ctx, const struct ledger_node *node)
 {

@@ -11,6 +11,7 @@
 
 struct ledger;
 struct ledger_node;
+struct request;
 struct rules_context;
 
 enum overflow { OVERFLOW_NONE, OVERFLOW_SINGLE_TO_MULTI, OVERFLOW_MULTI_TO_SINGLE, OVERFLOW_BOTH };
@@ -30,6 +31,20 @@ int overflow_parse(const char *text, enum overflow *ret, uint32_t *ret_percent);
 
 /* overflow_prepare() - what there is to overflow into: O(nodes). */
 void overflow_prepare(const struct rules_context *ctx, struct overflow_room *ret);
+
+/* overflow_kind() - pods that wait for chips of one resource find the same room, if they are of one kind. */
+#define OVERFLOW_KINDS 4
+unsigned overflow_kind(const struct request *request);
+
+/* overflow_room_of() - what overflow_prepare() says of a pod that waits: found out once for all that find the
+ * same, as long as the ledger stays as it is. @rooms: zero-initialised at first. *ret_found is true where the
+ * nodes were gone through for it; may be NULL. */
+struct overflow_rooms {
+        struct overflow_room rooms[OVERFLOW_KINDS];
+        uint32_t resources[OVERFLOW_KINDS]; /* whose they are; 0 = not known yet */
+};
+const struct overflow_room *overflow_room_of(struct overflow_rooms *rooms, const struct rules_context *ctx,
+                                             bool *ret_found);
 
 /* overflow_takes() - may the request's pod run on this node of the other class? */
 bool overflow_takes(const struct rules_context *context, const struct ledger_node *node);

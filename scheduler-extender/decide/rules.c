@@ -277,12 +277,20 @@ static const struct ledger_node *reference_node(const struct rules_context *ctx)
         return ctx->job->slots != NULL ? ctx->job->slots->node : NULL;
 }
 
+void rules_prepare_in(struct rules_context *ctx, const struct overflow_room *room)
+{
+        ctx->overflow = *room;
+        ctx->equal_to = reference_node(ctx);
+}
+
 void rules_prepare(struct rules_context *ctx)
 {
+        struct overflow_room room;
+
         if (ctx->request->item_count == 0)
                 return;
-        overflow_prepare(ctx, &ctx->overflow);
-        ctx->equal_to = reference_node(ctx);
+        overflow_prepare(ctx, &room);
+        rules_prepare_in(ctx, &room);
 }
 
 static size_t count_like(const struct ledger_node *node, const struct ledger_group *like)

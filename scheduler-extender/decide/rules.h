@@ -62,6 +62,8 @@ struct rules_room {
 };
 
 void rules_prepare(struct rules_context *ctx);
+void rules_prepare_in(struct rules_context *ctx,
+                      const struct overflow_room *room); /* that is known: O(pods) */
 
 /* rules_judge() - REASON_NONE, or the one reason why not. `node` NULL = the name is unknown. */
 enum reason rules_judge(const struct rules_context *ctx, const struct ledger_node *node);

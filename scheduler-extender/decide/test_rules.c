@@ -264,6 +264,50 @@ static void a_node_that_was_removed_takes_nothing(void **state)
         ledger_life_free(l);
 }
 
+/* Pods that wait, of every kind, on nodes of which some are taken: one is asked for all of its kind. */
+static void pods_of_one_kind_find_the_same_room_to_overflow(void **state)
+{
+        struct ledger *l = cluster();
+        struct overflow_room rooms[OVERFLOW_KINDS] = { 0 };
+        bool known[OVERFLOW_KINDS] = { false };
+
+        (void) state;
+        bind_pod(l, "one", "multi", 1);
+        bind_pod(l, "two", "single", 2);
+        assert_int_equal(overflow_parse("both:90", &fixture_rules.overflow, &fixture_rules.overflow_percent),
+                         0);
+        for (uint32_t i = 0; i < 32; i++) {
+                char name[16];
+                struct ledger_pod_facts pod;
+
+                (void) text_format(name, sizeof(name), "w-%u", i);
+                pod = pod_of(l, name, 1 + i % 4);
+                pod.request.class_chips = (1 + i % 4) * (1 + i / 4 % 2);
+                pod.request.preemptible = i / 8 % 2 == 1;
+                pod.request.deadline_sec = i / 16 * 60;
+                assert_int_equal(ledger_pods_set(l, &pod), 0);
+        }
+        for (struct ledger_pod *pod = l->pending; pod != NULL; pod = pod->next_pending) {
+                struct rules_context ctx = {
+                        .ledger = l, .rules = &fixture_rules, .request = &pod->request, .self = pod
+                };
+                unsigned kind = overflow_kind(&pod->request);
+                struct overflow_room room = { 0 };
+
+                overflow_prepare(&ctx, &room);
+                if (known[kind])
+                        assert_memory_equal(&room, &rooms[kind], sizeof(room));
+                rooms[kind] = room;
+                known[kind] = true;
+        }
+        for (size_t i = 0; i < OVERFLOW_KINDS; i++)
+                assert_true(known[i]);
+        assert_false(rooms[0].allowed);
+        assert_true(rooms[1].allowed && rooms[2].others_first && !rooms[3].others_first);
+        fixture_rules.overflow = OVERFLOW_NONE;
+        ledger_life_free(l);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -273,6 +317,7 @@ int main(void)
                 cmocka_unit_test(an_old_inventory_is_stale_only_with_a_limit),
                 cmocka_unit_test(the_idle_reserve_may_be_lent),
                 cmocka_unit_test(overflow_never_takes_the_last_whole_group),
+                cmocka_unit_test(pods_of_one_kind_find_the_same_room_to_overflow),
                 cmocka_unit_test(a_member_of_a_large_job_counts_as_its_job),
                 cmocka_unit_test(chips_lost_under_a_pod_never_count_below_zero),
                 cmocka_unit_test(a_pod_on_a_chip_that_may_not_be_used_is_known),
