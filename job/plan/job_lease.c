@@ -63,7 +63,7 @@ void job_lease_observe(struct cluster *cluster, const char *key, const json_t *o
 {
         const json_t *status = json_object_get(object, "status");
         struct job_state state = job_state_new();
-        const struct ledger_job *known;
+        struct ledger_job *known;
         char namespace_[256];
         struct job_lease lease = { .namespace_ = namespace_,
                                    .name = store_key_split(key, namespace_),
@@ -74,8 +74,11 @@ void job_lease_observe(struct cluster *cluster, const char *key, const json_t *o
                 lease.job = known->training;
         lease.emergency = lease.job != NULL && cluster_is_emergency(cluster, namespace_, lease.job);
         if (lease.job == NULL || (job_status_decode(status, &state) == 0 &&
-                                  job_status_check(status, lease.job, &state, NULL) == 0))
+                                  job_status_check(status, lease.job, &state, NULL) == 0)) {
+                if (lease.job != NULL)
+                        known->saved_usec = job_state_saved_usec(lease.job, &state);
                 (void) job_lease_set(cluster_ledger(cluster), &lease); /* no memory: the next look has some */
+        }
         job_state_free(&state);
 }
 

@@ -194,6 +194,20 @@ bool job_state_shard(const struct job *job, const struct job_state *state, const
         return true;
 }
 
+uint64_t job_state_saved_usec(const struct job *job, const struct job_state *state)
+{
+        const struct job_progress *progress = &state->progress;
+        uint64_t every = job->checkpoint.every_steps, since;
+        double usec;
+
+        if (!job->checkpoint.given || job->checkpoint.claim[0] == '\0' || every == 0 ||
+            progress->step < every)
+                return 0;
+        since = progress->step % every;
+        usec = since == 0 ? 0 : (double) since * (double) job->global_batch / progress->samples_per_s * 1e6;
+        return usec >= 0 && usec < (double) progress->time_usec ? progress->time_usec - (uint64_t) usec : 0;
+}
+
 uint32_t job_state_world_size(const struct job_state *state)
 {
         uint32_t ranks = 0;

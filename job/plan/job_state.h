@@ -107,6 +107,10 @@ void job_state_add_point(struct job_state *state, const struct job_progress_poin
 bool job_state_shard(const struct job *job, const struct job_state *state, const struct job_group *group,
                      uint32_t n, uint32_t ranks, uint64_t *ret_begin, uint64_t *ret_end);
 
+/* job_state_saved_usec() - when the last checkpoint that outlives its pods was written, as far as the
+ * progress tells; 0 = none is known. */
+uint64_t job_state_saved_usec(const struct job *job, const struct job_state *state);
+
 uint32_t job_state_world_size(const struct job_state *state);
 
 /* job_state_manager_pod_name() - of the manager of a world, "fashion-m2"; of groups: job_group_pod_name(). */

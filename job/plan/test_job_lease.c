@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "job/plan/job_lease.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "tests/support/job_fixture.h"
@@ -251,6 +252,43 @@ static void a_borrowers_chips_are_lent_once(void **state)
         ledger_life_free(l);
 }
 
+/* Only what outlives the pods counts as saved, and of that the last step that is known. */
+static void the_last_checkpoint_is_known_by_the_progress(void **state)
+{
+        static const struct {
+                const char *checkpoint;
+                struct job_progress progress;
+                uint64_t saved_sec;
+        } cases[] = {
+#define AT(STEP, SPEED) { .step = (STEP), .samples_per_s = (SPEED), .time_usec = 5000000000 }
+                { "  checkpoint: {path: /c, claim: c, everySteps: 100}\n", AT(1000, 512), 5000 },
+                { "  checkpoint: {path: /c, claim: c, everySteps: 100}\n", AT(1040, 512),
+                  4980 }, /* 2 steps/s */
+                { "  checkpoint: {path: /c, claim: c, everySteps: 100}\n", AT(1000, 0), 5000 },
+                { "  checkpoint: {path: /c, claim: c, everySteps: 100}\n", AT(1040, 0), 0 },
+                { "  checkpoint: {path: /c, claim: c, everySteps: 100}\n", AT(1040, -1), 0 },
+                { "  checkpoint: {path: /c, claim: c, everySteps: 100}\n", AT(1040, 0.01), 0 },
+                { "  checkpoint: {path: /c, claim: c, everySteps: 100}\n", AT(99, 512), 0 },
+                { "  checkpoint: {path: /c, everySteps: 100}\n", AT(1000, 512), 0 },
+                { "", AT(1000, 512), 0 },
+#undef AT
+        };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                char spec[256];
+                struct planned p;
+
+                (void) text_format(spec, sizeof(spec),
+                                   "  globalBatch: 256\n%s  workers: [{model: H100, chips: 3}]\n",
+                                   cases[i].checkpoint);
+                plan(&p, spec);
+                p.state.progress = cases[i].progress;
+                assert_int_equal(job_state_saved_usec(&p.job, &p.state), cases[i].saved_sec * 1000000);
+                end(&p);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -263,6 +301,7 @@ int main(void)
                 cmocka_unit_test(what_others_took_meanwhile_does_not_fit),
                 cmocka_unit_test(only_borrowers_make_room_for_an_emergency),
                 cmocka_unit_test(a_borrowers_chips_are_lent_once),
+                cmocka_unit_test(the_last_checkpoint_is_known_by_the_progress),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,6 +25,8 @@ struct ledger_job {
         struct ledger_pod *pods;
         struct ledger_job_slot *slots;
         uint64_t lease_ends_usec;        /* with slots != NULL */
+        uint64_t saved_usec;             /* of the TrainingJob's last checkpoint that outlives its pods,
+                                            CLOCK_REALTIME; 0 = none is known */
         struct job *training;            /* the TrainingJob of that name, owned; NULL = there is none */
         bool training_borrowed;          /* of the ledger that this one is a copy of */
         struct ledger_job_place *places; /* of its plan, owned; the slots are then theirs */
