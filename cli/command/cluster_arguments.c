@@ -60,6 +60,8 @@ int cluster_arguments_open(const struct cluster_arguments *a, struct cluster_arg
 
         *ret = (struct cluster_arguments_opened){ 0 };
         options.rules = (struct rules){ .lend_reserve = a->lend_reserve,
+                                        .takes = a->take_from_regular ? LEDGER_PODS_TAKES_PREEMPTIBLE
+                                                                      : LEDGER_PODS_TAKES_BORROWERS,
                                         .lease_usec = RULES_LEASE_SECONDS * UINT64_C(1000000),
                                         .lease_share_percent = RULES_LEASE_SHARE_PERCENT,
                                         .hold_usec = RULES_HOLD_SECONDS * UINT64_C(1000000) };

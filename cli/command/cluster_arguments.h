@@ -7,7 +7,7 @@
 struct cluster_arguments {
         const char *store, *kubeconfig, *placement, *overflow, *emergency_namespaces, *emergency_classes,
                 *programs;
-        bool lend_reserve;
+        bool lend_reserve, take_from_regular;
 };
 
 /* Rows for the command's own option table; `options_` has a member `cluster` of struct cluster_arguments. */
@@ -50,9 +50,14 @@ struct cluster_arguments {
                   .offset = offsetof(options_, cluster.programs),                                            \
                   .value = "FILE",                                                                           \
                   .help = "program table, as the extender was given it" },                                   \
+                { .name = "lend-reserve",                                                                    \
+                  .type = OPTION_BOOL,                                                                       \
+                  .offset = offsetof(options_, cluster.lend_reserve),                                        \
+                  .help = "as the extender was given it" },                                                  \
         {                                                                                                    \
-                .name = "lend-reserve", .type = OPTION_BOOL,                                                 \
-                .offset = offsetof(options_, cluster.lend_reserve), .help = "as the extender was given it"   \
+                .name = "take-from-regular", .type = OPTION_BOOL,                                            \
+                .offset = offsetof(options_, cluster.take_from_regular),                                     \
+                .help = "as the extender was given it"                                                       \
         }
 
 struct cluster_arguments_opened {

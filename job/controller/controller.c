@@ -142,7 +142,6 @@ struct controller_options controller_options_of(const struct server_options *opt
                           .grace_sec = options->eviction_grace_sec > 0 ? options->eviction_grace_sec : 1 },
                 .keep_pods_sec = options->keep_pods_sec,
                 .pods_wait_sec = options->pods_wait_sec,
-                .takes_back = !options->no_evict,
         };
 }
 

@@ -52,7 +52,7 @@ static void say_waiting(struct record *record, enum job_phase phase, const char 
         controller_queue(record);
 }
 
-static struct open_groups_claim claim_for(struct record *record, bool take_back)
+static struct open_groups_claim claim_for(struct record *record, enum ledger_pods_takes takes)
 {
         struct controller *c = record->controller;
         size_t programs;
@@ -66,7 +66,7 @@ static struct open_groups_claim claim_for(struct record *record, bool take_back)
                 .rules = cluster_rules(c->options.cluster),
                 .ledger_job = ledger_jobs_find(controller_ledger(c), record->namespace_, record->name),
                 .emergency = record->emergency,
-                .take_back = take_back,
+                .takes = takes,
                 .created_usec = record->created_usec,
                 .now_usec = clock_steady_usec(),
         };
@@ -114,12 +114,12 @@ static void planned(struct record *record)
 static bool plan_job(struct record *record)
 {
         struct controller *c = record->controller;
-        struct open_groups_claim claim = claim_for(record, false);
+        struct open_groups_claim claim = claim_for(record, LEDGER_PODS_TAKES_NOBODY);
         struct err err = { 0 };
         int r = job_plan(&claim, &record->state, &err);
 
-        if (r == -EBUSY && record->emergency && c->options.takes_back) {
-                claim = claim_for(record, true); /* the extender evicts who sits on what is leased then */
+        while (r == -EBUSY && record->emergency && claim.takes < claim.rules->takes) {
+                claim.takes++; /* the extender evicts who sits on what is leased then */
                 r = job_plan(&claim, &record->state, NULL);
         }
         if (r == 0) {
@@ -146,7 +146,7 @@ static bool plan_job(struct record *record)
 static bool place_lost_group(struct record *record, size_t index)
 {
         struct controller *c = record->controller;
-        struct open_groups_claim claim = claim_for(record, false);
+        struct open_groups_claim claim = claim_for(record, LEDGER_PODS_TAKES_NOBODY);
         struct job_state *state = &record->state;
         struct job_group *group = &state->groups[index];
         struct err err = { 0 };
@@ -195,11 +195,11 @@ static bool is_unbound(struct record *record)
  * give up everything. */
 static void lose_places(struct record *record)
 {
-        struct open_groups_claim claim =
-                claim_for(record, record->emergency && record->controller->options.takes_back);
+        struct open_groups_claim claim = claim_for(record, LEDGER_PODS_TAKES_NOBODY);
         struct job_state *state = &record->state;
         bool unbound = is_unbound(record);
 
+        claim.takes = record->emergency ? claim.rules->takes : LEDGER_PODS_TAKES_NOBODY;
         if (job_state_is_refused(state))
                 return; /* it leases nothing; planned anew it would, each time until the next refusal */
         for (size_t i = 0; i < state->group_count && !record->yielding; i++) {

@@ -143,23 +143,30 @@ static void a_class_is_waited_for_until_classes_are_read(void **state)
 }
 
 /* The reserve is lent to who may be evicted; who may take it back is planned there at once, and the extender
- * evicts whoever sits on it. */
+ * evicts whoever sits on it: where that is allowed, of regular nodes too. */
 static void an_emergency_takes_back_what_was_lent(void **state)
 {
-        static const bool takes_back[] = { false, true };
+        static const enum ledger_pods_takes takes[] = { LEDGER_PODS_TAKES_NOBODY, LEDGER_PODS_TAKES_BORROWERS,
+                                                        LEDGER_PODS_TAKES_PREEMPTIBLE };
 
         (void) state;
-        for (size_t i = 0; i < ARRAY_SIZE(takes_back); i++) {
-                struct bed *b = bed_begin((struct controller_options){ .takes_back = takes_back[i] });
+        for (size_t i = 0; i < 2 * ARRAY_SIZE(takes); i++) {
+                struct bed *b = bed_begin(plain);
+                bool regular = i % 2 > 0;
 
+                b->cluster->options.rules.takes = takes[i / 2];
                 allow_emergencies(b);
                 b->cluster->options.rules.lend_reserve = true;
-                memory_store_merge(b->store, "NodeAccelerators a", "{\"status\":{\"pool\":\"reserved\"}}");
-                bed_put_job(b, "no", EIGHT_CHIPS);
-                BED_WAIT(b, bed_is(b, "no", "Pending", "Unschedulable"));
+                memory_store_merge(b->store, "NodeAccelerators a",
+                                   regular ? "{\"status\":{\"pool\":\"regular\"}}"
+                                           : "{\"status\":{\"pool\":\"reserved\"}}");
+                if (!regular) {
+                        bed_put_job(b, "no", EIGHT_CHIPS);
+                        BED_WAIT(b, bed_is(b, "no", "Pending", "Unschedulable"));
+                }
                 bed_run_job(b, "lent", EIGHT_CHIPS ",\"preemptible\":true");
                 bed_put_job(b, "urgent", EIGHT_CHIPS ",\"urgency\":\"emergency\"");
-                if (!takes_back[i]) {
+                if (takes[i / 2] < (regular ? LEDGER_PODS_TAKES_PREEMPTIBLE : LEDGER_PODS_TAKES_BORROWERS)) {
                         BED_WAIT(b, bed_is(b, "urgent", "Pending", "Unschedulable"));
                 } else {
                         BED_WAIT(b, bed_is(b, "urgent", "Starting", NULL));

@@ -99,9 +99,8 @@ bool job_lease_fits(const struct open_groups_claim *claim, const char *namespace
         for (uint32_t g = 0; g < node->group_count; g++)
                 if (node->groups[g].resource == resource) {
                         leased += node->groups[g].leased;
-                        room += ledger_group_free(&node->groups[g]);
-                        if (claim->take_back)
-                                room += open_groups_lent(node, &node->groups[g]);
+                        room += ledger_group_free(&node->groups[g]) +
+                                open_groups_lent(node, &node->groups[g], claim->takes);
                 }
         return leased <= room;
 }

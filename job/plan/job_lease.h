@@ -29,6 +29,6 @@ void job_lease_observe(struct cluster *cluster, const char *key, const json_t *o
 
 /* job_lease_fits() - is there room for this group's place, as long as no pod is on it? Pods that others bound
  * meanwhile, and chips that fell ill, take it away.
- * @claim: emergencies with take_back count chips of borrowers as room */
+ * @claim: chips of those who give way (`takes`) count as room */
 bool job_lease_fits(const struct open_groups_claim *claim, const char *namespace_,
                     const struct job_group *group);

@@ -223,7 +223,7 @@ static void only_borrowers_make_room_for_an_emergency(void **state)
         assert_int_equal(ledger_pods_set(p.ledger, &facts), 0);
         claim = job_fixture_claim(p.ledger, &p.job);
         assert_false(job_lease_fits(&claim, "default", &p.state.groups[0]));
-        claim.take_back = true;
+        claim.takes = LEDGER_PODS_TAKES_BORROWERS;
         assert_true(job_lease_fits(&claim, "default", &p.state.groups[0]));
         end(&p);
 }
@@ -246,7 +246,7 @@ static void a_borrowers_chips_are_lent_once(void **state)
         facts.request.preemptible = true;
         assert_int_equal(ledger_pods_set(l, &facts), 0);
         for (uint32_t g = 0; g < node->group_count; g++)
-                lent += open_groups_lent(node, &node->groups[g]);
+                lent += open_groups_lent(node, &node->groups[g], LEDGER_PODS_TAKES_BORROWERS);
         assert_int_equal(node->group_count, 2);
         assert_int_equal(lent, 5);
         ledger_life_free(l);

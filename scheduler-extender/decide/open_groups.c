@@ -43,14 +43,15 @@ static struct request request_for_one(const struct open_groups_claim *claim, con
         return request;
 }
 
-uint32_t open_groups_lent(const struct ledger_node *node, const struct ledger_group *group)
+uint32_t open_groups_lent(const struct ledger_node *node, const struct ledger_group *group,
+                          enum ledger_pods_takes takes)
 {
         RULES_SCRATCH(kept);
         uint32_t held;
 
-        if (!node->reserved)
+        if (takes < (node->reserved ? LEDGER_PODS_TAKES_BORROWERS : LEDGER_PODS_TAKES_PREEMPTIBLE))
                 return 0;
-        ledger_account(node, (struct ledger_account_without){ .borrowers = true }, kept);
+        ledger_account(node, (struct ledger_account_without){ .takes = takes }, kept);
         held = kept[group - node->groups].held;
         return group->held > held ? group->held - held : 0;
 }
@@ -97,7 +98,7 @@ static uint32_t open_chips(const struct open_groups_claim *claim, const struct l
                                          .created_usec = claim->created_usec,
                                          .now_usec = claim->now_usec,
                                          .unfiltered = true };
-        uint32_t lent = claim->take_back ? open_groups_lent(node, group) : 0, open;
+        uint32_t lent = open_groups_lent(node, group, claim->takes), open;
         RULES_SCRATCH(accounts);
         enum reason reason;
         uint64_t left;

@@ -13,6 +13,7 @@
 #include "scheduler-extender/decide/batch_cut.h"
 #include "scheduler-extender/decide/placement.h"
 #include "scheduler-extender/decide/rules.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 /* Whose chips, and by which rules. Borrowed. */
 struct open_groups_claim {
@@ -20,7 +21,7 @@ struct open_groups_claim {
         const struct rules *rules;
         const struct ledger_job *ledger_job; /* what it leases is its own; NULL = it has none */
         bool emergency;                      /* urgency: emergency, and its namespace may say so */
-        bool take_back;        /* chips that borrowers of the reserve hold count as free (emergencies) */
+        enum ledger_pods_takes takes;        /* whose chips count as free (emergencies) */
         bool processes;        /* ranks are processes of a machine, not pods: entries may share a CPU group */
         uint64_t created_usec; /* of the job: chips held for older pods are not open to it; 0 = not known (as
                                   young as can be) */
@@ -59,8 +60,9 @@ void open_groups_consider(const struct batch_cut_job *job, const struct job_role
 struct open_group *open_groups_first(const struct open_groups *groups, enum placement placement,
                                      uint32_t wanted);
 
-/* open_groups_lent() - chips of a group that borrowers of the reserve would give back. */
-uint32_t open_groups_lent(const struct ledger_node *node, const struct ledger_group *group);
+/* open_groups_lent() - chips of a group that those who give way would give back. */
+uint32_t open_groups_lent(const struct ledger_node *node, const struct ledger_group *group,
+                          enum ledger_pods_takes takes);
 
 /* open_groups_takes() - does a device group of the ledger match every selector of the role? */
 bool open_groups_takes(const struct job_role *role, const struct symbols *symbols,

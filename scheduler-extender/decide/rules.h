@@ -8,7 +8,7 @@
 
 #include "scheduler-extender/decide/overflow.h"
 #include "scheduler-extender/decide/reason.h"
-#include "scheduler-extender/ledger/ledger.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 struct weighting; /* scheduler-extender/decide/weighting.h */
 
@@ -20,6 +20,7 @@ struct weighting; /* scheduler-extender/decide/weighting.h */
 struct rules {
         uint64_t stale_after_usec; /* the grace of scheduler-extender/ledger/liveness.h; 0 = never */
         bool lend_reserve;
+        enum ledger_pods_takes takes; /* whose chips emergencies may take back */
         enum overflow overflow;
         uint32_t overflow_percent; /* 0..100 */
         enum placement placement;  /* where a pod names none; never PLACEMENT_DEFAULT */

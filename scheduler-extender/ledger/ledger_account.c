@@ -162,7 +162,7 @@ static void hold_parts(struct ledger_group *groups, size_t group_count, const st
 
 static bool counts(const struct ledger_pod *pod, const struct ledger_account_without *without)
 {
-        return pod != without->pod && !(without->borrowers && ledger_pods_borrows(pod));
+        return pod != without->pod && !ledger_pods_gives_way(pod, without->takes);
 }
 
 void ledger_account(const struct ledger_node *node, struct ledger_account_without without,

@@ -11,7 +11,7 @@
 struct ledger_account_without {
         const struct ledger_pod *pod;
         const struct ledger_job *job; /* its slots */
-        bool borrowers;               /* of the reserve */
+        enum ledger_pods_takes takes; /* who gives way */
 };
 
 /* ledger_account() - recompute held and leased of a node into `groups` (a copy of the node's groups). */

@@ -87,6 +87,24 @@ static inline bool ledger_pods_borrows(const struct ledger_pod *pod)
         return pod->node != NULL && pod->node->reserved && (pod->borrowed || !pod->request.emergency);
 }
 
+/* Who may be asked to go for an emergency. */
+enum ledger_pods_takes {
+        LEDGER_PODS_TAKES_NOBODY,
+        LEDGER_PODS_TAKES_BORROWERS,   /* of the reserve */
+        LEDGER_PODS_TAKES_PREEMPTIBLE, /* ... and of regular nodes preemptible pods that are no emergencies */
+        LEDGER_PODS_TAKES_ANYBODY
+};
+
+static inline bool ledger_pods_gives_way(const struct ledger_pod *pod, enum ledger_pods_takes takes)
+{
+        bool regular = pod->node != NULL && !pod->node->reserved;
+
+        return takes == LEDGER_PODS_TAKES_ANYBODY ||
+               (takes >= LEDGER_PODS_TAKES_BORROWERS && ledger_pods_borrows(pod)) ||
+               (takes >= LEDGER_PODS_TAKES_PREEMPTIBLE && regular && pod->request.preemptible &&
+                !pod->request.emergency);
+}
+
 /* ledger_pods_detach(), ledger_pods_attach() - take a bound pod off its node and put it back: for "what if it
  * went". */
 void ledger_pods_detach(struct ledger *ledger, struct ledger_pod *pod);

@@ -21,7 +21,7 @@ struct server_options {
         const char *identity;             /* of this replica; NULL = HOST_ADDRESS */
         const char *leader_namespace;     /* of the Lease; NULL = the pod's own */
         const char *job_image, *launcher_image, *scheduler_name;
-        bool lend_reserve, no_evict, no_leader_elect, fail_open;
+        bool lend_reserve, no_evict, take_from_regular, no_leader_elect, fail_open;
         unsigned stale_after_sec, lease_seconds, lease_share, hold_seconds, cache_limit_sec,
                 eviction_grace_sec, leader_lease_sec;
         unsigned keep_pods_sec, pods_wait_sec;
@@ -68,7 +68,9 @@ struct server_options {
         { .name = "hold-seconds", .type = OPTION_UNSIGNED, .offset = at(hold_seconds), .value = "N", \
           .default_ = "600", .maximum = 31536000, .help = "who waits keeps others from chips so long; 0 = ever" }, \
         { .name = "no-evict", .type = OPTION_BOOL, .offset = at(no_evict), \
-          .help = "never evict borrowers of the reserve" }, \
+          .help = "never evict anybody for an emergency" }, \
+        { .name = "take-from-regular", .type = OPTION_BOOL, .offset = at(take_from_regular), \
+          .help = "where the reserve is full, emergencies evict preemptible pods of regular nodes" }, \
         { .name = "eviction-grace", .type = OPTION_UNSIGNED, .offset = at(eviction_grace_sec), \
           .value = "SECONDS", .default_ = "30", .maximum = 86400, .help = "that evicted borrowers and job pods get" }, \
         { .name = "identity", .type = OPTION_STRING, .offset = at(identity), .value = "NAME", \

@@ -96,11 +96,18 @@ static int read_rules(const struct server_options *options, struct rules *ret, s
         *ret = (struct rules){
                 .stale_after_usec = (uint64_t) options->stale_after_sec * 1000000,
                 .lend_reserve = options->lend_reserve,
+                .takes = options->no_evict            ? LEDGER_PODS_TAKES_NOBODY
+                         : options->take_from_regular ? LEDGER_PODS_TAKES_PREEMPTIBLE
+                                                      : LEDGER_PODS_TAKES_BORROWERS,
                 .lease_usec = (uint64_t) options->lease_seconds * 1000000,
                 .lease_share_percent = options->lease_share,
                 .hold_usec = (uint64_t) options->hold_seconds * 1000000,
                 .placement = PLACEMENT_PACKED,
         };
+        if (options->no_evict && options->take_from_regular)
+                return err_set(
+                        err, -EINVAL,
+                        "--take-from-regular: nobody is evicted with --no-evict; leave one of them out");
         if (options->placement != NULL && placement_parse(options->placement, &ret->placement) < 0)
                 return err_set(err, -EINVAL, "--placement: '%s' is none", options->placement);
         if (options->overflow != NULL &&
