@@ -18,6 +18,14 @@
 
 #define REQUEST_KINDS_MAX 16 /* kinds of members that a gang may list */
 
+/* How its scheduler treats the members of the group that Kubernetes has it in
+ * (scheduler-extender/groups/groups.h). */
+enum request_group {
+        REQUEST_GROUP_NONE,
+        REQUEST_GROUP_ALONE, /* each by itself, and it waits for the others before its bind */
+        REQUEST_GROUP_CYCLE, /* one after the other, to be bound together or not at all */
+};
+
 struct request_item {
         uint32_t resource; /* symbol; 0 = a resource nobody has */
         uint32_t chips;    /* 1..REQUEST_CHIPS_MAX */
@@ -27,6 +35,13 @@ struct request_item {
 struct request_member {
         uint32_t resource, chips, members;
 };
+
+/* What a pod asks of its node beside extended resources; 0 = nothing. */
+struct request_needs {
+        int64_t cpu_milli, memory_bytes, storage_bytes; /* 0..REQUEST_NEED_MAX */
+};
+
+#define REQUEST_NEED_MAX (INT64_MAX / 65536) /* of one pod: sums over a node's pods fit */
 
 struct request {
         struct request_item items[REQUEST_ITEMS_MAX]; /* extended resources, chips or not */
@@ -46,13 +61,19 @@ struct request {
         bool gated;            /* has scheduling gates: does not wait for us yet */
         bool absent;           /* a gang's member that is not there yet: planned, and not leased */
         bool deadline_kept;    /* the kubelet ends it at its deadline: not its owner's word alone */
-        uint8_t nothing[6];    /* no padding */
+        bool more;             /* not all is in items: on a node it counts as all of what is not in them */
+        bool lone;             /* says that it is of a gang of chips, and is the only one of it there */
+        bool ungrouped;        /* its group is not there: does not wait for us yet */
+        uint8_t group;         /* enum request_group */
+        uint8_t beside_count;  /* items behind item_count: no chips, kube-scheduler's to judge */
+        uint8_t nothing[1];    /* no padding */
         uint32_t gang_size;    /* 0 or 1 = no gang */
         uint32_t network_mbps; /* 0 = any */
         uint32_t batch;        /* remuda.dev/batch: weighted shards of this batch; 0 = none */
         uint32_t deadline_sec; /* it ends so long after its start; 0 = not known */
         uint64_t fixed_bytes, sample_bytes; /* memory of a chip: fixed + sample x its share; 0 = unknown */
-        uint64_t class_chips;               /* the whole job's chips, which the class rule counts */
+        struct request_needs needs;
+        uint64_t class_chips; /* the whole job's chips, which the class rule counts; one of a lone pod's */
 };
 
 /* request_chips() - chips in all. */
@@ -63,6 +84,12 @@ static inline uint32_t request_chips(const struct request *request)
         for (size_t i = 0; i < request->item_count; i++)
                 chips += request->items[i].chips;
         return chips;
+}
+
+/* request_is_held_back() - does whoever brings it here wait for something else first? */
+static inline bool request_is_held_back(const struct request *request)
+{
+        return request->gated || request->ungrouped;
 }
 
 /* request_accepts() - is a chip of `model` (symbol, 0 = unknown) accepted? */
@@ -79,4 +106,12 @@ static inline bool request_same_models(const struct request *a, const struct req
 {
         return a->model_count == b->model_count &&
                memcmp(a->models, b->models, a->model_count * sizeof(a->models[0])) == 0;
+}
+
+/* request_same_needs() - do both ask for the same beside chips? */
+static inline bool request_same_needs(const struct request *a, const struct request *b)
+{
+        return memcmp(&a->needs, &b->needs, sizeof(a->needs)) == 0 && a->beside_count == b->beside_count &&
+               memcmp(&a->items[a->item_count], &b->items[b->item_count],
+                      a->beside_count * sizeof(a->items[0])) == 0;
 }

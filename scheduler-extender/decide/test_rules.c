@@ -113,7 +113,7 @@ static void a_node_without_inventory_is_judged_by_its_allocatable(void **state)
 
         (void) state;
         node.allocatable[0] =
-                (struct request_item){ .resource = facts.request.items[0].resource, .chips = 4 };
+                (struct ledger_trust_offer){ .resource = facts.request.items[0].resource, .chips = 4 };
         assert_int_equal(ledger_nodes_set(l, &node), 0);
         assert_string_equal(word_for(l, &facts.request, "plain"), "");
         facts.request.items[0].chips = 5;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "agent/inventory/inventory_json.h"
-#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/json/json_field.h"
@@ -39,6 +38,29 @@ static void trouble(struct cluster *c, const char *kind, const char *key, const 
                 c->options.trouble(c->options.userdata, sentence);
 }
 
+/* What is written every few seconds: what is wrong with it is said when that changes. */
+static void tell_once(struct cluster *c, struct name_numbers *said, const char *kind, const char *key,
+                      const char *sentence)
+{
+        struct err passed_over = { 0 };
+
+        if (!name_numbers_say(said, key, sentence))
+                return;
+        (void) err_set(&passed_over, -EBADMSG, "%s", sentence);
+        trouble(c, kind, key, &passed_over);
+}
+
+/* Shared by somebody who does not say how: nobody can tell which chips the kubelet withholds. */
+static void tell_offer(struct cluster *c, const char *name)
+{
+        const struct ledger_node *node = ledger_nodes_find(c->ledger, name, strlen(name));
+        char sentence[LEDGER_TRUST_SENTENCE_BYTES] = "";
+
+        if (node != NULL)
+                ledger_trust_beyond(c->ledger, node, sentence);
+        tell_once(c, &c->offer_troubles, "Node", name, sentence);
+}
+
 /* On a copy, which has no clock: later than anything that was heard, as ages are looked at once a second. */
 static uint64_t after_all_usec(const struct ledger *ledger)
 {
@@ -55,6 +77,7 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
         if (object == NULL) {
                 ledger_nodes_drop(c->ledger, key);
                 cluster_ages_update(c, key);
+                tell_offer(c, key);
                 if (c->options.node_labels != NULL)
                         c->options.node_labels(c->options.userdata, key, NULL);
                 return 0;
@@ -67,6 +90,7 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
             : ledger_nodes_note(c->ledger, key) < 0 ? -ENOMEM
                                                     : r;
         cluster_ages_update(c, key);
+        tell_offer(c, key);
         labels = json_object_get(json_object_get(object, "metadata"), "labels");
         if (labels == NULL)
                 labels = json_object_get(object,
@@ -139,6 +163,23 @@ static uint64_t usable_chips(const struct cluster *c, const char *name)
         return usable;
 }
 
+/* Of whose Node is it, as its agent wrote? The garbage collector takes it with that one, at some time. */
+static const char *owner_of(const json_t *object)
+{
+        struct json_field root = json_field_root(object), metadata = json_field_get(&root, "metadata"),
+                          owners = json_field_get(&metadata, "ownerReferences");
+
+        for (size_t i = 0; i < json_field_count(&owners); i++) {
+                struct json_field owner = json_field_at(&owners, i);
+                const char *kind = "", *uid = "";
+
+                if (json_field_string(&owner, "kind", &kind, NULL) == 0 && strcmp(kind, "Node") == 0 &&
+                    json_field_string(&owner, "uid", &uid, NULL) == 0)
+                        return uid;
+        }
+        return "";
+}
+
 static int take_inventory(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
         struct inventory inventory;
@@ -147,6 +188,7 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
 
         if (object == NULL) {
                 ledger_nodes_drop_inventory(c->ledger, key);
+                tell_offer(c, key);
                 if (c->options.node_changed != NULL)
                         c->options.node_changed(c->options.userdata, key, false);
                 return 0;
@@ -156,10 +198,12 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
                 return r;
         before = usable_chips(c, inventory.node);
         r = ledger_nodes_set_inventory(c->ledger, &inventory);
+        ledger_nodes_set_owner(c->ledger, inventory.node, owner_of(object));
         if (r == 0 && c->options.node_changed != NULL)
                 c->options.node_changed(c->options.userdata, inventory.node,
                                         usable_chips(c, inventory.node) > before);
         cluster_ages_update(c, inventory.node);
+        tell_offer(c, inventory.node);
         inventory_free(&inventory);
         return r;
 }
@@ -195,17 +239,6 @@ static int take_training_job(struct cluster *c, const char *key, const json_t *o
         return ledger_jobs_set_training(c->ledger, namespace_, name, job);
 }
 
-/* A table is written every few seconds while jobs run: what is wrong with it is said when that changes. */
-static void tell_speed_trouble(struct cluster *c, const char *key, const char *sentence)
-{
-        struct err passed_over = { 0 };
-
-        if (!name_numbers_say(&c->speed_troubles, key, sentence))
-                return;
-        (void) err_set(&passed_over, -EBADMSG, "%s", sentence);
-        trouble(c, "SpeedTable", key, &passed_over);
-}
-
 /* One object that cannot be read stops nothing: it is counted and told, once, and what there is of it stands.
  */
 static void note_reading(struct cluster *c, enum store_kind kind, const char *key, const struct err *err)
@@ -232,7 +265,7 @@ static int take_speed_table(struct cluster *c, const char *key, const json_t *ob
         int r = speed_table_decode(object, &table, err);
 
         if (r == 0)
-                tell_speed_trouble(c, key, table.trouble);
+                tell_once(c, &c->speed_troubles, "SpeedTable", key, table.trouble);
         if (r == 0 && strcmp(key, SPEED_TABLE_NAME) == 0) /* the one table: what is not in it is not known */
                 c->ledger->speeds.count = 0;
         if (r == 0 && speed_table_add(&c->ledger->speeds, &table) < 0)
@@ -352,19 +385,6 @@ static void take_programs(struct cluster *c)
         }
 }
 
-/* Resources of chips as vendors' plugins call them; inventories and the configuration add theirs. */
-static void mark_usual_resources(struct ledger *ledger)
-{
-        const char *resources[RESOURCES_MAX];
-
-        for (size_t v = 0; vendors[v] != NULL; v++) {
-                size_t count = vendor_resources(vendors[v], resources, RESOURCES_MAX);
-
-                for (size_t i = 0; i < count; i++)
-                        ledger_chips_mark(ledger, resources[i]);
-        }
-}
-
 int cluster_open(sd_event *loop, const struct cluster_options *options, struct cluster **ret, struct err *err)
 {
         struct cluster *c = calloc(1, sizeof(*c));
@@ -394,7 +414,7 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
         if (c->is_directory)
                 store.kinds &= ~(1u << STORE_LEASE);
         c->watched = store.kinds;
-        mark_usual_resources(c->ledger);
+        ledger_chips_mark_usual(c->ledger);
         for (size_t i = 0; i < options->managed_resource_count; i++)
                 ledger_chips_mark(c->ledger, options->managed_resources[i]);
         take_programs(c);
@@ -417,6 +437,7 @@ void cluster_close(struct cluster *cluster)
         cluster_ages_free(cluster);
         cluster_classes_free(cluster);
         name_numbers_free(&cluster->speed_troubles);
+        name_numbers_free(&cluster->offer_troubles);
         for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
                 name_numbers_free(&cluster->unreadable[kind]);
         free(cluster);

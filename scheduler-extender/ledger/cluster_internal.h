@@ -17,6 +17,7 @@ struct cluster {
         struct liveness_signs signs;  /* of nodes: their Leases, or the times of their files */
         struct name_numbers classes, default_classes; /* PriorityClasses: cluster_classes.h */
         struct name_numbers speed_troubles; /* of each SpeedTable a hash of what was last said of it */
+        struct name_numbers offer_troubles; /* of each node, likewise */
         struct name_numbers unreadable[STORE_KIND_COUNT]; /* of each object that cannot be read, likewise */
         bool waiting;                                     /* cluster_load() runs the loop */
         uint64_t names_usec;                              /* when unused names were given back last */

@@ -1,9 +1,8 @@
 /* Ledger: which pod holds how many chips of which group on which node. The one truth that decisions rest on.
  *
  * Fed by ledger/cluster.h from the store (inventories, Node objects, pods) and by the extender's own binds;
- * read by rules, score, gang, backfill and victims. Level-triggered: a node's accounts are recomputed from
- * its pods and leases whenever one of them changes, so nothing can drift. Pure but for the heap; no clock;
- * one owner. Costs: a lookup O(1), a change O(pods on the node). */
+ * read by rules, score, gang, backfill and victims. A node's accounts are recomputed from its pods and leases
+ * whenever one of them changes. Pure but for the heap; no clock; one owner. A change costs O(pods there). */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +13,8 @@
 #include "planner/speeds/chip_speed.h"
 #include "scheduler-extender/decide/node_kinds.h"
 #include "scheduler-extender/decide/node_match.h"
-#include "scheduler-extender/decide/request.h"
+#include "scheduler-extender/ledger/ledger_devices.h"
+#include "scheduler-extender/ledger/ledger_room.h"
 #include "scheduler-extender/ledger/ledger_trust.h"
 #include "scheduler-extender/ledger/liveness.h"
 #include "scheduler-extender/ledger/name_numbers.h"
@@ -33,6 +33,7 @@ struct ledger_group {
         uint32_t total;
         uint32_t healthy;                  /* as the inventory says */
         uint32_t usable;                   /* of them: scheduler-extender/ledger/ledger_trust.h */
+        bool shared;                       /* by its inventory: counted in shares, as ids are offered */
         uint32_t held;                     /* by pods */
         uint32_t leased;                   /* by gangs that are not bound yet */
         uint64_t memory_bytes;             /* per chip; 0 = not known */
@@ -65,11 +66,14 @@ struct ledger_node {
         struct ledger_job_slot *slots;
         struct ledger_backfill *backfills;
         struct ledger_pod *pods; /* bound here and not ended, in canonical order (created, then key) */
+        uint32_t ending;         /* of them: those that say when they end */
 
-        uint32_t pool, switch_domain;     /* symbols; the second of the operator's label, 0 = none */
-        struct request_item *allocatable; /* of the Node object */
+        uint32_t pool, switch_domain;           /* symbols; the second of the operator's label, 0 = none */
+        struct ledger_trust_offer *allocatable; /* of the Node object */
         struct ledger_trust trust;
         struct ledger_hardware hardware;
+        struct ledger_room room;
+        struct ledger_devices *devices;  /* NULL = no DRA driver offers or offered any */
         struct node_match_traits traits; /* labels and taints of the Node object */
         struct ledger_program *programs;
         struct ledger_sick *sick;
@@ -86,6 +90,7 @@ struct ledger_backfill {
         const struct ledger_pod *pod;
         struct ledger_backfill *next;
         uint64_t start_usec; /* when it could start there; UINT64_MAX = not known */
+        uint32_t resource;   /* of these chips: symbol */
         uint32_t spare;      /* chips that may be free at start_usec beyond what the older pod asks for */
 };
 
@@ -102,19 +107,22 @@ struct ledger {
         uint32_t pod_count, pod_slot_count;
         struct ledger_pod *pending; /* the pods on no node, ended ones included, in no order */
         uint32_t pending_count;
-        uint32_t backfill_total; /* reservations in force */
+        uint32_t backfill_total, slot_total; /* reservations and lease slots in force */
+        bool has_slices;                     /* of DRA drivers, anywhere */
+        uint32_t loose_devices;              /* of DRA drivers, that are not one node's */
         struct ledger_job *jobs[LEDGER_JOB_BUCKETS];
         struct name_map planned;   /* pods of plans, by "namespace/name": ledger_jobs.h */
         struct speed_table speeds; /* the rows of all SpeedTables; owned */
-        struct name_numbers gang_pauses, gang_pause_ends; /* by namespace: see decide/gang_share.h */
+        struct name_numbers gang_pauses, gang_pause_ends, gang_left; /* by namespace: decide/gang_share.h */
         uint64_t gang_resumed_usec;
-        uint64_t departure_count; /* pods that gave chips back since the start */
-        uint64_t generation;      /* grows with every change of a node, pod or lease */
-        uint32_t slot_total;      /* lease slots in force */
+        struct name_numbers group_sizes; /* members that groups need: scheduler-extender/groups/groups.h */
+        uint8_t groups_served;           /* bit set of enum request_group: their objects are shown to us */
+        uint64_t departure_count;        /* pods and gangs that gave chips back since the start */
+        uint64_t arrival_count;          /* gangs that came to have a second member since then */
+        uint64_t generation;             /* grows with every change of a node, pod or lease */
 };
 
-/* ledger_set_seen() - when the node was last heard of (CLOCK_MONOTONIC; 0 = its age is not judged;
- * LIVENESS_REMOVED = it is no node of the cluster any more). */
+/* ledger_set_seen() - last heard of (CLOCK_MONOTONIC); 0: not judged, LIVENESS_REMOVED: no node any more */
 void ledger_set_seen(struct ledger *ledger, const struct ledger_node *node, uint64_t seen_usec);
 uint64_t ledger_seen_usec(const struct ledger *ledger, const struct ledger_node *node);
 
@@ -127,8 +135,8 @@ static inline bool ledger_node_known(const struct ledger_node *node)
         return node->has_inventory || node->has_object;
 }
 
-/* ledger_group_free() - usable chips that no pod holds; ledger_group_open() - and no gang leases. Never below
- * 0. */
+/* ledger_group_free() - usable chips that no pod holds, ledger_group_open() - and no gang leases; 0 or more
+ */
 static inline uint32_t ledger_group_free(const struct ledger_group *group)
 {
         return group->usable > group->held ? group->usable - group->held : 0;

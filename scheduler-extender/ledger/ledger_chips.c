@@ -1,6 +1,12 @@
 /* A note beside each symbol; who knows its chips tells that what else it offers is none. */
 #include "scheduler-extender/ledger/ledger_chips.h"
 
+#include <string.h>
+
+#include "agent/vendor/vendor.h"
+
+#define RESOURCES_MAX 32 /* of one vendor */
+
 void ledger_chips_note(struct ledger *ledger, uint32_t resource, uint8_t what)
 {
         uint32_t index = symbols_index(&ledger->symbols, resource);
@@ -12,6 +18,18 @@ void ledger_chips_note(struct ledger *ledger, uint32_t resource, uint8_t what)
 void ledger_chips_mark(struct ledger *ledger, const char *resource)
 {
         ledger_chips_note(ledger, symbols_keep(&ledger->symbols, resource), LEDGER_CHIPS);
+}
+
+void ledger_chips_mark_usual(struct ledger *ledger)
+{
+        const char *resources[RESOURCES_MAX];
+
+        for (size_t v = 0; vendors[v] != NULL; v++) {
+                size_t count = vendor_resources(vendors[v], resources, RESOURCES_MAX);
+
+                for (size_t i = 0; i < count; i++)
+                        ledger_chips_mark(ledger, resources[i]);
+        }
 }
 
 static uint8_t noted(const struct ledger *ledger, uint32_t resource)

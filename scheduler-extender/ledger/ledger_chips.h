@@ -5,10 +5,12 @@
 
 /* ledger_chips_note() - what is known of a resource: it counts as chips; or a node with an inventory
  * offers it and has it not among its chips. It is known as long as its name is used. ledger_chips_mark() -
- * the former, by name and for good. */
+ * the former, by name and for good; ledger_chips_mark_usual() - of all that vendors' plugins are known to
+ * offer. */
 enum { LEDGER_CHIPS = 1, LEDGER_CHIPS_BESIDE = 2 };
 void ledger_chips_note(struct ledger *ledger, uint32_t resource, uint8_t what);
 void ledger_chips_mark(struct ledger *ledger, const char *resource);
+void ledger_chips_mark_usual(struct ledger *ledger);
 bool ledger_chips_has(const struct ledger *ledger, uint32_t resource);
 
 /* ledger_chips_rank() - where not all resources can be kept, those of the higher rank are. */

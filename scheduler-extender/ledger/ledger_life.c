@@ -43,8 +43,9 @@ static int copy_node(const struct ledger_node *from, uint64_t seen_usec, struct 
         node->programs = copy_array(from->programs, from->program_count, sizeof(*from->programs));
         node->sick = copy_array(from->sick, from->sick_count, sizeof(*from->sick));
         node->losses = copy_array(from->losses, from->loss_count, sizeof(*from->losses));
-        if (node->groups == NULL || node->allocatable == NULL || node->programs == NULL ||
-            node->sick == NULL || node->losses == NULL)
+        node->devices = copy_array(from->devices, from->devices == NULL ? 0 : 1, sizeof(*from->devices));
+        if (node->groups == NULL || node->allocatable == NULL || node->devices == NULL ||
+            node->programs == NULL || node->sick == NULL || node->losses == NULL)
                 return -ENOMEM;
         node->group_count = from->group_count;
         node->allocatable_count = from->allocatable_count;

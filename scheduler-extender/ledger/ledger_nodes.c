@@ -69,6 +69,7 @@ void ledger_nodes_free_one(struct ledger *ledger, struct ledger_node *node)
         free(node->programs);
         free(node->sick);
         free(node->losses);
+        free(node->devices);
         free(node);
 }
 
@@ -123,6 +124,7 @@ static void group_from_inventory(struct ledger *ledger, struct ledger_node *node
                 .model = symbols_add_of(symbols, from->model, &node->brought),
                 .resource = symbols_add_of(symbols, from->resource, &node->brought),
                 .total = shares_of(from->total, shares),
+                .shared = shares > 1,
                 .healthy = shares_of(from->healthy < from->total ? from->healthy : from->total, shares),
                 .figures = { .tflops = { from->tflops_bf16 / shares, from->tflops_fp16 / shares,
                                          from->tflops_fp32 / shares },
@@ -215,22 +217,84 @@ int ledger_nodes_set_inventory(struct ledger *ledger, const struct inventory *in
         return 0;
 }
 
-/* Without an inventory the Node object's allocatable is what there is: a group per resource, of unknown
- * model. */
+void ledger_nodes_set_owner(struct ledger *ledger, const char *name, const char *uid)
+{
+        struct ledger_node *node = ledger_nodes_find(ledger, name, strlen(name));
+
+        if (node == NULL || node->trust.owner_uid_hash == hash_of(uid))
+                return;
+        node->trust.owner_uid_hash = hash_of(uid);
+        ledger_nodes_judge(ledger, node);
+}
+
+static void add_group(struct ledger_node *node, uint32_t resource, uint32_t chips)
+{
+        if (node->group_count < GROUPS_MAX)
+                node->groups[node->group_count++] = (struct ledger_group){
+                        .name = resource, .resource = resource, .total = chips, .healthy = chips
+                };
+}
+
+/* A device plugin may have left out those that claims hold: then there are as many as the slices have. */
+static uint32_t chips_there(const struct ledger_node *node, const struct ledger_trust_offer *allocatable)
+{
+        const struct ledger_devices_offer *offer = ledger_devices_offer(node->devices, allocatable->resource);
+        uint64_t most = allocatable->chips + (offer == NULL ? (uint64_t) 0 : offer->held);
+
+        if (offer == NULL || offer->offered <= allocatable->chips)
+                return allocatable->chips;
+        return most < offer->offered ? (uint32_t) most : offer->offered;
+}
+
+/* Without an inventory what a kubelet or a DRA driver offers is what there is: a group per resource. */
 static int use_allocatable(struct ledger *ledger, struct ledger_node *node)
 {
-        struct ledger_group *groups = calloc(node->allocatable_count + 1u, sizeof(*groups));
+        const struct ledger_devices *devices = node->devices;
+        struct ledger_group *groups =
+                calloc(node->allocatable_count + LEDGER_DEVICES_OFFERS_MAX + 1u, sizeof(*groups));
 
         if (groups == NULL)
                 return -ENOMEM;
-        for (uint32_t i = 0; i < node->allocatable_count; i++)
-                groups[i] = (struct ledger_group){ .name = node->allocatable[i].resource,
-                                                   .resource = node->allocatable[i].resource,
-                                                   .total = node->allocatable[i].chips,
-                                                   .healthy = node->allocatable[i].chips };
         free(node->groups);
         node->groups = groups;
-        node->group_count = node->allocatable_count;
+        node->group_count = 0;
+        for (uint32_t i = 0; i < node->allocatable_count; i++)
+                add_group(node, node->allocatable[i].resource, chips_there(node, &node->allocatable[i]));
+        for (size_t i = 0; devices != NULL && node->has_object && i < devices->offer_count; i++)
+                if (devices->offers[i].offers && !ledger_trust_names(node, devices->offers[i].resource))
+                        add_group(node, devices->offers[i].resource, devices->offers[i].offered);
+        ledger_nodes_judge(ledger, node);
+        return 0;
+}
+
+static uint64_t devices_held(const struct ledger_devices *devices)
+{
+        uint64_t held = 0;
+
+        for (size_t i = 0; devices != NULL && i < devices->offer_count; i++)
+                held += devices->offers[i].held;
+        return held;
+}
+
+/* Has anything become free that kube-scheduler may have asked for before we heard of it? */
+static bool gives_back(const struct ledger_devices *before, const struct ledger_devices *now)
+{
+        return now->free > (before == NULL ? 0 : before->free) || devices_held(now) < devices_held(before);
+}
+
+int ledger_nodes_set_devices(struct ledger *ledger, struct ledger_node *node,
+                             const struct ledger_devices *devices)
+{
+        struct ledger_devices *kept = node->devices == NULL ? malloc(sizeof(*kept)) : node->devices;
+
+        if (kept == NULL)
+                return -ENOMEM;
+        if (gives_back(node->devices, devices))
+                ledger->departure_count++;
+        *kept = *devices;
+        node->devices = kept;
+        if (!node->has_inventory)
+                return use_allocatable(ledger, node);
         ledger_nodes_judge(ledger, node);
         return 0;
 }
@@ -263,7 +327,8 @@ void ledger_nodes_drop_inventory(struct ledger *ledger, const char *name)
 int ledger_nodes_set(struct ledger *ledger, const struct ledger_node_facts *facts)
 {
         struct ledger_node *node = ledger_nodes_make(ledger, facts->name);
-        struct request_item *allocatable = malloc((facts->allocatable_count + 1) * sizeof(*allocatable));
+        struct ledger_trust_offer *allocatable =
+                malloc((facts->allocatable_count + 1) * sizeof(*allocatable));
 
         if (node == NULL || allocatable == NULL ||
             node_match_set_traits(&ledger->matches, &node->traits, facts->traits) < 0) {
@@ -274,6 +339,9 @@ int ledger_nodes_set(struct ledger *ledger, const struct ledger_node_facts *fact
         free(node->allocatable);
         node->allocatable = allocatable;
         node->allocatable_count = (uint32_t) facts->allocatable_count;
+        node->trust.left_out = (uint32_t) facts->allocatable_left_out;
+        node->room.offered = facts->room.offered;
+        node->room.pods_offered = facts->room.pods_offered;
         node->has_object = true;
         node->trust.node_unreadable = false;
         note_resources(ledger, node);
@@ -310,6 +378,8 @@ void ledger_nodes_drop(struct ledger *ledger, const char *name)
         if (node == NULL || !node->has_object)
                 return;
         node->has_object = node->out_of_service = node->trust.node_unreadable = false;
+        node->room.offered = (struct request_needs){ 0 };
+        node->room.pods_offered = 0;
         node_match_free_traits(&ledger->matches, &node->traits);
         forget_allocatable(node);
         if (!node->has_inventory)

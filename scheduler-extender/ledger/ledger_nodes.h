@@ -8,8 +8,9 @@
 /* What a Node object says of itself. Borrowed. */
 struct ledger_node_facts {
         const char *name;
-        struct request_item allocatable[GROUPS_MAX]; /* extended resources */
-        size_t allocatable_count;
+        struct ledger_trust_offer allocatable[GROUPS_MAX]; /* extended resources */
+        size_t allocatable_count, allocatable_left_out;
+        struct ledger_room room;   /* of it, what is offered */
         const char *switch_domain; /* label remuda.dev/switch-domain; NULL = none */
         bool out_of_service;       /* the taint of that name */
         const char *uid, *boot_id; /* NULL = not told */
@@ -23,6 +24,7 @@ struct ledger_node *ledger_nodes_find(const struct ledger *ledger, const char *n
 /* Inventories and Node objects come and go independently; a node with neither is known to nobody, but keeps
  * its pods. 0 or -ENOMEM. */
 int ledger_nodes_set_inventory(struct ledger *ledger, const struct inventory *inventory);
+void ledger_nodes_set_owner(struct ledger *ledger, const char *name, const char *uid); /* of it; "" = none */
 void ledger_nodes_drop_inventory(struct ledger *ledger, const char *name);
 int ledger_nodes_set(struct ledger *ledger, const struct ledger_node_facts *facts);
 void ledger_nodes_drop(struct ledger *ledger, const char *name);
@@ -30,6 +32,11 @@ void ledger_nodes_drop(struct ledger *ledger, const char *name);
 /* ledger_nodes_note() - there is a Node object that cannot be read: what a readable one said stands; without
  * one no chip there is given, but the node is none that was removed. 0 or -ENOMEM. */
 int ledger_nodes_note(struct ledger *ledger, const char *name);
+
+/* ledger_nodes_set_devices() - what DRA drivers offer there, and what claims hold of it. Of a node that is
+ * not known nothing is kept. 0 or -ENOMEM. */
+int ledger_nodes_set_devices(struct ledger *ledger, struct ledger_node *node,
+                             const struct ledger_devices *devices);
 
 /* ledger_nodes_judge() - what is believed of the node's inventory, as of the last look at ages; its accounts.
  */

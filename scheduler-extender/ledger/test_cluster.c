@@ -267,6 +267,35 @@ static void who_sits_on_a_sick_chip_is_known(void **state)
         end(b);
 }
 
+static void what_a_node_offers_too_much_of_is_said_once(void **state)
+{
+        CLEANUP(text_free) struct text node = { 0 };
+        struct bed *b = begin();
+
+        (void) state;
+        text_append(&node, "{\"metadata\":{\"name\":\"a\"},\"status\":{\"allocatable\":{");
+        for (unsigned i = 0; i < GROUPS_MAX + 7; i++)
+                text_printf(&node, "\"x.y/r%u\":\"1\",", i);
+        text_append(&node, "\"cpu\":\"8\"}}}");
+        text_reset(&b->said);
+        tell(b, "Node a", node.data);
+        assert_true(said(b, "Node a: offers 7 extended resources more than the 256 that are kept"));
+        text_reset(&b->said);
+        tell(b, "Node a", "{\"metadata\":{\"labels\":{\"x\":\"y\"}}}");
+        assert_false(said(b, "offers 7"));
+        memory_store_merge(b->store, "NodeAccelerators b", FEW("8", "8"));
+        tell(b, "NodeAccelerators b", "{\"metadata\":{\"name\":\"b\"}}");
+        tell(b, "Node b",
+             "{\"metadata\":{\"name\":\"b\"},\"status\":{\"allocatable\":{\"nvidia.com/gpu\":\"9\"}}}");
+        assert_true(said(b, "Node b: offers 9 of nvidia.com/gpu"));
+        assert_int_equal(b->cluster->offer_troubles.map.count, 2);
+        memory_store_drop(b->store, "NodeAccelerators b");
+        memory_store_drop(b->store, "Node a");
+        memory_store_tell(b->store); /* of who is gone nothing is kept */
+        assert_int_equal(b->cluster->offer_troubles.map.count, 0);
+        end(b);
+}
+
 static void a_store_that_tells_nothing_is_given_up(void **state)
 {
         struct dir_store *folder = dir_store_new();
@@ -298,6 +327,7 @@ int main(void)
                 cmocka_unit_test(a_fresh_look_takes_back_what_was_assumed),
                 cmocka_unit_test(a_class_is_worth_what_was_said_last),
                 cmocka_unit_test(who_sits_on_a_sick_chip_is_known),
+                cmocka_unit_test(what_a_node_offers_too_much_of_is_said_once),
                 cmocka_unit_test(a_store_that_tells_nothing_is_given_up),
         };
 

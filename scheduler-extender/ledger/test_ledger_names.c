@@ -50,7 +50,7 @@ static void tell_node(struct ledger *ledger)
         assert_int_equal(ledger_nodes_set_inventory(ledger, &inventory), 0);
         inventory_free(&inventory);
         facts.allocatable[0] =
-                (struct request_item){ symbols_add(&ledger->symbols, "an allocatable resource"), 1 };
+                (struct ledger_trust_offer){ symbols_add(&ledger->symbols, "an allocatable resource"), 1, 0 };
         facts.allocatable_count = 1;
         assert_int_equal(ledger_nodes_set(ledger, &facts), 0);
 }

@@ -22,9 +22,12 @@ struct row {
         unsigned healthy[2], shares; /* of two groups of the resource; replicas of each device */
         int allocatable;
         const char *inventory_boot, *node_boot;
+        const char *owner; /* uid of the Node that owns the inventory; the Node's is u1 */
         uint64_t remade, agent_seen, agent_limit, listening; /* seconds; it is second 1000 now */
         enum ledger_trust_doubt doubt;
         unsigned usable[2];
+        uint32_t replicas; /* of the label of another device plugin */
+        bool beyond;       /* more is offered than anybody can explain */
 };
 
 #define TOLD(first, second) .healthy = { first, second }
@@ -38,10 +41,21 @@ static const struct row rows[] = {
         { "it offers more than the agent calls healthy: the agent's word", TOLD(4, 1), .allocatable = 8, USED(4, 1) },
         { "nobody's device plugin offers it: as told", TOLD(4, 4), .allocatable = NONE, USED(4, 4) },
         { "shared devices are offered share by share", TOLD(2, 0), .shares = 4, .allocatable = 6, USED(6, 0) },
+        { "another's shares, all of them offered", TOLD(4, 4), .allocatable = 32, .replicas = 4, USED(4, 4) },
+        { "half of them", TOLD(4, 4), .allocatable = 16, .replicas = 4, USED(4, 0) },
+        { "a part of a chip is none", TOLD(4, 4), .allocatable = 23, .replicas = 4, USED(4, 1) },
+        { "shares that the label does not tell of", TOLD(4, 4), .allocatable = 32, .beyond = true, USED(4, 4) },
+        { "nor of all", TOLD(4, 4), .allocatable = 32, .replicas = 2, .beyond = true, USED(4, 4) },
+        { "a label that says that they are not shared", TOLD(4, 4), .allocatable = 5, .replicas = 1, USED(4, 1) },
+        { "our own shares are counted as they are offered, whatever a label says", TOLD(2, 0), .shares = 4, .allocatable = 6, .replicas = 4, USED(6, 0) },
         { "the boot is the kubelet's", TOLD(4, 4), .allocatable = 8, "b1", "b1", USED(4, 4) },
         { "an inventory of another boot", TOLD(4, 4), .allocatable = 8, "b1", "b2", .doubt = LEDGER_OTHER_BOOT },
         { "also where nobody offers the resource: the node came back without chips", TOLD(4, 4), .allocatable = NONE, "b1", "b2", .doubt = LEDGER_OTHER_BOOT },
         { "a boot that is not told is no other one", TOLD(4, 4), .allocatable = 8, NULL, "b2", USED(4, 4) },
+        { "an inventory of this Node", TOLD(4, 4), .allocatable = 8, .owner = "u1", USED(4, 4) },
+        { "an inventory of a Node that had the name before", TOLD(4, 4), .allocatable = NONE, .owner = "u0", .doubt = LEDGER_OTHER_NODE },
+        { "and its agent still speaks, which has not given that Node up yet", TOLD(4, 4), .allocatable = 8, .owner = "u0", .agent_seen = 900, .agent_limit = 180, .listening = 1, .doubt = LEDGER_OTHER_NODE },
+        { "an inventory that nobody owns", TOLD(4, 4), .allocatable = 8, .owner = "", USED(4, 4) },
         { "an agent that speaks", TOLD(4, 4), .allocatable = 8, .agent_seen = 900, .agent_limit = 180, .listening = 1, USED(4, 4) },
         { "an agent that is silent", TOLD(4, 4), .allocatable = 8, .agent_seen = 800, .agent_limit = 180, .listening = 1, .doubt = LEDGER_AGENT_SILENT },
         { "but nobody listened before", TOLD(4, 4), .allocatable = 8, .agent_seen = 1, .agent_limit = 180, .listening = 900, USED(4, 4) },
@@ -70,10 +84,12 @@ static void add_node(struct ledger *l, const struct row *row)
         }
         assert_int_equal(ledger_nodes_set_inventory(l, &inventory), 0);
         inventory_free(&inventory);
+        ledger_nodes_set_owner(l, "n", row->owner);
         if (row->allocatable != NONE)
                 facts.allocatable[facts.allocatable_count++] =
-                        (struct request_item){ .resource = symbols_add(&l->symbols, "nvidia.com/gpu"),
-                                               .chips = (uint32_t) row->allocatable };
+                        (struct ledger_trust_offer){ .resource = symbols_add(&l->symbols, "nvidia.com/gpu"),
+                                                     .chips = (uint32_t) row->allocatable,
+                                                     .replicas = row->replicas };
         assert_int_equal(ledger_nodes_set(l, &facts), 0);
 }
 
@@ -84,6 +100,7 @@ static void each_node_is_believed_as_it_should(void **state)
                 const struct row *row = &rows[i];
                 struct ledger *l = test_ledger();
                 struct ledger_node *node;
+                char beyond[LEDGER_TRUST_SENTENCE_BYTES];
 
                 l->liveness.looked_usec = 1000 * SECOND;
                 l->liveness.working_since_usec = row->listening * SECOND;
@@ -93,6 +110,9 @@ static void each_node_is_believed_as_it_should(void **state)
                 node->trust.agent_seen_usec = row->agent_seen * SECOND;
                 node->trust.agent_limit_usec = row->agent_limit * SECOND;
                 ledger_nodes_judge(l, node);
+                ledger_trust_beyond(l, node, beyond);
+                if ((strstr(beyond, "of nvidia.com/gpu, its inventory tells of 8: ") != NULL) != row->beyond)
+                        fail_msg("%s: '%s'", row->sentence, beyond);
                 if (node->trust.doubt != row->doubt || node->groups[0].usable != row->usable[0] ||
                     node->groups[1].usable != row->usable[1])
                         fail_msg("%s: doubt %u, usable %u and %u", row->sentence, node->trust.doubt,

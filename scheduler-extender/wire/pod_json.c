@@ -473,9 +473,24 @@ static bool is_out_of_service(const struct json_field *root)
         return false;
 }
 
+/* "RESOURCE.replicas": ids of one device, as device plugins that share them (and their feature discovery)
+ * label the node. */
+static uint32_t replicas_of(const struct json_field *labels, const char *resource)
+{
+        char label[DEVICE_RESOURCE_BYTES + sizeof(".replicas")];
+        const char *text = "";
+        uint64_t replicas = 0;
+
+        if (!text_format(label, sizeof(label), "%s.replicas", resource) ||
+            json_field_string(labels, label, &text, NULL) < 0 || text_parse_uint64(text, &replicas) < 0)
+                return 0;
+        return replicas < REQUEST_CHIPS_MAX ? (uint32_t) replicas : REQUEST_CHIPS_MAX;
+}
+
 /* Those of one rank that there is room for. A count that is none offers nothing. */
-static void take_allocatable(const struct json_field *allocatable, struct ledger *ledger, unsigned rank,
-                             uint16_t *brought, struct ledger_node_facts *ret)
+static void take_allocatable(const struct json_field *allocatable, const struct json_field *labels,
+                             struct ledger *ledger, unsigned rank, uint16_t *brought,
+                             struct ledger_node_facts *ret)
 {
         struct symbols *symbols = &ledger->symbols;
         const char *name;
@@ -486,13 +501,18 @@ static void take_allocatable(const struct json_field *allocatable, struct ledger
                 struct json_field at = json_field_get(allocatable, name);
                 uint32_t chips = 0;
 
-                if (!pod_chips_extended(name) || ret->allocatable_count == ARRAY_SIZE(ret->allocatable) ||
+                if (!pod_chips_extended(name) ||
                     ledger_chips_rank(ledger, symbols_find(symbols, name, strlen(name))) != rank)
                         continue;
+                if (ret->allocatable_count == ARRAY_SIZE(ret->allocatable)) {
+                        ret->allocatable_left_out++;
+                        continue;
+                }
                 (void) pod_chips_read(&at, &chips, NULL);
                 ret->allocatable[ret->allocatable_count++] =
-                        (struct request_item){ .resource = symbols_add_of(symbols, name, brought),
-                                               .chips = chips };
+                        (struct ledger_trust_offer){ .resource = symbols_add_of(symbols, name, brought),
+                                                     .chips = chips,
+                                                     .replicas = replicas_of(labels, name) };
         }
 }
 
@@ -519,6 +539,7 @@ int pod_json_node_decode(const json_t *node, struct ledger *ledger, struct ledge
         ret->out_of_service = is_out_of_service(&root);
         known = ledger_nodes_find(ledger, ret->name, strlen(ret->name));
         for (unsigned rank = LEDGER_CHIPS_SURE + 1; rank-- > LEDGER_CHIPS_NONE;)
-                take_allocatable(&allocatable, ledger, rank, known != NULL ? &known->brought : &brought, ret);
+                take_allocatable(&allocatable, &labels, ledger, rank,
+                                 known != NULL ? &known->brought : &brought, ret);
         return 0;
 }

@@ -390,6 +390,15 @@ static json_t *many_beside(size_t count)
         return resources;
 }
 
+static struct ledger_trust_offer offer_of(const struct ledger *ledger, const struct ledger_node_facts *node,
+                                          const char *name)
+{
+        for (size_t i = 0; i < node->allocatable_count; i++)
+                if (strcmp(symbols_name(&ledger->symbols, node->allocatable[i].resource), name) == 0)
+                        return node->allocatable[i];
+        return (struct ledger_trust_offer){ 0 };
+}
+
 static uint32_t chips_of(const struct ledger *ledger, const struct request_item *items, size_t count,
                          const char *resource)
 {
@@ -417,8 +426,9 @@ static void chips_are_kept_among_many(void **state)
                 ledger_chips_note(ledger, symbols_add(&ledger->symbols, name), LEDGER_CHIPS_BESIDE);
         }
         assert_int_equal(pod_json_node_decode(json, ledger, &node, &err), 0);
-        assert_int_equal(chips_of(ledger, node.allocatable, node.allocatable_count, "nvidia.com/gpu"), 8);
-        assert_int_equal(chips_of(ledger, node.allocatable, node.allocatable_count, "acme.com/npu"), 4);
+        assert_int_equal(offer_of(ledger, &node, "nvidia.com/gpu").chips, 8);
+        assert_int_equal(offer_of(ledger, &node, "acme.com/npu").chips, 4);
+        assert_int_equal(node.allocatable_count + node.allocatable_left_out, 402);
         json_decref(json);
         json = json_pack("{s:{s:s}, s:{s:[{s:{s:o}}, {s:{s:o}}]}}", "metadata", "name", "p", "spec",
                          "containers", "resources", "limits", many_beside(200), "resources", "limits",
@@ -484,6 +494,32 @@ static void a_node_may_offer_anything(void **state)
         ledger_life_free(ledger);
 }
 
+/* As another device plugin labels a node whose devices it shares. */
+static void the_label_says_how_devices_are_shared(void **state)
+{
+        static const struct {
+                const char *label;
+                uint32_t replicas;
+        } told[] = { { "4", 4 }, { "1", 1 },    { "0", 0 },
+                     { "", 0 },  { "many", 0 }, { "99999999", REQUEST_CHIPS_MAX } };
+        struct ledger *ledger = new_ledger();
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(told); i++) {
+                struct ledger_node_facts facts;
+                json_t *json = json_pack("{s:{s:s, s:{s:s, s:s}}, s:{s:{s:s, s:s}}}", "metadata", "name", "n",
+                                         "labels", "nvidia.com/gpu.replicas", told[i].label, "x.y/z.replicas",
+                                         "2", "status", "allocatable", "nvidia.com/gpu", "32", "a.b/c", "8");
+
+                assert_int_equal(pod_json_node_decode(json, ledger, &facts, NULL), 0);
+                assert_int_equal(offer_of(ledger, &facts, "nvidia.com/gpu").replicas, told[i].replicas);
+                assert_int_equal(offer_of(ledger, &facts, "nvidia.com/gpu").chips, 32);
+                assert_int_equal(offer_of(ledger, &facts, "a.b/c").replicas, 0);
+                json_decref(json);
+        }
+        ledger_life_free(ledger);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -498,6 +534,7 @@ int main(void)
                 cmocka_unit_test(chips_are_told_from_what_is_beside_them),
                 cmocka_unit_test(what_is_wrong_with_a_spec_is_told_and_the_rest_counts),
                 cmocka_unit_test(thousands_of_containers_are_added_up),
+                cmocka_unit_test(the_label_says_how_devices_are_shared),
                 cmocka_unit_test(what_is_beyond_all_rows_is_left_out),
                 cmocka_unit_test(a_node_may_offer_anything),
         };

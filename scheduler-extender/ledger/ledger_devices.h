@@ -1,0 +1,32 @@
+/* Ledger, devices: what DRA drivers offer on a node (scheduler-extender/claims/claims.h), and which chips of
+ * ours that is. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LEDGER_DEVICES_OFFERS_MAX 4 /* resources of one node */
+
+struct ledger_devices_offer {
+        uint32_t resource; /* symbol */
+        bool offers;       /* there are slices with them; else claims alone hold some */
+        uint32_t offered, held;
+};
+
+struct ledger_devices {
+        bool unjudged; /* how many are free is not known */
+        uint8_t offer_count;
+        uint32_t offered, free;
+        struct ledger_devices_offer offers[LEDGER_DEVICES_OFFERS_MAX];
+};
+
+/* ledger_devices_offer() - of a resource; NULL = none. @devices: may be NULL */
+static inline const struct ledger_devices_offer *ledger_devices_offer(const struct ledger_devices *devices,
+                                                                      uint32_t resource)
+{
+        for (size_t i = 0; devices != NULL && i < devices->offer_count; i++)
+                if (devices->offers[i].resource == resource)
+                        return &devices->offers[i];
+        return NULL;
+}
