@@ -113,11 +113,33 @@ static struct ledger_group *named(struct ledger_group *groups, size_t group_coun
         return NULL;
 }
 
+static bool asks_for(const struct request *request, uint32_t resource)
+{
+        for (size_t i = 0; i < request->item_count; i++)
+                if (request->items[i].resource == resource)
+                        return true;
+        return false;
+}
+
+/* Chips that claims hold: which groups they are of is not told. */
+static void hold_claimed(const struct ledger_devices *devices, struct ledger_group *groups,
+                         size_t group_count)
+{
+        for (size_t i = 0; devices != NULL && i < devices->offer_count; i++) {
+                struct request request = { .item_count = devices->offers[i].held > 0,
+                                           .items = { { .resource = devices->offers[i].resource,
+                                                        .chips = devices->offers[i].held } } };
+
+                (void) ledger_account_place(groups, group_count, &request, false, NULL);
+        }
+}
+
 /* Nobody knows how many of them the pod has: there are none for others. */
-static void hold_all(struct ledger_group *groups, size_t group_count)
+static void hold_unknown(struct ledger_group *groups, size_t group_count, const struct request *request)
 {
         for (size_t i = 0; i < group_count; i++)
-                if (groups[i].held < groups[i].total)
+                if (groups[i].held < groups[i].total &&
+                    (request->unreadable || (request->more && !asks_for(request, groups[i].resource))))
                         groups[i].held = groups[i].total;
 }
 
@@ -129,8 +151,16 @@ static bool has_resource(const struct ledger_group *groups, size_t group_count, 
         return false;
 }
 
-/* Do the recorded parts say where each chip is that the pod asks for, and is there room for them? Others are
- * the word of somebody else, and count for nothing. */
+static bool named_before(const struct ledger_pod *pod, size_t part)
+{
+        for (size_t p = 0; p < part; p++)
+                if (pod->parts[p].group == pod->parts[part].group)
+                        return true;
+        return false;
+}
+
+/* Do the recorded parts say where each chip is that the pod asks for, a group once, and is there room for
+ * them? Others are the word of somebody else, and count for nothing. */
 static bool parts_hold(struct ledger_group *groups, size_t group_count, const struct ledger_pod *pod)
 {
         uint64_t asked[REQUEST_ITEMS_MAX] = { 0 };
@@ -139,7 +169,7 @@ static bool parts_hold(struct ledger_group *groups, size_t group_count, const st
                 const struct ledger_group *g = named(groups, group_count, pod->parts[p].group);
                 size_t i = 0;
 
-                if (g == NULL || g->held + pod->parts[p].chips > g->total)
+                if (g == NULL || named_before(pod, p) || g->held + pod->parts[p].chips > g->total)
                         return false;
                 while (i < pod->request.item_count && pod->request.items[i].resource != g->resource)
                         i++;
@@ -180,18 +210,32 @@ void ledger_account(const struct ledger_node *node, struct ledger_account_withou
                 if (pod->in_parts)
                         hold_parts(groups, node->group_count, pod);
         }
-        for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
-                if (counts(pod, &without) && pod->request.unreadable)
-                        hold_all(groups, node->group_count);
-                else if (counts(pod, &without) && !pod->in_parts)
+        hold_claimed(node->devices, groups, node->group_count);
+        for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node) {
+                if (!counts(pod, &without))
+                        continue;
+                if (!pod->request.unreadable && !pod->in_parts)
                         (void) ledger_account_place(groups, node->group_count, &pod->request, false, NULL);
+                hold_unknown(groups, node->group_count, &pod->request);
+        }
         for (const struct ledger_job_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
                 if (slot->job != without.job)
                         (void) ledger_account_place(groups, node->group_count, &slot->request, true, NULL);
 }
 
+static void add_up(struct ledger_node *node)
+{
+        node->room.asked = (struct request_needs){ 0 };
+        node->room.pods = 0;
+        for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
+                ledger_room_add(&node->room, &pod->request, 1);
+        for (const struct ledger_job_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
+                ledger_room_add(&node->room, &slot->request, 1);
+}
+
 void ledger_account_refresh(struct ledger *ledger, struct ledger_node *node)
 {
+        add_up(node);
         ledger_account(node, (struct ledger_account_without){ 0 }, node->groups);
         ledger_touch(ledger, node);
         ledger->generation++;

@@ -1,6 +1,7 @@
 /* Ledger, its accounts: how many chips of each group of a node pods hold and gangs lease. A pod on a node
  * counts by what it asks for: in the groups that its bind recorded, where these add up to it and have room,
- * else where it breaks least. Recorded pods first, then the others, then leases; so that the order of events
+ * else where it breaks least. Recorded pods first, then what
+ * claims hold, then the other pods, then leases; so that the order of events
  * does not matter. Pure; O(pods and slots on the node x groups). */
 #pragma once
 

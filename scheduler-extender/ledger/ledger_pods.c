@@ -390,13 +390,16 @@ static bool stays(const struct ledger_pod *pod, const struct ledger_pod_facts *f
                                : pod->assumed && !facts->ended && !facts->deleting;
 }
 
-/* An object that was hard to read may have told too little of it. */
+/* An object that was hard to read may have told too little of it; and which of many resources are chips may
+ * be known by now. */
 static void count_more(struct ledger_pod *pod, const struct ledger_pod_facts *facts)
 {
-        if (request_chips(&facts->request) <= request_chips(&pod->request))
+        if (facts->request.unreadable || facts->request.item_count == 0 ||
+            (!pod->request.more && request_chips(&facts->request) <= request_chips(&pod->request)))
                 return;
         memcpy(pod->request.items, facts->request.items, sizeof(pod->request.items));
         pod->request.item_count = facts->request.item_count;
+        pod->request.more = facts->request.more;
 }
 
 static int stay(struct ledger *ledger, struct ledger_pod *pod, const struct ledger_pod_facts *facts)

@@ -57,6 +57,53 @@ static void parts_that_do_not_add_up_count_as_the_whole(void **state)
         }
 }
 
+static void a_group_counts_once(void **state)
+{
+        struct ledger *l = two_groups();
+        struct ledger_pod_facts p = pod_of(l, "p", 8), next = pod_of(l, "q", 1);
+
+        (void) state;
+        record(l, &p, "group-0", 4);
+        record(l, &p, "group-0", 4);
+        put(l, &p, "n");
+        assert_int_equal(held(l, "n", 0), 4);
+        assert_int_equal(held(l, "n", 1), 4);
+        assert_string_equal(word_for(l, &next.request, "n"), "ChipsBusy");
+        ledger_life_free(l);
+}
+
+/* Of what is among its items it holds so many, of any other all that there is. */
+static void more_than_is_counted_is_all_there_is(void **state)
+{
+        struct ledger *l = two_groups();
+        struct ledger_pod_facts p = pod_of(l, "p", 2);
+
+        (void) state;
+        p.request.more = true;
+        put(l, &p, "n");
+        assert_int_equal(held(l, "n", 0) + held(l, "n", 1), 2);
+        ledger_pods_drop(l, "default", "p");
+        p.request.items[0].resource = symbols_add(&l->symbols, "of.others/nic");
+        put(l, &p, "n");
+        assert_int_equal(held(l, "n", 0), 4);
+        assert_int_equal(held(l, "n", 1), 4);
+        for (int unreadable = 0; unreadable < 2; unreadable++) {
+                struct ledger_pod_facts worse = p;
+
+                worse.request.more = false;
+                worse.request.unreadable = unreadable > 0;
+                worse.request.item_count = unreadable > 0; /* some of its containers, or nothing of it */
+                put(l, &worse, "n");
+                assert_int_equal(held(l, "n", 0) + held(l, "n", 1), 8);
+        }
+        p.request.items[1] = p.request.items[0]; /* read again, when it is known what are chips */
+        p.request.items[0] = (struct request_item){ symbols_add(&l->symbols, GPU), 1 };
+        p.request.item_count = 2;
+        put(l, &p, "n");
+        assert_int_equal(held(l, "n", 0) + held(l, "n", 1), 1);
+        ledger_life_free(l);
+}
+
 static void two_pods_that_name_one_group_hold_two(void **state)
 {
         struct ledger *l = two_groups();
@@ -202,6 +249,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(parts_that_do_not_add_up_count_as_the_whole),
+                cmocka_unit_test(a_group_counts_once),
+                cmocka_unit_test(more_than_is_counted_is_all_there_is),
                 cmocka_unit_test(two_pods_that_name_one_group_hold_two),
                 cmocka_unit_test(parts_of_another_resource_count_for_nothing),
                 cmocka_unit_test(what_was_bound_stands),

@@ -186,11 +186,66 @@ static void a_node_that_cannot_be_read_is_there(void **state)
         ledger_life_free(l);
 }
 
+/* Of 4 + 4 chips: what pods may still have. */
+static const struct {
+        const char *sentence;
+        int allocatable, slices; /* NONE = it is not named; there are none */
+        unsigned healthy, held;  /* of the second group; by claims */
+        unsigned open;
+} claims[] = {
+        { "a plugin alone", 8, NONE, 4, 0, 8 },
+        { "a driver alone", NONE, 8, 4, 0, 8 },
+        { "a driver that offers fewer", NONE, 5, 4, 0, 5 },
+        { "a driver that offers more than is healthy", NONE, 8, 2, 0, 6 },
+        { "a driver that offers none yet", NONE, 0, 4, 0, 0 },
+        { "what its claims hold is not free", NONE, 8, 4, 3, 5 },
+        { "not when its slices are gone either", NONE, NONE, 4, 3, 5 },
+        { "both, and the plugin knows of no claim", 8, 8, 4, 3, 5 },
+        { "both, and the plugin leaves out what claims hold", 5, 8, 4, 3, 5 },
+        { "both, and it leaves out more", 4, 8, 4, 3, 4 },
+        { "a plugin that is gone offers nothing beside what claims have", 0, 8, 4, 3, 0 },
+        { "more is held than there is", 8, 8, 4, 9, 0 },
+};
+
+static void chips_of_claims_are_subtracted_once(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(claims); i++) {
+                struct row row = { .healthy = { 4, claims[i].healthy },
+                                   .allocatable = claims[i].allocatable };
+                struct ledger *l = test_ledger(), *copy;
+                struct ledger_devices devices = { .offer_count = 1 };
+                struct ledger_node *node;
+                unsigned open;
+
+                add_node(l, &row);
+                devices.offers[0] = (struct ledger_devices_offer){
+                        .resource = symbols_add(&l->symbols, "nvidia.com/gpu"),
+                        .offers = claims[i].slices != NONE,
+                        .offered = claims[i].slices == NONE ? 0 : (uint32_t) claims[i].slices,
+                        .held = claims[i].held,
+                };
+                assert_int_equal(ledger_nodes_set_devices(l, ledger_nodes_find(l, "n", 1), &devices), 0);
+                copy = ledger_life_copy(l);
+                assert_non_null(copy);
+                for (int k = 0; k < 2; k++) {
+                        node = ledger_nodes_find(k == 0 ? l : copy, "n", 1);
+                        ledger_nodes_judge(k == 0 ? l : copy, node);
+                        open = ledger_group_open(&node->groups[0]) + ledger_group_open(&node->groups[1]);
+                        if (open != claims[i].open)
+                                fail_msg("%s: %u open", claims[i].sentence, open);
+                }
+                ledger_life_free(copy);
+                ledger_life_free(l);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_node_that_cannot_be_read_is_there),
                 cmocka_unit_test(each_node_is_believed_as_it_should),
+                cmocka_unit_test(chips_of_claims_are_subtracted_once),
                 cmocka_unit_test(a_pod_is_not_sick_of_a_doubt),
                 cmocka_unit_test(a_node_is_remade_when_its_uid_changes),
         };

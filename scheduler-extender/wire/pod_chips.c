@@ -41,6 +41,8 @@ struct reading {
         struct err *err;
         int result;
         bool unreadable; /* something that holds counts is of another kind */
+        bool more;       /* there was no room for a resource, perhaps for chips */
+        bool chips_lost;
 };
 
 static unsigned rank_of(const struct reading *r, const char *name)
@@ -84,17 +86,25 @@ static size_t lesser_row(const struct reading *r, const struct tally *tally, con
         return found;
 }
 
+static void leave_out(struct reading *r, const char *name)
+{
+        r->more = true;
+        r->chips_lost |= rank_of(r, name) > LEDGER_CHIPS_NONE;
+}
+
 /* The row of a resource, made if need be. Where all are taken, a chip takes the place of what is none, and
  * what may be one (of a vendor that nobody has heard of) of what is certainly none. */
-static int64_t *tally_row(const struct reading *r, struct tally *tally, const char *name)
+static int64_t *tally_row(struct reading *r, struct tally *tally, const char *name)
 {
         size_t at = 0;
 
         for (; at < tally->count; at++)
                 if (strcmp(tally->rows[at].name, name) == 0)
                         return &tally->rows[at].chips;
-        if (at == TALLY_MAX)
+        if (at == TALLY_MAX) {
                 at = lesser_row(r, tally, name);
+                leave_out(r, at == TALLY_MAX ? name : tally->rows[at].name);
+        }
         if (at == TALLY_MAX)
                 return NULL;
         tally->count += at == tally->count;
@@ -144,7 +154,7 @@ static void add_list(struct reading *r, const struct json_field *resources, cons
                 if (pod_chips_read(&at, &chips, is_chip(r, name) ? first_err(r) : NULL) < 0 &&
                     is_chip(r, name))
                         r->result = -EBADMSG;
-                row = tally_row(r, tally, name);
+                row = chips == 0 ? NULL : tally_row(r, tally, name);
                 if (row != NULL)
                         *row += chips;
         }
@@ -164,7 +174,7 @@ static void container_chips(struct reading *r, const struct json_field *containe
         add_list(r, &resources, "limits", "requests", ret);
 }
 
-static void tally_add(const struct reading *r, struct tally *to, const struct tally *more)
+static void tally_add(struct reading *r, struct tally *to, const struct tally *more)
 {
         for (size_t i = 0; i < more->count; i++) {
                 int64_t *row = tally_row(r, to, more->rows[i].name);
@@ -174,7 +184,7 @@ static void tally_add(const struct reading *r, struct tally *to, const struct ta
         }
 }
 
-static void tally_max(const struct reading *r, struct tally *to, const struct tally *other)
+static void tally_max(struct reading *r, struct tally *to, const struct tally *other)
 {
         for (size_t i = 0; i < other->count; i++) {
                 int64_t *row = tally_row(r, to, other->rows[i].name);
@@ -184,7 +194,7 @@ static void tally_max(const struct reading *r, struct tally *to, const struct ta
         }
 }
 
-static bool is_sidecar(const struct json_field *container)
+bool pod_chips_is_sidecar(const struct json_field *container)
 {
         const char *policy = "";
 
@@ -205,14 +215,19 @@ static void init_chips(struct reading *r, const struct json_field *spec, struct 
                 container_chips(r, &container, &own);
                 tally_add(r, &now, &own);
                 tally_max(r, peak, &now);
-                if (is_sidecar(&container))
+                if (pod_chips_is_sidecar(&container))
                         *sidecars = now;
         }
 }
 
-static void append(struct request *request, uint32_t resource, int64_t chips)
+/* @add: a name that found no room among the symbols is nobody's now, and may be a node's later. */
+static void append(struct reading *r, const char *name, int64_t chips, bool add, struct request *request)
 {
-        if (chips > 0 && request->item_count < REQUEST_ITEMS_MAX)
+        uint32_t resource = pod_chips_symbol(&r->ledger->symbols, name, add);
+
+        if (request->item_count == REQUEST_ITEMS_MAX || (add && resource == 0))
+                leave_out(r, name);
+        if (request->item_count < REQUEST_ITEMS_MAX)
                 request->items[request->item_count++] =
                         (struct request_item){ .resource = resource,
                                                .chips = chips < REQUEST_CHIPS_MAX ? (uint32_t) chips
@@ -234,8 +249,7 @@ static void append_tally(struct reading *r, const struct json_field *spec, const
                                                          "asks for %lld of %s; at most %u can be asked for",
                                                          (long long) total->rows[i].chips,
                                                          total->rows[i].name, REQUEST_CHIPS_MAX);
-                        append(request, pod_chips_symbol(&r->ledger->symbols, total->rows[i].name, add),
-                               total->rows[i].chips);
+                        append(r, total->rows[i].name, total->rows[i].chips, add, request);
                 }
 }
 
@@ -251,6 +265,10 @@ int pod_chips_decode(const struct json_field *spec, struct ledger *ledger, bool 
                 request->unreadable = true;
                 return -EBADMSG;
         }
+        if (list.value == NULL && json_field_get(spec, "nodeName").value != NULL) {
+                request->unreadable = true; /* it runs, so it has some */
+                return json_field_error(spec, err, "has no containers");
+        }
         init_chips(&r, spec, &sidecars, &peak);
         total = sidecars;
         for (size_t i = 0; i < json_field_count(&list); i++) {
@@ -260,7 +278,14 @@ int pod_chips_decode(const struct json_field *spec, struct ledger *ledger, bool 
                 tally_add(&r, &total, &own);
         }
         tally_max(&r, &total, &peak);
+        add_list(&r, spec, "overhead", NULL, &total); /* of its RuntimeClass: kube-scheduler counts it, too */
         append_tally(&r, spec, &total, add, request);
         request->unreadable = r.unreadable;
+        request->more = r.more;
+        if (r.chips_lost && r.result == 0 && add)
+                return json_field_error(spec, err,
+                                        "asks for more than the %d resources that are counted: of any other "
+                                        "it may hold all that its node has",
+                                        REQUEST_ITEMS_MAX);
         return r.result;
 }

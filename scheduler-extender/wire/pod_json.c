@@ -453,8 +453,9 @@ int pod_json_decode(const json_t *pod, const struct pod_json_policy *policy, str
         r = pod_chips_decode(&spec, ledger, add, &ret->request, first == 0 ? err : NULL);
         first = first == 0 ? r : first;
         r = decode_wishes(&metadata, &spec, policy, &ledger->symbols, add, ret, first == 0 ? err : NULL);
+        first = first == 0 ? r : first;
         count_class_chips(ret);
-        return first == 0 ? r : first;
+        return first;
 }
 
 /* Somebody vouches for it that nothing runs on the node any more. */

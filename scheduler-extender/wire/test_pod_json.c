@@ -43,6 +43,7 @@ static const struct {
         { "an init before a sidecar",        "{\"containers\":[" CHIPS(1) "],\"initContainers\":[" CHIPS(3) "," SIDECAR(1) "]}", 3 },
         { "requests before limits",          "{\"containers\":[{\"resources\":{\"requests\":{\"nvidia.com/gpu\":\"2\"},\"limits\":{\"nvidia.com/gpu\":\"2\",\"cpu\":\"9\"}}}]}", 2 },
         { "zero chips are none",             "{\"containers\":[" CHIPS(0) "]}", 0 },
+        { "overhead of a RuntimeClass",      "{\"containers\":[" CHIPS(2) "],\"initContainers\":[" CHIPS(4) "],\"overhead\":{\"nvidia.com/gpu\":\"1\",\"cpu\":\"1\"}}", 5 },
         { "only CPU",                        "{\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"3\",\"hugepages-2Mi\":\"1\"}}}]}", 0 },
         { "no containers",                   "{}", 0 },
 };
@@ -263,7 +264,7 @@ static const struct {
         bool unreadable;
 } mixtures[] = {
         { "8 GPUs and 8 NICs of their own names", "{" NICS "\"nvidia.com/gpu\":\"8\"}",                 8, 0, false },
-        { "behind more than a request holds",     "{" MANY "\"nvidia.com/gpu\":\"8\"}",                 8, 0, false },
+        { "behind more than a request holds",     "{" MANY "\"nvidia.com/gpu\":\"8\"}",           8, -EBADMSG, false },
         { "memory of a shared GPU",               "{\"nvidia.com/gpumem\":\"16000\",\"nvidia.com/gpu\":1}", 1, 0, false },
         { "what is no chip may say anything",     "{\"nvidia.com/gpumem\":[],\"nvidia.com/gpu\":1}",     1, 0, false },
         { "more than there can be",               "{\"nvidia.com/gpu\":\"1E\"}", REQUEST_CHIPS_MAX, -EBADMSG, false },
@@ -283,6 +284,8 @@ static const struct {
         uint32_t gpus;
         bool unreadable;
 } broken_specs[] = {
+        { "who runs has containers", "{\"nodeName\":\"a\"}", "spec: has no containers", 0, true },
+        { "... not init ones alone", "{\"nodeName\":\"a\",\"initContainers\":[" CHIPS(1) "]}", "spec: has no containers", 0, true },
         { "init containers that are none", "{\"initContainers\":7}", "spec.initContainers: ", 0, true },
         { "containers that are none",      "{\"containers\":{}}", "spec.containers: ", 0, true },
         { "a container that is none",      "{\"containers\":[7," CHIPS(2) "]}", "spec.containers[0]: ", 2, true },
@@ -449,6 +452,7 @@ static void what_is_beyond_all_rows_is_left_out(void **state)
         json_t *pod = json_pack("{s:{s:s}, s:o}", "metadata", "name", "p", "spec", spec);
         struct ledger *ledger = new_ledger();
         struct ledger_pod_facts facts;
+        struct err err = { 0 };
         char name[40];
 
         (void) state;
@@ -462,9 +466,60 @@ static void what_is_beyond_all_rows_is_left_out(void **state)
                 json_array_append_new(json_object_get(spec, c < 2 ? "containers" : "initContainers"),
                                       json_pack("{s:{s:o}}", "resources", "limits", limits));
         }
-        assert_int_equal(pod_json_decode(pod, &(struct pod_json_policy){ 0 }, ledger, true, &facts, NULL), 0);
+        assert_int_equal(pod_json_decode(pod, &(struct pod_json_policy){ 0 }, ledger, true, &facts, &err),
+                         -EBADMSG);
+        assert_non_null(strstr(err.msg, "more than the 16 resources that are counted"));
+        assert_true(facts.request.more && !facts.request.unreadable);
         assert_int_equal(chips_of(ledger, facts.request.items, facts.request.item_count, "nvidia.com/gpu"),
                          4);
+        assert_int_equal(pod_json_decode(pod, &(struct pod_json_policy){ 0 }, ledger, false, &facts, NULL),
+                         0); /* of a request nothing is accounted */
+        json_decref(pod);
+        ledger_life_free(ledger);
+}
+
+static void none_of_a_resource_takes_no_place(void **state)
+{
+        json_t *limits = json_object();
+        json_t *pod = json_pack("{s:{s:s}, s:{s:[{s:{s:o}}]}}", "metadata", "name", "p", "spec", "containers",
+                                "resources", "limits", limits);
+        struct ledger *ledger = new_ledger();
+        struct ledger_pod_facts facts;
+        char name[40];
+
+        (void) state;
+        for (int i = 0; i < 70; i++) {
+                (void) snprintf(name, sizeof(name), "unheard-%d.of/chip", i);
+                json_object_set_new(limits, name, i % 2 == 0 ? json_string("0") : json_integer(0));
+        }
+        json_object_set_new(limits, "unheard.of/npu", json_string("8"));
+        assert_int_equal(pod_json_decode(pod, &(struct pod_json_policy){ 0 }, ledger, true, &facts, NULL), 0);
+        assert_int_equal(facts.request.item_count, 1);
+        assert_int_equal(chips_of(ledger, facts.request.items, facts.request.item_count, "unheard.of/npu"),
+                         8);
+        assert_false(facts.request.more);
+        json_decref(pod);
+        ledger_life_free(ledger);
+}
+
+/* Symbols are used up: what the pod asks for is nobody's now, and may be what a node brings later. */
+static void what_finds_no_name_may_be_chips(void **state)
+{
+        struct ledger *ledger = new_ledger();
+        struct ledger_pod_facts facts;
+        char name[40];
+        json_t *pod = json_loads("{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"resources\":"
+                                 "{\"limits\":{\"unheard.of/npu\":\"8\"}}}]}}",
+                                 0, NULL);
+
+        (void) state;
+        for (int i = 0; ledger->symbols.count < SYMBOLS_MAX / 2; i++) {
+                (void) snprintf(name, sizeof(name), "name-%d", i);
+                assert_int_not_equal(symbols_add(&ledger->symbols, name), 0);
+        }
+        assert_int_equal(pod_json_decode(pod, &(struct pod_json_policy){ 0 }, ledger, true, &facts, NULL),
+                         -EBADMSG);
+        assert_true(facts.request.more);
         json_decref(pod);
         ledger_life_free(ledger);
 }
@@ -536,6 +591,8 @@ int main(void)
                 cmocka_unit_test(thousands_of_containers_are_added_up),
                 cmocka_unit_test(the_label_says_how_devices_are_shared),
                 cmocka_unit_test(what_is_beyond_all_rows_is_left_out),
+                cmocka_unit_test(none_of_a_resource_takes_no_place),
+                cmocka_unit_test(what_finds_no_name_may_be_chips),
                 cmocka_unit_test(a_node_may_offer_anything),
         };
 
