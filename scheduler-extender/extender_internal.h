@@ -34,7 +34,7 @@ struct extender {
         uint64_t thought_usec; /* when holds and evictions were last worked out (monotonic) */
         uint64_t thought_generation;
         uint64_t woken_usec; /* when waiting pods were last woken */
-        uint64_t departures_seen;
+        uint64_t departures_seen, arrivals_seen;
         const char *wake_why; /* they are to be woken again; or NULL */
         int backfills;
         uint64_t unreadable_usec; /* since when events of unreadable objects are counted */

@@ -69,10 +69,14 @@ void wake_waiting(struct extender *x, const char *node, const char *why)
 static void notice_departures(struct extender *x)
 {
         uint64_t departures = cluster_ledger(x->cluster)->departure_count;
+        uint64_t arrivals = cluster_ledger(x->cluster)->arrival_count;
 
         if (departures != x->departures_seen && x->wake_why == NULL)
                 x->wake_why = "chips were given back";
+        if (arrivals != x->arrivals_seen && x->wake_why == NULL)
+                x->wake_why = "a gang has its second member";
         x->departures_seen = departures;
+        x->arrivals_seen = arrivals;
 }
 
 void wake_late(struct extender *x)

@@ -25,6 +25,19 @@ bool gang_members_waits(const struct ledger_pod *pod)
                pod->request.item_count > 0;
 }
 
+bool gang_members_are_lone(const struct ledger_job *job, const struct ledger_pod *self,
+                           const struct request *request)
+{
+        if (request->class_chips <= 1 || request_chips(request) != 1 ||
+            (job != NULL && job->training != NULL))
+                return false;
+        for (const struct ledger_pod *pod = job == NULL ? NULL : job->pods; pod != NULL;
+             pod = pod->next_in_job)
+                if (pod != self && (pod->node != NULL || gang_members_waits(pod)))
+                        return false;
+        return true;
+}
+
 static bool is_kind(const struct request *request, const struct request_member *kind)
 {
         return request->item_count > 0 && request->items[0].resource == kind->resource &&

@@ -23,6 +23,11 @@ int gang_members_list(const struct rules_context *ctx, const struct ledger_job *
  */
 bool gang_members_waits(const struct ledger_pod *pod);
 
+/* gang_members_are_lone() - is the one chip of this pod of a job (NULL = none) all that is there of the
+ * several that its labels speak of? A TrainingJob's are listed by itself. */
+bool gang_members_are_lone(const struct ledger_job *job, const struct ledger_pod *self,
+                           const struct request *request);
+
 /* gang_members_resource() - whose chips a role gets that says only which ones it takes: the resource (symbol)
  * with the most usable chips among those; 0 = nobody has such chips. */
 uint32_t gang_members_resource(const struct ledger *ledger, const struct job_role *role);

@@ -74,6 +74,21 @@ static enum reason class_rule(const struct rules_context *ctx, const struct ledg
         return REASON_NONE;
 }
 
+/* kube-scheduler asks about a group when enough of its pods are there; it knows of them before we do. */
+static bool lacks_members(const struct rules_context *ctx)
+{
+        return ctx->request->group != REQUEST_GROUP_NONE && ctx->job != NULL &&
+               ctx->job->pod_count < ctx->request->gang_size;
+}
+
+/* What a pod says of fellows that are not there makes it no job of several chips; and whoever names a group
+ * that is not there has none. */
+static bool is_incomplete(const struct rules_context *ctx, const struct ledger_node *node)
+{
+        return ctx->request->ungrouped || (ctx->unfiltered && lacks_members(ctx)) ||
+               (ctx->request->lone && node->node_class == NODE_CLASS_MULTI);
+}
+
 static enum reason pool_rule(const struct rules_context *ctx, const struct ledger_node *node)
 {
         if (!node->reserved || ctx->request->emergency ||
@@ -224,6 +239,8 @@ static enum reason judge_fresh(const struct rules_context *ctx, const struct led
                 return share;
         if (later == REASON_NONE || later > REASON_HELD_FOR_OLDER)
                 later = held_back(ctx, node) ? REASON_HELD_FOR_OLDER : later;
+        if (is_incomplete(ctx, node))
+                later = earlier(later, REASON_GANG_INCOMPLETE);
         if (ctx->gang_blocked)
                 later = earlier(later, REASON_GANG_DOES_NOT_FIT);
         if (ctx->gang_paused)

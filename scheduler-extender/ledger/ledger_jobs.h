@@ -23,6 +23,7 @@ struct ledger_job_place {
 
 struct ledger_job {
         struct ledger_pod *pods;
+        uint32_t pod_count;
         struct ledger_job_slot *slots;
         uint64_t lease_ends_usec;        /* with slots != NULL */
         uint64_t saved_usec;             /* of the TrainingJob's last checkpoint that outlives its pods,

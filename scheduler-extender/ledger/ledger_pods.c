@@ -192,6 +192,7 @@ static void leave_job(struct ledger *ledger, struct ledger_pod *pod)
                 place = &(*place)->next_in_job;
         if (*place == pod)
                 *place = pod->next_in_job;
+        pod->job->pod_count--;
         if (pod->job->pods == NULL && pod->job->place_count == 0)
                 ledger_jobs_drop_lease(ledger, pod->job); /* nobody is left to use it */
         ledger_jobs_release(ledger, pod->job);
@@ -290,8 +291,11 @@ static int join_job(struct ledger *ledger, struct ledger_pod *pod, const struct 
         leave_job(ledger, pod);
         pod->job = job;
         if (job != NULL) {
+                ledger->arrival_count +=
+                        job->pods != NULL && job->pods->next_in_job == NULL && facts->request.gang_size > 1;
                 pod->next_in_job = job->pods;
                 job->pods = pod;
+                job->pod_count++;
         }
         return 0;
 }

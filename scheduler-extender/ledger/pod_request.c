@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "scheduler-extender/decide/gang_members.h"
 #include "scheduler-extender/ledger/cluster_internal.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
@@ -80,6 +81,7 @@ static int prepare(struct cluster *c, uint64_t now_usec, bool keep_lease, struct
         ledger_chips_only(c->ledger, &in->request);
         count_class_chips(in);
         fill_context(c, in, now_usec);
+        in->request.lone = gang_members_are_lone(in->job, in->context.self, &in->request);
         if (weigh(c, in) < 0)
                 return err_set(err, -ENOMEM, "no memory to weigh the shares");
         r = gang_prepare(c->ledger, &in->context, in->job, &demand);

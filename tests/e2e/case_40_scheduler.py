@@ -83,6 +83,7 @@ def reasons():
         "NoSuchGroup": (8, "s-groups", {"same-group": "true"}, {}, GPU), "NoWholeGroup": (4, "s-groups", {"same-group": "true"}, {}, GPU),
         "UnequalNode": (1, "s-unlike", {"job": "equal", "equal-nodes": "true"}, {}, GPU),
         "NetworkTooSlow": (1, "s-eight", {"min-network-mbps": "100000"}, {}, GPU),
+        "GangIncomplete": (1, "s-multi", {"job": "lone", "gang-size": "2"}, {}, GPU),
         "GangDoesNotFit": (3, "s-eight", {"job": "big", "gang-size": "500"}, {}, GPU),
         "ShareTooSmall": (1, "s-slow", {"job": "share"}, {"batch": "64"}, GPU),
         "ShareTooLarge": (1, "s-eight", {}, {"batch": "64", "memory-sample-bytes": "10Gi"}, GPU),

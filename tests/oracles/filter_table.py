@@ -10,7 +10,7 @@ from fractions import Fraction
 LABEL = "remuda.dev/"
 UNRESOLVABLE = ["NoSuchResource", "WrongModel", "SingleChipNode", "MultiChipNode", "ReservedPool", "TooFewChips", "NoProgram", "NoSuchGroup",
                 "UnequalNode", "NetworkTooSlow", "ShareTooLarge"]
-FAILED = ["ChipsUnhealthy", "ChipsBusy", "NoWholeGroup", "ShareTooSmall"]
+FAILED = ["ChipsUnhealthy", "ChipsBusy", "NoWholeGroup", "GangIncomplete", "ShareTooSmall"]
 
 
 def chips_of(pod):
@@ -220,6 +220,8 @@ class Cluster:
             broken.add("SingleChipNode")
         if s["nodeClass"] == "multi" and n == 1 and not self.overflows(pod, node):
             broken.add("MultiChipNode")
+        if s["nodeClass"] == "multi" and n > 1 and sum(asked.values()) == 1 and not self.job(pod) and not self.members(pod):
+            broken.add("GangIncomplete")
         if s["pool"] == "reserved" and not self.emergency(pod) and not (self.lend and label(pod, "preemptible") == "true"):
             broken.add("ReservedPool")
         for resource, chips in asked.items():
