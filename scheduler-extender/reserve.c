@@ -105,7 +105,7 @@ static void reserve_for_emergency(struct ledger *ledger, struct ledger_pod *pod,
         if (node == NULL)
                 return;
         pod->waited_usec = now_usec;
-        (void) backfill_add(ledger, node, pod, UINT64_MAX, 0);
+        (void) backfill_add(ledger, node, pod, pod->request.items[0].resource, UINT64_MAX, 0);
 }
 
 static void serve_emergency(struct extender *x, struct ledger_pod *pod, uint64_t now_usec)

@@ -46,15 +46,17 @@ void backfill_clear(struct ledger *ledger)
 }
 
 int backfill_add(struct ledger *ledger, struct ledger_node *node, const struct ledger_pod *pod,
-                 uint64_t start_usec, uint32_t spare)
+                 uint32_t resource, uint64_t start_usec, uint32_t spare)
 {
         struct ledger_backfill *backfill = malloc(sizeof(*backfill));
 
         if (backfill == NULL)
                 return -ENOMEM;
-        *backfill = (struct ledger_backfill){
-                .pod = pod, .next = node->backfills, .start_usec = start_usec, .spare = spare
-        };
+        *backfill = (struct ledger_backfill){ .pod = pod,
+                                              .next = node->backfills,
+                                              .resource = resource,
+                                              .start_usec = start_usec,
+                                              .spare = spare };
         node->backfills = backfill;
         ledger->backfill_total++;
         ledger_touch(ledger, node);
@@ -63,11 +65,7 @@ int backfill_add(struct ledger *ledger, struct ledger_node *node, const struct l
 
 static int by_age(const void *a, const void *b)
 {
-        const struct ledger_pod *x = *(struct ledger_pod *const *) a, *y = *(struct ledger_pod *const *) b;
-
-        if (x->created_usec != y->created_usec)
-                return x->created_usec < y->created_usec ? -1 : 1;
-        return strcmp(x->key, y->key);
+        return ledger_pods_compare(*(struct ledger_pod *const *) a, *(struct ledger_pod *const *) b);
 }
 
 /* One chip is always found soonest by waiting; several, or a gang's, are not. */
@@ -83,8 +81,8 @@ static size_t collect_waiting(const struct ledger *ledger, struct ledger_pod **w
         size_t count = 0;
 
         for (struct ledger_pod *pod = ledger->pending; pod != NULL; pod = pod->next_pending) {
-                if (!pod->ended && !pod->deleting && !pod->request.gated && needs_reservation(pod) &&
-                    (pod->job == NULL || pod->job->slots == NULL))
+                if (!pod->ended && !pod->deleting && !request_is_held_back(&pod->request) &&
+                    needs_reservation(pod) && (pod->job == NULL || pod->job->slots == NULL))
                         waiting[count++] = pod;
         }
         qsort(waiting, count, sizeof(waiting[0]), by_age);
@@ -266,7 +264,9 @@ static int reserve_for(struct ledger *ledger, struct ledger_pod *pod, struct rul
                 return 0; /* it can never start: nobody need wait for it either */
         if (pod->waited_usec == 0)
                 pod->waited_usec = ctx->now_usec;
-        return backfill_add(ledger, best.node, pod, best.usec, best.spare) < 0 ? -ENOMEM : 1;
+        return backfill_add(ledger, best.node, pod, ctx->request->items[0].resource, best.usec, best.spare) < 0
+                       ? -ENOMEM
+                       : 1;
 }
 
 int backfill_update(struct ledger *ledger, const struct rules *rules, uint64_t now_usec)

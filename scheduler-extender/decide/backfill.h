@@ -21,9 +21,10 @@ int backfill_update(struct ledger *ledger, const struct rules *rules, uint64_t n
 
 void backfill_clear(struct ledger *ledger);
 
-/* backfill_add() - keep what `pod` asks for on this node. 0 or -ENOMEM. */
+/* backfill_add() - keep chips of this resource on this node for `pod`, or a fellow of its gang. 0 or -ENOMEM.
+ */
 int backfill_add(struct ledger *ledger, struct ledger_node *node, const struct ledger_pod *pod,
-                 uint64_t start_usec, uint32_t spare);
+                 uint32_t resource, uint64_t start_usec, uint32_t spare);
 
 /* backfill_pod_ends() - when a bound pod ends at the latest, as far as it says; UINT64_MAX = not known. */
 uint64_t backfill_pod_ends(const struct ledger_pod *pod);

@@ -28,7 +28,7 @@ static int panel_open(const struct rules_context *ctx, struct ledger *ledger, st
                 .ledger = ledger,
                 .verdicts = malloc(ledger->kinds.count + NODE_KIND_FIRST),
                 .own = ctx->self != NULL && ctx->self->node != NULL ? ctx->self->node->index : ROSTER_NONE,
-                .each = ctx->equal_to != NULL || ctx->request->network_mbps > 0,
+                .each = ctx->equal_to != NULL || ctx->request->network_mbps > 0 || ctx->devices > 0,
         };
         if (ret->verdicts == NULL)
                 return -ENOMEM;
@@ -74,7 +74,7 @@ int candidates_judge(const struct rules_context *ctx, struct ledger *ledger, con
 {
         struct panel panel;
 
-        if (ctx->request->item_count == 0) {
+        if (ctx->request->item_count == 0 && ctx->devices == 0) {
                 memset(verdicts, REASON_NONE, count);
                 return 0;
         }

@@ -2,9 +2,7 @@
  * that fails. */
 #include "scheduler-extender/decide/gang.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,26 +19,8 @@ bool gang_same_shape(const struct request *a, const struct request *b)
 {
         return a->item_count == b->item_count &&
                memcmp(a->items, b->items, a->item_count * sizeof(a->items[0])) == 0 &&
-               request_same_models(a, b) && a->match == b->match && a->serves == b->serves;
-}
-
-static int compare_requests(const void *a, const void *b)
-{
-        const struct request *p = a, *q = b;
-        uint32_t x = request_chips(p), y = request_chips(q);
-
-        if (x != y)
-                return (x < y) - (x > y);
-        if ((p->match == NODE_MATCH_ANY) != (q->match == NODE_MATCH_ANY)) /* who has less choice goes first */
-                return p->match == NODE_MATCH_ANY ? 1 : -1;
-        static_assert(sizeof(struct request) ==
-                                      offsetof(struct request, class_chips) + sizeof(p->class_chips) &&
-                              offsetof(struct request, fixed_bytes) ==
-                                      offsetof(struct request, deadline_sec) + sizeof(p->deadline_sec) &&
-                              offsetof(struct request, gang_size) ==
-                                      offsetof(struct request, nothing) + sizeof(p->nothing),
-                      "padding has no order");
-        return memcmp(p, q, sizeof(*p));
+               request_same_models(a, b) && request_same_needs(a, b) && a->match == b->match &&
+               a->serves == b->serves;
 }
 
 struct candidate {
@@ -217,7 +197,7 @@ static int plan_members(struct ledger *ledger, struct rules_context *ctx, struct
                         weighting.rows[i].verdict = REASON_NONE;
                 plan.weighting = &weighting;
         }
-        qsort(members->requests, members->count, sizeof(*members->requests), compare_requests);
+        gang_members_sort(members);
         if (ctx->request->equal_nodes && ctx->equal_to == NULL) {
                 ctx->equal_to = place_on_equals(ledger, &plan, job, members, heap);
                 fits = ctx->equal_to != NULL;
@@ -240,32 +220,29 @@ static bool is_covered(const struct rules_context *ctx, const struct ledger_job 
         return slots > 0 && slots >= waiting;
 }
 
-/* A lease as it was before members came that it does not cover. */
-struct former {
-        struct request *requests;
-        struct ledger_node **nodes;
-        size_t count;
-        uint64_t ends_usec;
-};
-
-static void former_free(struct former *former)
+void gang_former_free(struct gang_former *former)
 {
+        for (size_t i = 0; i < former->count && former->requests != NULL; i++)
+                node_match_release(&former->ledger->matches, former->requests[i].match);
         free(former->requests);
         free(former->nodes);
+        *former = (struct gang_former){ 0 };
 }
 
-static int set_aside(struct ledger *ledger, struct ledger_job *job, struct former *ret)
+int gang_set_aside(struct ledger *ledger, struct ledger_job *job, struct gang_former *ret)
 {
         size_t count = 0;
 
         for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job)
                 count++;
-        *ret = (struct former){ .requests = calloc(count + 1, sizeof(*ret->requests)),
-                                .nodes = calloc(count + 1, sizeof(*ret->nodes)),
-                                .ends_usec = job->lease_ends_usec };
+        *ret = (struct gang_former){ .ledger = ledger,
+                                     .requests = calloc(count + 1, sizeof(*ret->requests)),
+                                     .nodes = calloc(count + 1, sizeof(*ret->nodes)),
+                                     .ends_usec = job->lease_ends_usec };
         if (ret->requests == NULL || ret->nodes == NULL)
                 return -ENOMEM;
         for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
+                node_match_refer(&ledger->matches, slot->request.match);
                 ret->requests[ret->count] = slot->request;
                 ret->nodes[ret->count++] = slot->node;
         }
@@ -273,8 +250,11 @@ static int set_aside(struct ledger *ledger, struct ledger_job *job, struct forme
         return 0;
 }
 
-static void put_back(struct ledger *ledger, struct ledger_job *job, const struct former *former)
+void gang_put_back(struct ledger *ledger, struct ledger_job *job, const struct gang_former *former)
 {
+        if (former->nodes == NULL || former->requests == NULL)
+                return; /* nothing was set aside */
+        ledger_jobs_drop_lease(ledger, job);
         for (size_t i = former->count; i-- > 0;)
                 (void) ledger_jobs_add_slot(ledger, job, former->nodes[i], &former->requests[i]);
         job->lease_ends_usec = former->ends_usec;
@@ -307,10 +287,18 @@ static int plan_gang(struct ledger *ledger, struct rules_context *ctx, struct le
         return r;
 }
 
+int gang_try(struct ledger *ledger, struct rules_context *ctx, struct ledger_job *job,
+             const struct gang_demand *demand, struct gang_former *former)
+{
+        int r = gang_set_aside(ledger, job, former);
+
+        return r < 0 ? r : plan_gang(ledger, ctx, job, demand);
+}
+
 int gang_prepare(struct ledger *ledger, struct rules_context *ctx, struct ledger_job *job,
                  const struct gang_demand *demand)
 {
-        CLEANUP(former_free) struct former former = { 0 };
+        CLEANUP(gang_former_free) struct gang_former former = { 0 };
         int r;
 
         if (ctx->request->item_count == 0 || job == NULL ||
@@ -321,19 +309,16 @@ int gang_prepare(struct ledger *ledger, struct rules_context *ctx, struct ledger
         ctx->gang_paused = job->slots == NULL && gang_share_paused(ledger, job, ctx->now_usec);
         if (ctx->gang_paused)
                 return 0;
-        r = set_aside(ledger, job, &former);
-        if (r < 0)
-                return r;
-        r = plan_gang(ledger, ctx, job, demand);
+        r = gang_try(ledger, ctx, job, demand, &former);
         if (r > 0) {
                 drop_absent(ledger, job);
                 ctx->gang_paused = !gang_share_allows(ledger, ctx->rules, job);
         }
         if (r <= 0 || ctx->gang_paused || !demand->keep) {
-                ledger_jobs_drop_lease(ledger, job);
-                put_back(ledger, job, &former);
+                gang_put_back(ledger, job, &former);
                 return r < 0 ? r : 0;
         }
+        job->gave_way_usec = 0;
         job->lease_ends_usec = former.count > 0 ? former.ends_usec : ctx->now_usec + ctx->rules->lease_usec;
         return 1;
 }

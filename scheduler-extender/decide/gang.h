@@ -34,7 +34,28 @@ struct gang_demand {
 int gang_prepare(struct ledger *ledger, struct rules_context *ctx, struct ledger_job *job,
                  const struct gang_demand *demand);
 
-/* gang_same_shape() - do they ask for the same chips of the same models, on the same nodes? */
+/* A lease as it was before a gang was planned anew. Nodes are the ledger's. */
+struct gang_former {
+        struct ledger *ledger;
+        struct request *requests;
+        struct ledger_node **nodes;
+        size_t count;
+        uint64_t ends_usec;
+};
+
+/* gang_set_aside() - the job's lease goes until gang_put_back(). gang_try() - it goes, and the members alone
+ * are planned, whatever the share of the namespace: slots for all of them, those that are not there yet
+ * included. Both as gang_prepare() has left @ctx and @job; the caller refers to the job.
+ * Return: 1 = all have slots; 0 = they do not fit, or there are none to place (nothing but the lease was to
+ * be set aside); -ENOMEM. gang_put_back() and gang_former_free() in any case. */
+int gang_set_aside(struct ledger *ledger, struct ledger_job *job, struct gang_former *ret);
+int gang_try(struct ledger *ledger, struct rules_context *ctx, struct ledger_job *job,
+             const struct gang_demand *demand, struct gang_former *former);
+void gang_put_back(struct ledger *ledger, struct ledger_job *job, const struct gang_former *former);
+void gang_former_free(struct gang_former *former);
+
+/* gang_same_shape() - do they ask for the same, chips of the same models and what is beside them, on the same
+ * nodes? */
 bool gang_same_shape(const struct request *a, const struct request *b);
 
 /* gang_expire() - drop leases whose end has come; their namespaces' gangs pause (gang_share.h). Return: how

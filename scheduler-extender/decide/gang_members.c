@@ -3,7 +3,9 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "scheduler-extender/decide/open_groups.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
@@ -21,7 +23,7 @@ static size_t count_bound(const struct ledger_job *job, const struct ledger_pod 
 
 bool gang_members_waits(const struct ledger_pod *pod)
 {
-        return pod->node == NULL && !pod->ended && !pod->deleting && !pod->request.gated &&
+        return pod->node == NULL && !pod->ended && !pod->deleting && !request_is_held_back(&pod->request) &&
                pod->request.item_count > 0;
 }
 
@@ -60,19 +62,43 @@ static uint32_t match_of_copies(const struct rules_context *ctx)
         return allowed == 1 ? NODE_MATCH_ANY : ctx->request->match;
 }
 
-/* Where members of a kind may go, by the pending one that is known; of others only the asking pod's kind is
- * taken to be like the asking pod. */
-static uint32_t match_of_kind(const struct rules_context *ctx, const struct ledger_job *job,
-                              const struct request_member *kind)
+/* A member of the kind: the asking pod, or a pending one that is known. */
+static bool known_of_kind(const struct rules_context *ctx, const struct ledger_job *job,
+                          const struct request_member *kind, struct request *ret)
 {
-        if (kind->resource == ctx->request->items[0].resource && kind->chips == ctx->request->items[0].chips)
-                return ctx->request->match;
-        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                if (pod->node == NULL && pod->request.item_count > 0 &&
-                    pod->request.items[0].resource == kind->resource &&
-                    pod->request.items[0].chips == kind->chips)
-                        return pod->request.match;
-        return kind->resource == ctx->request->items[0].resource ? ctx->request->match : NODE_MATCH_ANY;
+        bool known = is_kind(ctx->request, kind);
+
+        *ret = *ctx->request;
+        for (const struct ledger_pod *pod = job->pods; pod != NULL && !known; pod = pod->next_in_job) {
+                known = pod->node == NULL && is_kind(&pod->request, kind);
+                if (known) {
+                        *ret = pod->request;
+                        ledger_chips_only(ctx->ledger, ret);
+                }
+        }
+        return known;
+}
+
+/* The request of a kind's members: where they may go, and what they ask for beside chips, by the one that is
+ * known; of others only that those of the asking pod's resource may go where it may. */
+static struct request request_of_kind(const struct rules_context *ctx, const struct ledger_job *job,
+                                      const struct request_member *kind)
+{
+        struct request request = *ctx->request, like;
+        bool known = known_of_kind(ctx, job, kind, &like),
+             alike = kind->resource == ctx->request->items[0].resource;
+
+        if (known && like.item_count == 1)
+                memcpy(request.items, like.items, sizeof(request.items));
+        request.beside_count = known && like.item_count == 1 ? like.beside_count : 0;
+        request.needs = known ? like.needs : (struct request_needs){ 0 };
+        request.match = known ? like.match : alike ? ctx->request->match : NODE_MATCH_ANY;
+        request.item_count = 1;
+        request.items[0] = (struct request_item){ .resource = kind->resource, .chips = kind->chips };
+        request.lone = ctx->request->lone && kind->chips == 1;
+        if (!alike)
+                request.model_count = 0; /* the pod's models are of its own resource */
+        return request;
 }
 
 /* The members that the job lists, less those that are bound. The asking pod is one of them. */
@@ -88,6 +114,7 @@ static int list_kinds(const struct rules_context *ctx, const struct ledger_job *
                 return -ENOMEM;
         for (size_t i = 0; i < demand->kind_count; i++) {
                 const struct request_member *kind = &demand->kinds[i];
+                const struct request like = request_of_kind(ctx, job, kind);
                 uint32_t left = kind->members, there = is_kind(ctx->request, kind);
 
                 for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
@@ -98,15 +125,9 @@ static int list_kinds(const struct rules_context *ctx, const struct ledger_job *
                 for (; left > 0; left--) {
                         struct request *request = &ret->requests[ret->count++];
 
-                        *request = *ctx->request;
-                        request->item_count = 1;
-                        request->items[0] =
-                                (struct request_item){ .resource = kind->resource, .chips = kind->chips };
-                        request->match = match_of_kind(ctx, job, kind);
+                        *request = like;
                         request->absent = there == 0;
                         there -= there > 0;
-                        if (kind->resource != ctx->request->items[0].resource)
-                                request->model_count = 0; /* the pod's models are of its own resource */
                 }
         }
         return 0;
@@ -294,6 +315,9 @@ static void add_missing(const struct listing *l, const struct entry *entry, stru
         if (entry->left == 0)
                 return;
         like.item_count = 1;
+        like.beside_count = 0;
+        if (entry->resource != l->context->request->items[0].resource)
+                like.needs = (struct request_needs){ 0 };
         like.serves = entry->servers;
         like.share_given = false;
         like.absent = true;
@@ -363,4 +387,32 @@ int gang_members_list(const struct rules_context *ctx, const struct ledger_job *
                 return r;
         ret->fewer = false;
         return list_copies(ctx, job, ret);
+}
+
+static int compare_requests(const void *a, const void *b)
+{
+        const struct request *p = a, *q = b;
+        uint32_t x = request_chips(p), y = request_chips(q);
+
+        if (x != y)
+                return (x < y) - (x > y);
+        if ((p->match == NODE_MATCH_ANY) != (q->match == NODE_MATCH_ANY)) /* who has less choice goes first */
+                return p->match == NODE_MATCH_ANY ? 1 : -1;
+        if (p->needs.cpu_milli != q->needs.cpu_milli)
+                return p->needs.cpu_milli > q->needs.cpu_milli ? -1 : 1;
+        if (p->needs.memory_bytes != q->needs.memory_bytes)
+                return p->needs.memory_bytes > q->needs.memory_bytes ? -1 : 1;
+        static_assert(sizeof(struct request) ==
+                                      offsetof(struct request, class_chips) + sizeof(p->class_chips) &&
+                              offsetof(struct request, fixed_bytes) ==
+                                      offsetof(struct request, deadline_sec) + sizeof(p->deadline_sec) &&
+                              offsetof(struct request, gang_size) ==
+                                      offsetof(struct request, nothing) + sizeof(p->nothing),
+                      "padding has no order");
+        return memcmp(p, q, sizeof(*p));
+}
+
+void gang_members_sort(struct gang_members *members)
+{
+        qsort(members->requests, members->count, sizeof(*members->requests), compare_requests);
 }

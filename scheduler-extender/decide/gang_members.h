@@ -3,8 +3,8 @@
  *
  * Members that the store knows ask for what they ask for. The others are, in this order: those that the pod
  * lists (annotation remuda.dev/gang), those that the job's TrainingJob lists (workers by runtime, vendor,
- * model or group, and servers; a manager asks for no chips), or copies of the pod that asks. Internal to
- * scheduler-extender/decide/gang.c. Pure but for the heap. */
+ * model or group, and servers; a manager asks for no chips), or copies of the pod that asks. Pure but for the
+ * heap. */
 #pragma once
 
 #include "scheduler-extender/decide/gang.h"
@@ -18,6 +18,10 @@ struct gang_members {
 /* gang_members_list() - @least: of a TrainingJob minChips are enough. Return: 0 or -ENOMEM. */
 int gang_members_list(const struct rules_context *ctx, const struct ledger_job *job,
                       const struct gang_demand *demand, bool least, struct gang_members *ret);
+
+/* gang_members_sort() - the largest first; of equal ones those that may go onto fewer nodes; in an order that
+ * depends on nothing but what they ask for. */
+void gang_members_sort(struct gang_members *members);
 
 /* gang_members_waits() - does the pod wait to be placed now? Others of its gang are planned, and not leased.
  */

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/gang.h"
+#include "scheduler-extender/decide/node_room.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 
 #define GANG_SEARCH_MEMBERS 64 /* deeper than this the search would never end */
@@ -16,7 +17,9 @@ struct search {
         const struct request *members;
         size_t count;
         size_t steps;
-        bool one_match; /* all members may go onto the same nodes: only then are nodes alike */
+        bool one_match;             /* all members may go onto the same nodes: only then are nodes alike */
+        struct request_needs needs; /* of all members */
+        bool beside;                /* some member asks for more than chips and these */
 };
 
 static uint32_t open_chips(const struct rules_context *ctx, const struct ledger_node *node)
@@ -30,7 +33,8 @@ static uint32_t open_chips(const struct rules_context *ctx, const struct ledger_
 /* Nodes with equal signatures are alike for the rest of the search; 0 = like no other. */
 static uint32_t signature(const struct search *s, const struct ledger_node *node, uint32_t open)
 {
-        if (node->group_count != 1 || node->backfills != NULL || !s->one_match)
+        if (node->group_count != 1 || node->backfills != NULL || !s->one_match || s->beside ||
+            !node_room_holds(s->plan, node, &s->needs, s->count))
                 return 0;
         return (open << 8 | (uint32_t) node->node_class << 1 | node->reserved) + 1;
 }
@@ -87,12 +91,17 @@ int gang_search(struct ledger *ledger, const struct rules_context *plan, struct 
                                  .members = members,
                                  .count = count,
                                  .one_match = true };
+        struct ledger_room all = { .pods = 0 };
         int r;
 
         if (count > GANG_SEARCH_MEMBERS)
                 return 0;
-        for (size_t i = 1; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
                 search.one_match = search.one_match && members[i].match == members[0].match;
+                search.beside = search.beside || members[i].beside_count > 0;
+                ledger_room_add(&all, &members[i], 1);
+        }
+        search.needs = all.asked;
         job->references++; /* the job stays while its last slot comes and goes */
         r = place(&search, 0);
         job->references--;

@@ -257,6 +257,12 @@ uint32_t node_match_hold(struct node_match_table *matches, const char *text)
         return match->number;
 }
 
+void node_match_refer(struct node_match_table *matches, uint32_t match)
+{
+        if (match != NODE_MATCH_ANY)
+                matches->list[match - 1]->references++;
+}
+
 void node_match_release(struct node_match_table *matches, uint32_t match)
 {
         struct node_match *released = match == NODE_MATCH_ANY ? NULL : matches->list[match - 1];

@@ -54,8 +54,10 @@ struct node_match_table {
 void node_match_free(struct node_match_table *matches); /* after all node_match_free_traits() */
 
 /* node_match_hold() - the number of a text, made if need be; each is released once.
- * Return: NODE_MATCH_ANY when out of memory. node_match_release() accepts NODE_MATCH_ANY. */
+ * Return: NODE_MATCH_ANY when out of memory. node_match_refer() - one that is held is held once more. It and
+ * node_match_release() accept NODE_MATCH_ANY. */
 uint32_t node_match_hold(struct node_match_table *matches, const char *text);
+void node_match_refer(struct node_match_table *matches, uint32_t match);
 void node_match_release(struct node_match_table *matches, uint32_t match);
 const char *node_match_text(const struct node_match_table *matches, uint32_t match);
 

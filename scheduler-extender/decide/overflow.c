@@ -83,8 +83,9 @@ static bool one_goes_first(const struct rules_context *ctx)
         const struct ledger *ledger = ctx->ledger;
 
         for (const struct ledger_pod *pod = ledger->pending; pod != NULL; pod = pod->next_pending) {
-                if (pod != ctx->self && !pod->ended && !pod->deleting && !pod->request.gated &&
-                    pod_is_single(pod) && goes_first(&pod->request) && pod->request.item_count > 0 &&
+                if (pod != ctx->self && !pod->ended && !pod->deleting &&
+                    !request_is_held_back(&pod->request) && pod_is_single(pod) && goes_first(&pod->request) &&
+                    pod->request.item_count > 0 &&
                     pod->request.items[0].resource == ctx->request->items[0].resource)
                         return true;
         }

@@ -72,7 +72,8 @@ static const struct reason_text reasons[] = {
                 "the members of the gang do not all fit at the same time",
                 "wait, or ask for fewer or smaller members"),
         [REASON_GANG_PAUSED] = ROW("GangPaused", false,
-                "its namespace has its share of leases, or its last lease ended unused a short while ago",
+                "its namespace has its share of leases, its last one ended unused a short while"
+                " ago, or others go before so large a gang",
                 "wait: it is tried again; see that members which exist can be bound (volumes, affinity, quota)"),
         [REASON_SHARE_TOO_SMALL] = ROW("ShareTooSmall", false,
                 "the chip's exact share of the batch is nothing, below its minimum, or slows the job",
@@ -83,6 +84,9 @@ static const struct reason_text reasons[] = {
         [REASON_NODE_NOT_ALLOWED] = ROW("NodeNotAllowed", true,
                 "the pod's node selector, affinity or tolerations keep it off the node",
                 "change them, or the labels and taints of the node"),
+        [REASON_NODE_FULL] = ROW("NodeFull", false,
+                "the node's CPU, memory, pods or other resources do not suffice beside its chips",
+                "ask for less beside the chips, or wait until pods there end"),
 };
 /* clang-format on */
 static_assert(ARRAY_SIZE(reasons) == REASON_COUNT, "a reason without a text");

@@ -33,6 +33,7 @@ enum reason {
         REASON_SHARE_TOO_SMALL,
         REASON_SHARE_TOO_LARGE,
         REASON_NODE_NOT_ALLOWED,
+        REASON_NODE_FULL,
         REASON_COUNT
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "scheduler-extender/decide/node_room.h"
 #include "scheduler-extender/decide/weighting.h"
 #include "scheduler-extender/ledger/ledger_account.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
@@ -142,32 +143,50 @@ static uint64_t leased_there(const struct rules_context *ctx, const struct ledge
 
 /* Chips that are leased were not free when others were held: who takes no more than its job has leased takes
  * nothing from an older pod. An emergency's hold is for chips that somebody was evicted from, and comes
- * before a lease. */
-uint64_t rules_left(const struct rules_context *ctx, const struct ledger_node *node, uint32_t resource)
+ * before a lease. @ret_left: what the hold that leaves least leaves. */
+static const struct ledger_backfill *tightest_hold(const struct rules_context *ctx,
+                                                   const struct ledger_node *node, uint32_t resource,
+                                                   uint64_t *ret_left)
 {
-        uint64_t left = UINT64_MAX;
+        const struct ledger_backfill *tightest = NULL;
 
+        *ret_left = UINT64_MAX;
         for (const struct ledger_backfill *backfill = node->backfills; backfill != NULL;
              backfill = backfill->next) {
                 uint64_t room = backfill->spare;
 
-                if (backfill->pod->request.items[0].resource != resource ||
-                    !comes_first(backfill->pod, ctx) ||
+                if (backfill->resource != resource || !comes_first(backfill->pod, ctx) ||
                     (may_rely_on_end(ctx, backfill->pod) && ends_before(ctx, backfill->start_usec)))
                         continue;
                 if (!backfill->pod->request.emergency)
                         room += leased_there(ctx, node, resource);
-                left = room < left ? room : left;
+                if (room >= *ret_left)
+                        continue;
+                *ret_left = room;
+                tightest = backfill;
         }
+        return tightest;
+}
+
+uint64_t rules_left(const struct rules_context *ctx, const struct ledger_node *node, uint32_t resource)
+{
+        uint64_t left;
+
+        (void) tightest_hold(ctx, node, resource, &left);
         return left;
 }
 
-static bool held_back(const struct rules_context *ctx, const struct ledger_node *node)
+const struct ledger_pod *rules_holder(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        for (size_t i = 0; node->backfills != NULL && i < ctx->request->item_count; i++)
-                if (ctx->request->items[i].chips > rules_left(ctx, node, ctx->request->items[i].resource))
-                        return true;
-        return false;
+        for (size_t i = 0; node->backfills != NULL && i < ctx->request->item_count; i++) {
+                const struct request_item *item = &ctx->request->items[i];
+                uint64_t left;
+                const struct ledger_backfill *hold = tightest_hold(ctx, node, item->resource, &left);
+
+                if (item->chips > left)
+                        return hold->pod;
+        }
+        return NULL;
 }
 
 static enum reason earlier(enum reason a, enum reason b)
@@ -238,7 +257,7 @@ static enum reason judge_fresh(const struct rules_context *ctx, const struct led
         if (share == REASON_SHARE_TOO_LARGE)
                 return share;
         if (later == REASON_NONE || later > REASON_HELD_FOR_OLDER)
-                later = held_back(ctx, node) ? REASON_HELD_FOR_OLDER : later;
+                later = rules_holder(ctx, node) != NULL ? REASON_HELD_FOR_OLDER : later;
         if (is_incomplete(ctx, node))
                 later = earlier(later, REASON_GANG_INCOMPLETE);
         if (ctx->gang_blocked)
@@ -249,27 +268,50 @@ static enum reason judge_fresh(const struct rules_context *ctx, const struct led
 }
 
 /* What a scheduler has judged before it asks, where it is we who look for a node: the last of the rules that
- * time cannot mend. Of a node without a Node object nothing is known. */
-static enum reason with_match(const struct rules_context *ctx, const struct ledger_node *node,
-                              enum reason reason)
+ * time cannot mend, and the last of the others. Of a node without a Node object nothing is known. */
+enum reason rules_unfiltered(const struct rules_context *ctx, const struct ledger_node *node,
+                             enum reason reason)
 {
-        if (!ctx->unfiltered || !node->has_object || reason_text(reason)->unresolvable ||
-            node_match_takes(&ctx->ledger->matches, ctx->request->match, node->name, node->index,
-                             &node->traits))
+        if (!ctx->unfiltered || !node->has_object || reason_text(reason)->unresolvable)
                 return reason;
-        return REASON_NODE_NOT_ALLOWED;
+        if (!node_match_takes(&ctx->ledger->matches, ctx->request->match, node->name, node->index,
+                              &node->traits))
+                return REASON_NODE_NOT_ALLOWED;
+        return reason == REASON_NONE && !node_room_takes(ctx, node) ? REASON_NODE_FULL : reason;
 }
 
-enum reason rules_judge(const struct rules_context *ctx, const struct ledger_node *node)
+enum reason rules_devices(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        if (ctx->request->item_count == 0)
-                return REASON_NONE; /* it asks for no chips: not ours to judge */
+        static const struct ledger_devices none = { 0 };
+        const struct ledger_devices *devices = node->devices != NULL ? node->devices : &none;
+        uint64_t offered = (uint64_t) devices->offered + ctx->ledger->loose_devices;
+
+        if (ctx->devices == 0 || devices->unjudged || !ctx->ledger->has_slices)
+                return REASON_NONE;
+        if (offered == 0)
+                return REASON_NO_SUCH_RESOURCE;
+        if (offered < ctx->devices)
+                return REASON_TOO_FEW_CHIPS;
+        return (uint64_t) devices->free + ctx->ledger->loose_devices < ctx->devices ? REASON_CHIPS_BUSY
+                                                                                    : REASON_NONE;
+}
+
+static enum reason judge_node(const struct rules_context *ctx, const struct ledger_node *node)
+{
         if (node == NULL || !ledger_node_known(node))
                 return REASON_NODE_UNKNOWN;
         if (liveness_silent(&ctx->ledger->liveness, ledger_seen_usec(ctx->ledger, node)) ||
             node->trust.doubt != LEDGER_BELIEVED)
                 return REASON_INVENTORY_STALE;
-        return with_match(ctx, node, judge_fresh(ctx, node));
+        return rules_unfiltered(ctx, node, judge_fresh(ctx, node));
+}
+
+/* A pod that asks for no chips and no devices is not ours to judge. */
+enum reason rules_judge(const struct rules_context *ctx, const struct ledger_node *node)
+{
+        enum reason reason = ctx->request->item_count == 0 ? REASON_NONE : judge_node(ctx, node);
+
+        return reason == REASON_NONE && node != NULL ? rules_devices(ctx, node) : reason;
 }
 
 enum reason rules_judge_known(const struct rules_context *ctx, const struct ledger_node *node)

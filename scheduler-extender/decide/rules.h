@@ -41,9 +41,10 @@ struct rules_context {
         const char *namespace_;        /* of the pod; NULL = nobody's: its word is taken */
         uint64_t created_usec;         /* of the pod; 0 = not known (as young as can be) */
         uint64_t now_usec;             /* clock_steady_usec(): leases, holds and pauses end by it */
+        uint32_t devices;              /* that its claims ask for at least and have not got yet */
         bool planning;                 /* a gang is being planned: its own slots count as taken */
-        bool unfiltered; /* no scheduler has chosen the nodes: the pod's selector, affinity and tolerations
-                            are judged, too */
+        bool unfiltered; /* no scheduler has chosen the nodes: the pod's selector, affinity, tolerations and
+                            requests are judged, too */
 
         /* worked out by rules_prepare() and gang_prepare() */
         bool gang_blocked;                  /* its gang does not fit */
@@ -69,9 +70,17 @@ void rules_prepare_in(struct rules_context *ctx,
 /* rules_judge() - REASON_NONE, or the one reason why not. `node` NULL = the name is unknown. */
 enum reason rules_judge(const struct rules_context *ctx, const struct ledger_node *node);
 
-/* rules_judge_known() - of rules_judge() for a pod that asks for chips everything but the node's age, for a
- * node whose name is known. */
+/* rules_devices() - of rules_judge() what is about the devices that the pod's claims ask for. */
+enum reason rules_devices(const struct rules_context *ctx, const struct ledger_node *node);
+
+/* rules_judge_known() - of rules_judge() for a pod that asks for chips everything but the node's age and
+ * devices, for a node whose name is known. */
 enum reason rules_judge_known(const struct rules_context *ctx, const struct ledger_node *node);
+
+/* rules_unfiltered() - the verdict on a node that is known, but for whether the pod's selector, affinity,
+ * tolerations and requests let it go there where no scheduler has judged that (`unfiltered`): with it. */
+enum reason rules_unfiltered(const struct rules_context *ctx, const struct ledger_node *node,
+                             enum reason reason);
 
 /* rules_room() - the room for item `i` of the request; what the pod itself holds there, and what its own gang
  * leases, counts as open. */
@@ -81,6 +90,10 @@ void rules_room(const struct rules_context *ctx, const struct ledger_node *node,
 /* rules_left() - chips of a resource that may be taken there before the hold of an older pod is touched, what
  * the request's own job leases included; UINT64_MAX = none is held. */
 uint64_t rules_left(const struct rules_context *ctx, const struct ledger_node *node, uint32_t resource);
+
+/* rules_holder() - the older pod for whom chips that the request needs are held there; NULL = it may have
+ * them. */
+const struct ledger_pod *rules_holder(const struct rules_context *ctx, const struct ledger_node *node);
 
 /* RULES_SCRATCH() - room for the groups of one node, not cleared: that would cost more than a verdict. */
 #define RULES_SCRATCH(name) struct ledger_group name[GROUPS_MAX] __attribute__((uninitialized))

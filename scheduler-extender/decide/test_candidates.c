@@ -84,7 +84,8 @@ static void change_claims(struct ledger *l, uint64_t *seed)
         if (random_below(seed, 2) == 0) {
                 assert_int_equal(ledger_pods_set(l, &older), 0);
                 ledger_pods_find(l, "default", "older")->waited_usec = 1;
-                (void) backfill_add(l, node, ledger_pods_find(l, "default", "older"), UINT64_MAX,
+                (void) backfill_add(l, node, ledger_pods_find(l, "default", "older"),
+                                    older.request.items[0].resource, UINT64_MAX,
                                     (uint32_t) random_below(seed, 2));
         } else {
                 backfill_clear(l);

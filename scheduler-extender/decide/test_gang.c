@@ -27,6 +27,7 @@ static const char *gang_word(struct ledger *l, const struct ledger_pod_facts *fa
                                      .request = &facts->request,
                                      .job = job,
                                      .self = ledger_pods_find(l, facts->namespace_, facts->name),
+                                     .created_usec = facts->created_usec,
                                      .now_usec = now_usec };
         struct gang_demand demand = { .kinds = facts->kind_count > 0 ? facts->kinds : NULL,
                                       .kind_count = facts->kind_count,

@@ -59,15 +59,20 @@ unsigned ledger_chips_rank(const struct ledger *ledger, uint32_t resource)
 void ledger_chips_only(const struct ledger *ledger, struct request *request)
 {
         bool (*keeps)(const struct ledger *, uint32_t) = may_be_chip;
-        uint8_t kept = 0;
+        uint8_t kept = 0, count = request->item_count;
+        struct request_item item;
 
         for (size_t i = 0; i < request->item_count; i++)
                 if (ledger_chips_has(ledger, request->items[i].resource))
                         keeps = ledger_chips_has;
         for (size_t i = 0; i < request->item_count; i++)
-                if (keeps(ledger, request->items[i].resource))
-                        request->items[kept++] = request->items[i];
+                if (keeps(ledger, request->items[i].resource)) {
+                        item = request->items[i];
+                        memmove(&request->items[kept + 1], &request->items[kept], (i - kept) * sizeof(item));
+                        request->items[kept++] = item;
+                }
         request->item_count = kept;
+        request->beside_count = (uint8_t) (request->beside_count + count - kept);
 }
 
 uint32_t ledger_chips_asked(const struct ledger *ledger, const struct request *request)

@@ -17,9 +17,9 @@ bool ledger_chips_has(const struct ledger *ledger, uint32_t resource);
 enum { LEDGER_CHIPS_NONE, LEDGER_CHIPS_PERHAPS, LEDGER_CHIPS_SURE };
 unsigned ledger_chips_rank(const struct ledger *ledger, uint32_t resource);
 
-/* ledger_chips_only() - leave only chips in the request. If it has none of ours, what is no node's beside its
- * chips is taken as chips (of a vendor we have not heard of). NICs, or the memory of shared devices, are
- * kube-scheduler's to judge. */
+/* ledger_chips_only() - leave only chips among the request's items, what is none beside them. If it has none
+ * of ours, what is no node's beside its chips is taken as chips (of a vendor we have not heard of). NICs, or
+ * the memory of shared devices, are kube-scheduler's to judge. */
 void ledger_chips_only(const struct ledger *ledger, struct request *request);
 
 /* ledger_chips_asked() - how many chips does the request ask for, without what is beside them? */

@@ -121,13 +121,11 @@ int ledger_jobs_add_slot(struct ledger *ledger, struct ledger_job *job, struct l
                 .next_in_job = job->slots,
                 .request = *request,
         };
-        slot->request.match = NODE_MATCH_ANY; /* it outlives the pod's; the node is chosen */
+        node_match_refer(&ledger->matches, request->match); /* the slot may outlive the pod */
         node->slots = slot;
         job->slots = slot;
         ledger->slot_total++;
-        ledger->generation++;
-        ledger_account(node, (struct ledger_account_without){ 0 }, node->groups);
-        ledger_touch(ledger, node);
+        ledger_account_refresh(ledger, node);
         return 0;
 }
 
@@ -141,10 +139,9 @@ void ledger_jobs_drop_slot(struct ledger *ledger, struct ledger_job_slot *slot)
         for (place = &slot->job->slots; *place != slot;)
                 place = &(*place)->next_in_job;
         *place = slot->next_in_job;
-        ledger_account(slot->node, (struct ledger_account_without){ 0 }, slot->node->groups);
-        ledger_touch(ledger, slot->node);
+        ledger_account_refresh(ledger, slot->node);
         ledger->slot_total--;
-        ledger->generation++;
+        node_match_release(&ledger->matches, slot->request.match);
         if (slot->job->slots == NULL)
                 ledger_jobs_release(ledger, slot->job);
         free(slot);
@@ -156,6 +153,23 @@ void ledger_jobs_drop_lease(struct ledger *ledger, struct ledger_job *job)
         while (job->slots != NULL)
                 ledger_jobs_drop_slot(ledger, job->slots);
         ledger_jobs_release(ledger, job);
+}
+
+bool ledger_jobs_namespace(const struct ledger_job *job, char *ret, size_t bytes)
+{
+        return text_format(ret, bytes, "%.*s", (int) (strchr(job->key, '/') - job->key), job->key);
+}
+
+void ledger_jobs_abandon(struct ledger *ledger, struct ledger_job *job)
+{
+        char namespace_[256];
+
+        if (job->slots == NULL)
+                return;
+        if (ledger_jobs_namespace(job, namespace_, sizeof(namespace_)))
+                (void) name_numbers_set(&ledger->gang_left, namespace_, 1);
+        ledger->departure_count++;
+        ledger_jobs_drop_lease(ledger, job);
 }
 
 /* The node of a place that no pod of its name has taken, or NULL. */
@@ -173,8 +187,7 @@ void ledger_jobs_keep_plan(struct ledger *ledger, struct ledger_job *job)
 {
         char namespace_[256];
 
-        if (job->place_count == 0 || !text_format(namespace_, sizeof(namespace_), "%.*s",
-                                                  (int) (strchr(job->key, '/') - job->key), job->key))
+        if (job->place_count == 0 || !ledger_jobs_namespace(job, namespace_, sizeof(namespace_)))
                 return;
         job->lease_ends_usec = UINT64_MAX;
         for (size_t i = 0; i < job->place_count; i++) {

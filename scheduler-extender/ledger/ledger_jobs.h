@@ -25,7 +25,11 @@ struct ledger_job {
         struct ledger_pod *pods;
         uint32_t pod_count;
         struct ledger_job_slot *slots;
-        uint64_t lease_ends_usec;        /* with slots != NULL */
+        uint64_t lease_ends_usec; /* with slots != NULL */
+        uint64_t pass_ends_usec;  /* this and the next two: scheduler-extender/groups/group_pass.h */
+        uint32_t pass_nodes_gone;
+        bool pass_failed;
+        uint64_t gave_way_usec;          /* since when others go before its gang's lease; 0 = they do not */
         uint64_t saved_usec;             /* of the TrainingJob's last checkpoint that outlives its pods,
                                             CLOCK_REALTIME; 0 = none is known */
         struct job *training;            /* the TrainingJob of that name, owned; NULL = there is none */
@@ -66,5 +70,11 @@ int ledger_jobs_add_slot(struct ledger *ledger, struct ledger_job *job, struct l
                          const struct request *request);
 void ledger_jobs_drop_lease(struct ledger *ledger, struct ledger_job *job);
 void ledger_jobs_drop_slot(struct ledger *ledger, struct ledger_job_slot *slot);
+
+/* ledger_jobs_namespace() - of the job, as text. Return: false if `ret` is too small.
+ * ledger_jobs_abandon() - nobody is left to use the job's lease: it goes, and ledger.gang_left has its
+ * namespace. */
+bool ledger_jobs_namespace(const struct ledger_job *job, char *ret, size_t bytes);
+void ledger_jobs_abandon(struct ledger *ledger, struct ledger_job *job);
 
 void ledger_jobs_free_all(struct ledger *ledger); /* at the ledger's end */

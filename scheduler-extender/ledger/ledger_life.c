@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -33,6 +34,7 @@ static int copy_node(const struct ledger_node *from, uint64_t seen_usec, struct 
         node->node_class = from->node_class;
         node->pool = from->pool;
         node->switch_domain = from->switch_domain;
+        node->room = from->room; /* its sums are made anew as pods come */
         if (node_match_copy_traits(&to->matches, &node->traits, &from->traits) < 0)
                 return -ENOMEM;
         ledger_set_seen(to, node, seen_usec);
@@ -65,17 +67,20 @@ static void split_key(const char *key, size_t name_at, char *namespace_, size_t 
 
 static int copy_pod(const struct ledger *ledger, const struct ledger_pod *from, struct ledger *to)
 {
+        struct ledger_pod *copy;
         char namespace_[256];
         struct ledger_pod_facts facts = {
                 .namespace_ = namespace_,
                 .name = from->name,
                 .uid = from->uid,
                 .node = from->node == NULL ? NULL : from->node->name,
+                .nominated = from->nominated,
                 .job = from->job == NULL ? NULL : strchr(from->job->key, '/') + 1,
                 .request = from->request,
                 .node_match = node_match_text(&ledger->matches, from->request.match),
                 .part_count = from->part_count,
                 .borrowed = from->borrowed,
+                .saves = from->saves,
                 .ended = from->ended,
                 .deleting = from->deleting,
                 .created_usec = from->created_usec,
@@ -90,16 +95,67 @@ static int copy_pod(const struct ledger *ledger, const struct ledger_pod *from, 
         memcpy(facts.parts, from->parts, sizeof(facts.parts));
         if (from->kind_count > 0)
                 memcpy(facts.kinds, from->kinds, from->kind_count * sizeof(facts.kinds[0]));
-        return ledger_pods_set(to, &facts);
+        if (ledger_pods_set(to, &facts) < 0)
+                return -ENOMEM;
+        copy = ledger_pods_find(to, namespace_, from->name);
+        if (copy == NULL)
+                return 0;
+        copy->waited_usec = from->waited_usec;
+        copy->evicted_usec = from->evicted_usec;
+        copy->spared_usec = from->spared_usec;
+        copy->served = from->served;
+        return 0;
 }
 
-static int copy_job(const struct ledger_job *from, struct ledger *to)
+static int copy_holds(const struct ledger_node *from, struct ledger *to)
+{
+        struct ledger_node *node = ledger_nodes_find(to, from->name, from->name_bytes);
+        char namespace_[256];
+
+        for (const struct ledger_backfill *hold = from->backfills; hold != NULL; hold = hold->next) {
+                const struct ledger_pod *pod = hold->pod;
+
+                split_key(pod->key, (size_t) (pod->name - pod->key), namespace_, sizeof(namespace_));
+                pod = ledger_pods_find(to, namespace_, pod->name);
+                if (pod != NULL &&
+                    backfill_add(to, node, pod, hold->resource, hold->start_usec, hold->spare) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static int copy_numbers(const struct name_numbers *from, struct name_numbers *to)
+{
+        int r = 0;
+
+        for (struct name_map_entry *e = name_map_first(&from->map); r == 0 && e != NULL;
+             e = name_map_next(&from->map, e))
+                r = name_numbers_set(to, e->key, name_numbers_get(from, e->key));
+        return r;
+}
+
+static int copy_slot(const struct ledger *ledger, const struct ledger_job_slot *from, struct ledger_job *job,
+                     struct ledger *to)
+{
+        struct ledger_node *node = ledger_nodes_find(to, from->node->name, from->node->name_bytes);
+        const char *match = node_match_text(&ledger->matches, from->request.match);
+        struct request request = from->request;
+        int r;
+
+        request.match = match == NULL ? NODE_MATCH_ANY : node_match_hold(&to->matches, match);
+        r = node == NULL ? 0 : ledger_jobs_add_slot(to, job, node, &request);
+        node_match_release(&to->matches, request.match);
+        return r;
+}
+
+static int copy_job(const struct ledger *ledger, const struct ledger_job *from, struct ledger *to)
 {
         const char *name = strchr(from->key, '/') + 1;
         struct ledger_job *job;
         char namespace_[256];
 
-        if (from->training == NULL && from->slots == NULL && from->place_count == 0)
+        if (from->training == NULL && from->slots == NULL && from->place_count == 0 &&
+            from->gave_way_usec == 0)
                 return 0;
         split_key(from->key, (size_t) (name - from->key), namespace_, sizeof(namespace_));
         job = ledger_jobs_refer(to, namespace_, name);
@@ -108,13 +164,13 @@ static int copy_job(const struct ledger_job *from, struct ledger *to)
         job->training = from->training;
         job->training_borrowed = true;
         job->lease_ends_usec = from->lease_ends_usec;
+        job->gave_way_usec = from->gave_way_usec;
+        job->saved_usec = from->saved_usec;
         if (ledger_jobs_set_plan(to, namespace_, name, from->places, from->place_count) < 0)
                 return -ENOMEM;
         for (const struct ledger_job_slot *slot = from->slots; slot != NULL && from->place_count == 0;
              slot = slot->next_in_job) {
-                struct ledger_node *node = ledger_nodes_find(to, slot->node->name, slot->node->name_bytes);
-
-                if (node != NULL && ledger_jobs_add_slot(to, job, node, &slot->request) < 0)
+                if (copy_slot(ledger, slot, job, to) < 0)
                         return -ENOMEM;
         }
         if (job->training == NULL)
@@ -131,6 +187,9 @@ static int copy_all(const struct ledger *from, struct ledger *to)
         if (to->speeds.rows == NULL)
                 return -ENOMEM;
         to->liveness = from->liveness;
+        to->has_slices = from->has_slices;
+        to->loose_devices = from->loose_devices;
+        to->groups_served = from->groups_served;
 
         for (uint32_t i = 0; r == 0 && i < from->node_count; i++)
                 r = copy_node(from->nodes[i], ledger_seen_usec(from, from->nodes[i]), to);
@@ -139,8 +198,14 @@ static int copy_all(const struct ledger *from, struct ledger *to)
                         r = copy_pod(from, from->pod_slots[i], to);
         for (size_t i = 0; i < LEDGER_JOB_BUCKETS; i++)
                 for (const struct ledger_job *job = from->jobs[i]; r == 0 && job != NULL; job = job->next)
-                        r = copy_job(job, to);
-        return r;
+                        r = copy_job(from, job, to);
+        for (uint32_t i = 0; r == 0 && i < from->node_count && from->backfill_total > 0; i++)
+                r = copy_holds(from->nodes[i], to);
+        if (r == 0)
+                r = copy_numbers(&from->gang_pauses, &to->gang_pauses);
+        if (r == 0)
+                r = copy_numbers(&from->group_sizes, &to->group_sizes);
+        return r < 0 ? r : copy_numbers(&from->gang_pause_ends, &to->gang_pause_ends);
 }
 
 struct ledger *ledger_life_copy(const struct ledger *ledger)
@@ -182,7 +247,9 @@ void ledger_life_free(struct ledger *ledger)
         free(ledger->pod_slots);
         speed_table_free(&ledger->speeds);
         name_numbers_free(&ledger->gang_pauses);
+        name_numbers_free(&ledger->group_sizes);
         name_numbers_free(&ledger->gang_pause_ends);
+        name_numbers_free(&ledger->gang_left);
         symbols_free(&ledger->symbols);
         free(ledger);
 }

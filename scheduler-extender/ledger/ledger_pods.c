@@ -98,16 +98,18 @@ void ledger_pods_free_one(struct ledger_pod *pod)
         if (pod != NULL) {
                 free(pod->kinds);
                 free(pod->evicted_node);
+                free(pod->spared_why);
+                free(pod->nominated);
         }
         free(pod);
 }
 
 /* Canonical order, so that the accounts do not depend on the order of events. */
-static bool comes_before(const struct ledger_pod *a, const struct ledger_pod *b)
+int ledger_pods_compare(const struct ledger_pod *a, const struct ledger_pod *b)
 {
         if (a->created_usec != b->created_usec)
-                return a->created_usec < b->created_usec;
-        return strcmp(a->key, b->key) < 0;
+                return a->created_usec < b->created_usec ? -1 : 1;
+        return strcmp(a->key, b->key);
 }
 
 static void add_pending(struct ledger *ledger, struct ledger_pod *pod)
@@ -122,12 +124,15 @@ static void add_pending(struct ledger *ledger, struct ledger_pod *pod)
 
 static void remove_pending(struct ledger *ledger, struct ledger_pod *pod)
 {
+        if (pod->previous_pending == NULL && ledger->pending != pod)
+                return; /* ledger_pods_detach() has taken it off its node */
         if (pod->previous_pending != NULL)
                 pod->previous_pending->next_pending = pod->next_pending;
         else
                 ledger->pending = pod->next_pending;
         if (pod->next_pending != NULL)
                 pod->next_pending->previous_pending = pod->previous_pending;
+        pod->previous_pending = pod->next_pending = NULL;
         ledger->pending_count--;
 }
 
@@ -135,33 +140,14 @@ static void attach(struct ledger *ledger, struct ledger_pod *pod, struct ledger_
 {
         struct ledger_pod **place = &node->pods;
 
-        while (*place != NULL && comes_before(*place, pod))
+        while (*place != NULL && ledger_pods_compare(*place, pod) < 0)
                 place = &(*place)->next_on_node;
         pod->next_on_node = *place;
         *place = pod;
+        node->ending += pod->request.deadline_sec != 0;
         remove_pending(ledger, pod);
         pod->node = node;
         ledger_account_refresh(ledger, node);
-}
-
-static void detach(struct ledger *ledger, struct ledger_pod *pod)
-{
-        struct ledger_node *node = pod->node;
-        struct ledger_pod **place;
-
-        if (node == NULL)
-                return;
-        for (place = &node->pods; *place != NULL && *place != pod;)
-                place = &(*place)->next_on_node;
-        if (*place == pod)
-                *place = pod->next_on_node;
-        pod->node = NULL;
-        pod->next_on_node = NULL;
-        add_pending(ledger, pod);
-        ledger_account_refresh(ledger, node);
-        ledger_nodes_forget_if_empty(ledger, node);
-        if (pod->request.item_count > 0)
-                ledger->departure_count++;
 }
 
 void ledger_pods_detach(struct ledger *ledger, struct ledger_pod *pod)
@@ -172,9 +158,28 @@ void ledger_pods_detach(struct ledger *ledger, struct ledger_pod *pod)
         while (*place != pod)
                 place = &(*place)->next_on_node;
         *place = pod->next_on_node;
+        node->ending -= pod->request.deadline_sec != 0;
         pod->node = NULL;
-        add_pending(ledger, pod);
+        pod->next_on_node = NULL;
         ledger_account_refresh(ledger, node);
+}
+
+static void detach(struct ledger *ledger, struct ledger_pod *pod)
+{
+        struct ledger_node *node = pod->node;
+
+        if (node == NULL)
+                return;
+        ledger_pods_detach(ledger, pod);
+        add_pending(ledger, pod);
+        ledger_nodes_forget_if_empty(ledger, node);
+        if (pod->request.item_count > 0)
+                ledger->departure_count++;
+}
+
+void ledger_pods_wait(struct ledger *ledger, struct ledger_pod *pod)
+{
+        add_pending(ledger, pod);
 }
 
 void ledger_pods_attach(struct ledger *ledger, struct ledger_pod *pod, struct ledger_node *node)
@@ -194,13 +199,12 @@ static void leave_job(struct ledger *ledger, struct ledger_pod *pod)
                 *place = pod->next_in_job;
         pod->job->pod_count--;
         if (pod->job->pods == NULL && pod->job->place_count == 0)
-                ledger_jobs_drop_lease(ledger, pod->job); /* nobody is left to use it */
+                ledger_jobs_abandon(ledger, pod->job);
         ledger_jobs_release(ledger, pod->job);
         pod->job = NULL;
 }
 
-/* Reservations point to their pod: they go with it. */
-static void drop_reservations(struct ledger *ledger, const struct ledger_pod *pod)
+void ledger_pods_drop_reservations(struct ledger *ledger, const struct ledger_pod *pod)
 {
         for (uint32_t i = 0; i < ledger->node_count && pod->waited_usec > 0 && ledger->backfill_total > 0;
              i++)
@@ -213,6 +217,7 @@ static void drop_reservations(struct ledger *ledger, const struct ledger_pod *po
                         }
                         *place = backfill->next;
                         ledger->backfill_total--;
+                        ledger_touch(ledger, ledger->nodes[i]);
                         free(backfill);
                 }
 }
@@ -237,7 +242,7 @@ static void remove_pod(struct ledger *ledger, struct ledger_pod *pod)
 {
         struct ledger_job *job = plan_of(ledger, pod);
 
-        drop_reservations(ledger, pod);
+        ledger_pods_drop_reservations(ledger, pod);
         detach(ledger, pod);
         if (job != NULL)
                 job->references++; /* it may be its last pod */
@@ -300,13 +305,21 @@ static int join_job(struct ledger *ledger, struct ledger_pod *pod, const struct 
         return 0;
 }
 
-/* Rather one on the same node, and of those one that members of other models do not need. */
+static bool is_for(const struct ledger_job_slot *slot, const struct request *own)
+{
+        return slot->request.match == own->match && request_same_needs(&slot->request, own);
+}
+
+/* Rather one on the same node, and of those one that members of other models do not need; and that was made
+ * for one that asks for the same beside chips. */
 static bool is_better(const struct ledger_job_slot *slot, const struct ledger_job_slot *than,
                       const struct request *own, const struct ledger_node *node)
 {
         if ((slot->node == node) != (than->node == node))
                 return slot->node == node;
-        return request_same_models(&slot->request, own) && !request_same_models(&than->request, own);
+        if (request_same_models(&slot->request, own) != request_same_models(&than->request, own))
+                return request_same_models(&slot->request, own);
+        return is_for(slot, own) && !is_for(than, own);
 }
 
 /* A slot of the pod's gang is given up when the pod is bound. */
@@ -334,7 +347,7 @@ static int bind_pod(struct ledger *ledger, struct ledger_pod *pod, const char *n
         if (node == NULL)
                 return -ENOMEM;
         give_up_slot(ledger, pod, node);
-        drop_reservations(ledger, pod);
+        ledger_pods_drop_reservations(ledger, pod);
         pod->waited_usec = 0;
         attach(ledger, pod, node);
         return 0;
@@ -367,10 +380,23 @@ static void copy_wishes(struct ledger *ledger, struct ledger_pod *pod, const str
         memcpy(pod->parts, facts->parts, sizeof(pod->parts));
         pod->part_count = facts->part_count;
         pod->borrowed = facts->borrowed;
+        pod->saves = facts->saves;
+}
+
+/* Without memory nobody says where it goes. */
+static void copy_nominated(struct ledger_pod *pod, const char *nominated)
+{
+        bool some = nominated != NULL && nominated[0] != '\0';
+
+        if (some && pod->nominated != NULL && strcmp(pod->nominated, nominated) == 0)
+                return;
+        free(pod->nominated);
+        pod->nominated = some ? strdup(nominated) : NULL;
 }
 
 static void copy_life(struct ledger_pod *pod, const struct ledger_pod_facts *facts)
 {
+        copy_nominated(pod, facts->nominated);
         pod->deleting = facts->deleting;
         pod->ended = facts->ended;
         pod->created_usec = facts->created_usec;
@@ -409,6 +435,8 @@ static void count_more(struct ledger_pod *pod, const struct ledger_pod_facts *fa
 static int stay(struct ledger *ledger, struct ledger_pod *pod, const struct ledger_pod_facts *facts)
 {
         count_more(pod, facts);
+        if (!facts->request.unreadable)
+                pod->request.needs = facts->request.needs; /* a pod can be resized where it is */
         pod->assumed = pod->assumed && !is_bound(facts);
         ledger_account_refresh(ledger, pod->node);
         return 0;
@@ -467,7 +495,7 @@ int ledger_pods_assume(struct ledger *ledger, struct ledger_pod *pod, struct led
         pod->done = pod->settling = false;
         pod->assumed = true;
         give_up_slot(ledger, pod, node);
-        drop_reservations(ledger, pod);
+        ledger_pods_drop_reservations(ledger, pod);
         pod->waited_usec = 0;
         attach(ledger, pod, node);
         keep_plan(ledger, pod);

@@ -8,7 +8,8 @@
 
 #include "scheduler-extender/ledger/ledger.h"
 
-#define LEDGER_POD_PARTS_MAX 8 /* groups that one pod's chips may be recorded in */
+#define LEDGER_POD_PARTS_MAX   8 /* groups that one pod's chips may be recorded in */
+#define LEDGER_POD_GROUP_BYTES 640
 
 struct ledger_pod_part {
         uint32_t group; /* symbol */
@@ -27,16 +28,24 @@ struct ledger_pod {
         uint8_t part_count;
         bool in_parts;         /* its parts stand in the node's account (ledger_account.h) */
         bool borrowed;         /* came to a reserved node without an emergency's right */
+        bool saves;            /* it says that it keeps its work when it is asked to end */
         bool assumed;          /* bound by us, not confirmed by the store yet */
         bool writing;          /* ... and the write is under way */
         bool done;             /* ... or was said to be done: the store will show it */
         bool settling;         /* ... or its unclear end is being settled: see settle.h */
         bool deleting;         /* has a deletion timestamp: counts until it is gone */
         bool ended;            /* Succeeded or Failed: holds nothing */
+        bool pass_answered;    /* this and the next: scheduler-extender/groups/group_pass.h */
+        uint32_t pass_node;    /* its index + 1; 0 = none */
         uint64_t waited_usec;  /* since when it has a reservation, until it is bound
                                   (scheduler-extender/decide/backfill.h); 0 = it could start, or never tried */
-        uint64_t evicted_usec; /* when borrowers were last evicted for it; 0 = never */
-        char *evicted_node;    /* ... and where; owned */
+        bool served;           /* an emergency: its holds are where it will start, once others are gone */
+        bool unhelped;         /* an emergency: nothing helped it when it was looked at last */
+        uint64_t evicted_usec; /* when it was last asked to go for an emergency; 0 = never */
+        char *evicted_node;    /* ... of whom some went for it: where; owned */
+        uint64_t spared_usec;  /* when that was refused, by a disruption budget; 0 = never */
+        char *spared_why;      /* ... in the API server's words; owned */
+        char *nominated;       /* where its scheduler says that it will go; NULL = it says nothing; owned */
         uint64_t created_usec, started_usec, ended_usec; /* CLOCK_REALTIME; 0 = not known */
         double weight;                                   /* recorded share; 0 = none */
         uint32_t batch_share;
@@ -49,14 +58,17 @@ struct ledger_pod {
 /* What a pod object says. Borrowed. */
 struct ledger_pod_facts {
         const char *namespace_, *name, *uid;
-        const char *node;       /* NULL or "" = not bound */
-        const char *job;        /* label remuda.dev/job; NULL = none */
+        const char *node;                   /* NULL or "" = not bound */
+        const char *nominated;              /* status.nominatedNodeName; NULL = none */
+        const char *job;                    /* label remuda.dev/job, or its group; NULL = none */
+        char group[LEDGER_POD_GROUP_BYTES]; /* where `job` points then */
         const char *node_match; /* lines of scheduler-extender/decide/node_match.h; NULL = not known, or of no
                                    interest any more */
         struct request request;
         struct ledger_pod_part parts[LEDGER_POD_PARTS_MAX];
         uint8_t part_count;
         bool borrowed; /* as its bind recorded */
+        bool saves;
         bool ended, deleting;
         uint64_t created_usec, started_usec, ended_usec;
         double weight;
@@ -77,6 +89,12 @@ void ledger_pods_drop(struct ledger *ledger, const char *namespace_, const char 
 int ledger_pods_assume(struct ledger *ledger, struct ledger_pod *pod, struct ledger_node *node,
                        const struct ledger_pod_part *parts, size_t part_count);
 void ledger_pods_forget(struct ledger *ledger, struct ledger_pod *pod);
+
+/* ledger_pods_drop_reservations() - none is kept for the pod any more: O(nodes). */
+void ledger_pods_drop_reservations(struct ledger *ledger, const struct ledger_pod *pod);
+
+/* ledger_pods_compare() - < 0: `a` is older; of one age, by name. */
+int ledger_pods_compare(const struct ledger_pod *a, const struct ledger_pod *b);
 
 /* ledger_pods_is_of() - is the pod in this namespace? */
 bool ledger_pods_is_of(const struct ledger_pod *pod, const char *namespace_);
@@ -106,8 +124,9 @@ static inline bool ledger_pods_gives_way(const struct ledger_pod *pod, enum ledg
 }
 
 /* ledger_pods_detach(), ledger_pods_attach() - take a bound pod off its node and put it back: for "what if it
- * went". */
+ * went". It does not wait meanwhile; ledger_pods_wait() - it does, as before it was attached. */
 void ledger_pods_detach(struct ledger *ledger, struct ledger_pod *pod);
 void ledger_pods_attach(struct ledger *ledger, struct ledger_pod *pod, struct ledger_node *node);
+void ledger_pods_wait(struct ledger *ledger, struct ledger_pod *pod);
 
 void ledger_pods_free_one(struct ledger_pod *pod); /* in no list any more */

@@ -157,6 +157,7 @@ void roster_remove(struct roster *roster, uint32_t index)
                 roster->seats[index] = roster->seats[last];
         }
         roster->count--;
+        roster->gone++;
         if (roster->garbage_bytes > GARBAGE_MIN_BYTES && roster->garbage_bytes > roster->text_bytes / 2)
                 compact(roster);
 }

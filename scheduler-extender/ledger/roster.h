@@ -31,6 +31,7 @@ struct roster {
         uint32_t count, capacity;
         uint32_t first; /* index of the node that was named first the last time: a guess */
         uint32_t stamp; /* of the request that is being read */
+        uint32_t gone;  /* nodes, since the start: others may have their indexes since */
         char *text;     /* the names, each followed by '"' */
         size_t text_bytes, text_capacity, garbage_bytes;
         uint64_t *slots; /* hash << 32 | index + 1 */

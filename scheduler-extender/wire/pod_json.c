@@ -13,6 +13,7 @@
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_chips.h"
+#include "scheduler-extender/wire/pod_needs.h"
 
 static int decode_flag(const struct json_field *at, void *field, struct err *err)
 {
@@ -116,6 +117,19 @@ static int decode_presence(const struct json_field *at, void *field, struct err 
         return 0;
 }
 
+static int decode_saves(const struct json_field *at, void *field, struct err *err)
+{
+        const char *text = "";
+        int r = json_field_as_string(at, &text, err);
+
+        if (r != 0)
+                return r;
+        if (strcmp(text, "on-sigterm") != 0)
+                return json_field_error(at, err, "must be on-sigterm, not \"%s\"", text);
+        *(bool *) field = true;
+        return 0;
+}
+
 /* Written by our own bind, and known from the first: "true" or nothing. */
 static int decode_borrowed(const struct json_field *at, void *field, struct err *err)
 {
@@ -179,6 +193,7 @@ static const struct json_table_row annotation_rows[] = {
         { POD_LABEL_MIN_NETWORK,        JSON_TABLE_CUSTOM,   AT(request.network_mbps), BY(decode_uint32) }, /* either way */
         { POD_ANNOTATION_FIXED,         JSON_TABLE_CUSTOM,   AT(request.fixed_bytes), BY(decode_bytes) },
         { POD_ANNOTATION_SAMPLE,        JSON_TABLE_CUSTOM,   AT(request.sample_bytes), BY(decode_bytes) },
+        { POD_ANNOTATION_SAVES,         JSON_TABLE_CUSTOM,   AT(saves), BY(decode_saves) },
         { POD_ANNOTATION_BORROWED,      JSON_TABLE_CUSTOM,   AT(borrowed), BY(decode_borrowed) },
         { POD_ANNOTATION_WEIGHT,        JSON_TABLE_CUSTOM,   AT(weight), BY(decode_weight) },
         { POD_ANNOTATION_BATCH_SHARE,   JSON_TABLE_CUSTOM,   AT(batch_share), BY(decode_share) },
@@ -382,6 +397,7 @@ static int decode_status(const struct json_field *status, struct ledger_pod_fact
         struct json_field start = json_field_get(status, "startTime");
         const char *phase = "", *text = "";
 
+        (void) json_field_string(status, "nominatedNodeName", &facts->nominated, NULL); /* odd: none */
         if (json_field_string(status, "phase", &phase, err) < 0 ||
             json_field_as_string(&start, &text, err) < 0)
                 return -EBADMSG;
@@ -450,6 +466,7 @@ int pod_json_decode(const json_t *pod, const struct pod_json_policy *policy, str
         first = first == 0 ? r : first;
         r = decode_rows(&spec_table, &spec, ret, first == 0 ? err : NULL);
         first = first == 0 ? r : first;
+        ret->request.needs = pod_needs_decode(&spec);
         r = pod_chips_decode(&spec, ledger, add, &ret->request, first == 0 ? err : NULL);
         first = first == 0 ? r : first;
         r = decode_wishes(&metadata, &spec, policy, &ledger->symbols, add, ret, first == 0 ? err : NULL);
@@ -538,6 +555,7 @@ int pod_json_node_decode(const json_t *node, struct ledger *ledger, struct ledge
             json_field_string(&labels, NODE_LABEL_SWITCH_DOMAIN, &ret->switch_domain, err) < 0)
                 return -EBADMSG;
         ret->out_of_service = is_out_of_service(&root);
+        ret->room = pod_needs_offered(&allocatable);
         known = ledger_nodes_find(ledger, ret->name, strlen(ret->name));
         for (unsigned rank = LEDGER_CHIPS_SURE + 1; rank-- > LEDGER_CHIPS_NONE;)
                 take_allocatable(&allocatable, &labels, ledger, rank,

@@ -26,6 +26,7 @@
 #define POD_ANNOTATION_BATCH        "remuda.dev/batch"
 #define POD_ANNOTATION_FIXED        "remuda.dev/memory-fixed-bytes"
 #define POD_ANNOTATION_SAMPLE       "remuda.dev/memory-sample-bytes"
+#define POD_ANNOTATION_SAVES        "remuda.dev/saves"    /* on-sigterm */
 #define POD_ANNOTATION_GROUPS       "remuda.dev/groups"   /* written by bind: "GROUP=CHIPS,..." */
 #define POD_ANNOTATION_BORROWED     "remuda.dev/borrowed" /* written by bind: "true" */
 #define POD_ANNOTATION_WEIGHT       "remuda.dev/weight"
