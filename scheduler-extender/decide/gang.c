@@ -301,6 +301,7 @@ int gang_prepare(struct ledger *ledger, struct rules_context *ctx, struct ledger
         CLEANUP(gang_former_free) struct gang_former former = { 0 };
         int r;
 
+        gang_share_left(ledger, ctx->rules->lease_usec, ctx->now_usec);
         if (ctx->request->item_count == 0 || job == NULL ||
             (ctx->request->gang_size <= 1 && demand->kind_count == 0) ||
             job->place_count > 0 || /* its controller has planned it */
@@ -312,7 +313,7 @@ int gang_prepare(struct ledger *ledger, struct rules_context *ctx, struct ledger
         r = gang_try(ledger, ctx, job, demand, &former);
         if (r > 0) {
                 drop_absent(ledger, job);
-                ctx->gang_paused = !gang_share_allows(ledger, ctx->rules, job);
+                ctx->gang_paused = !gang_share_allows(ctx, job);
         }
         if (r <= 0 || ctx->gang_paused || !demand->keep) {
                 gang_put_back(ledger, job, &former);
@@ -327,6 +328,7 @@ size_t gang_expire(struct ledger *ledger, const struct rules *rules, uint64_t no
 {
         size_t expired = 0;
 
+        gang_share_left(ledger, rules->lease_usec, now_usec);
         for (size_t i = 0; i < LEDGER_JOB_BUCKETS && ledger->slot_total > 0; i++)
                 for (struct ledger_job *job = ledger->jobs[i], *next; job != NULL; job = next) {
                         next = job->next;

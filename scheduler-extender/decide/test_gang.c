@@ -373,6 +373,105 @@ static void a_lease_that_ends_unused_pauses_its_namespace(void **state)
         ledger_life_free(l);
 }
 
+/* The members m-0, m-1... go, or say that they are another job's. */
+static void members_leave(struct ledger *l, const char *into, int count)
+{
+        for (int i = 0; i < count; i++) {
+                char name[16];
+                struct ledger_pod_facts m;
+
+                snprintf(name, sizeof(name), "m-%d", i);
+                m = member(l, name, 8, 2);
+                m.job = into;
+                if (into == NULL)
+                        ledger_pods_drop(l, "default", name);
+                else
+                        assert_int_equal(ledger_pods_set(l, &m), 0);
+        }
+}
+
+static void a_lease_whose_members_leave_was_unused_too(void **state)
+{
+        static const char *const ways[] = { NULL, "next" };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+                struct ledger *l = three_nodes();
+                struct ledger_pod_facts m = members_there(l, 8, 2, 2), other = member(l, "o-0", 8, 2);
+
+                other.job = "other";
+                assert_string_equal(gang_word(l, &m, "a", true), "");
+                members_leave(l, ways[i], 1);
+                assert_int_equal(leased(l), 16); /* one is left that may use it */
+                members_leave(l, ways[i], 2);
+                assert_int_equal(leased(l), 0);
+                assert_string_equal(gang_word(l, &other, "a", true), "GangPaused");
+                now_usec += 59000000;
+                members_leave(l, "another", 2); /* without a lease that is nothing */
+                members_leave(l, NULL, 2);
+                now_usec += 1000000;
+                assert_string_equal(gang_word(l, &other, "a", true), "");
+                ledger_life_free(l);
+        }
+}
+
+static void a_lease_whose_members_were_bound_was_used(void **state)
+{
+        struct ledger *l = three_nodes();
+        struct ledger_pod_facts m = members_there(l, 8, 2, 2), other = member(l, "o-0", 8, 2);
+
+        (void) state;
+        other.job = "other";
+        assert_string_equal(gang_word(l, &m, "a", true), "");
+        for (int i = 0; i < 2; i++) {
+                struct ledger_pod *pod = ledger_pods_find(l, "default", i == 0 ? "m-0" : "m-1");
+
+                assert_int_equal(ledger_pods_assume(l, pod, pod->job->slots->node, NULL, 0), 0);
+        }
+        members_leave(l, NULL, 2);
+        assert_string_equal(gang_word(l, &other, "a", true), "");
+        ledger_life_free(l);
+}
+
+/* Who lets others go first for as long as a lease lasts, and then leases again what he does not use. */
+static void letting_others_go_is_no_quiet_time(void **state)
+{
+        struct ledger *l = three_nodes();
+        struct ledger_pod_facts m = members_there(l, 8, 2, 2);
+
+        (void) state;
+        for (int i = 0; i < 2; i++) {
+                assert_string_equal(gang_word(l, &m, "a", true), "");
+                now_usec += 61000000; /* leases are looked at once a second */
+                assert_int_equal(gang_expire(l, &fixture_rules, now_usec), 1);
+                now_usec += i == 0 ? 120000000 : 60000000;
+                assert_int_equal(gang_share_resume(l, 60000000, now_usec), i == 0);
+        }
+        assert_string_equal(gang_word(l, &m, "a", false), "GangPaused"); /* this one lasts twice as long */
+        ledger_life_free(l);
+}
+
+/* What was leased before the pause that is on does not make the next one longer. */
+static void leases_that_end_together_pause_once(void **state)
+{
+        struct ledger *l = three_nodes();
+        struct ledger_pod_facts m = members_there(l, 4, 2, 2), other = member(l, "o-0", 4, 1);
+
+        (void) state;
+        other.job = "other";
+        other.kinds[0] = (struct request_member){ .resource = other.request.items[0].resource,
+                                                  .chips = 4,
+                                                  .members = 1 };
+        other.kind_count = 1;
+        assert_string_equal(gang_word(l, &m, "a", true), "");
+        assert_string_equal(gang_word(l, &other, "c", true), "");
+        now_usec += 60000001;
+        assert_int_equal(gang_expire(l, &fixture_rules, now_usec), 2);
+        now_usec += 60000000;
+        assert_string_equal(gang_word(l, &m, "a", false), "");
+        ledger_life_free(l);
+}
+
 static void gangs_of_one_namespace_share_its_part(void **state)
 {
         struct ledger *l = three_nodes();
@@ -389,6 +488,83 @@ static void gangs_of_one_namespace_share_its_part(void **state)
         assert_string_equal(gang_word(l, &stranger, "c", true), "");
         ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
         assert_string_equal(gang_word(l, &other, "c", true), "");
+        ledger_life_free(l);
+}
+
+/* A pod of another namespace that waits. */
+static void stranger_waits(struct ledger *l, const char *namespace_, const char *name, uint32_t chips,
+                           uint64_t created_usec)
+{
+        struct ledger_pod_facts facts = pod_of(l, name, chips);
+
+        facts.namespace_ = namespace_;
+        facts.created_usec = created_usec;
+        assert_int_equal(ledger_pods_set(l, &facts), 0);
+}
+
+static void a_lease_beyond_the_share_lets_older_pods_go_first(void **state)
+{
+        static const struct {
+                const char *what, *namespace_;
+                uint32_t chips;
+                uint64_t created_usec;
+                uint32_t taken; /* of node c, by others */
+                const char *word;
+                enum overflow overflow;
+        } rows[] = {
+                { "one of ours is older", "default", 2, 1, 8, "", OVERFLOW_NONE },
+                { "a younger one", "elsewhere", 2, 3, 8, "", OVERFLOW_NONE },
+                { "an older one that has room elsewhere", "elsewhere", 2, 1, 4, "", OVERFLOW_NONE },
+                { "an older one that never fits", "elsewhere", 9, 1, 8, "", OVERFLOW_NONE },
+                { "an older one that may overflow", "elsewhere", 2, 1, 8, "", OVERFLOW_BOTH },
+                { "an older one that it would keep out", "elsewhere", 2, 1, 8, "GangPaused", OVERFLOW_NONE },
+        };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct ledger *l = three_nodes();
+                struct ledger_pod_facts m = members_there(l, 8, 2, 2);
+
+                bind_pod(l, "x", "c", rows[i].taken);
+                add_node(l, "d", NODE_CLASS_SINGLE, "regular", "H100", 4, 4);
+                fixture_rules.overflow = rows[i].overflow;
+                fixture_rules.overflow_percent = 100;
+                stranger_waits(l, rows[i].namespace_, "s", rows[i].chips, rows[i].created_usec);
+                stranger_waits(l, "elsewhere", "large", 9, 1); /* of another kind, and looked at before */
+                m.created_usec = 2;
+                print_message("%s\n", rows[i].what);
+                assert_string_equal(gang_word(l, &m, "a", true), rows[i].word);
+                if (rows[i].word[0] != '\0') {
+                        assert_int_equal(leased(l), 0);
+                        now_usec += 59999999;
+                        assert_int_equal(gang_share_resume(l, 60000000, now_usec), 0);
+                        assert_string_equal(gang_word(l, &m, "a", true), rows[i].word);
+                        now_usec++; /* it had its time */
+                        assert_int_equal(gang_share_resume(l, 60000000, now_usec), 1);
+                        assert_string_equal(gang_word(l, &m, "a", true), "");
+                }
+                assert_int_equal(leased(l), 16);
+                ledger_life_free(l);
+        }
+}
+
+static void who_wasted_a_lease_lets_younger_pods_go_first(void **state)
+{
+        struct ledger *l = three_nodes();
+        struct ledger_pod_facts m = members_there(l, 8, 2, 2);
+
+        (void) state;
+        now_usec = 1000000;
+        bind_pod(l, "x", "c", 8);
+        m.created_usec = 2;
+        assert_string_equal(gang_word(l, &m, "a", true), "");
+        now_usec += 60000001;
+        assert_int_equal(gang_expire(l, &fixture_rules, now_usec), 1);
+        stranger_waits(l, "elsewhere", "s", 2, 3);
+        now_usec += 60000001;
+        assert_string_equal(gang_word(l, &m, "a", true), "GangPaused");
+        ledger_pods_drop(l, "elsewhere", "s");
+        assert_string_equal(gang_word(l, &m, "a", true), "");
         ledger_life_free(l);
 }
 
@@ -409,7 +585,13 @@ int main(void)
                 cmocka_unit_test(a_member_for_which_there_is_no_room_leaves_the_lease_as_it_was),
                 cmocka_unit_test(gated_members_are_planned_and_not_leased),
                 cmocka_unit_test(a_lease_that_ends_unused_pauses_its_namespace),
+                cmocka_unit_test(a_lease_whose_members_leave_was_unused_too),
+                cmocka_unit_test(a_lease_whose_members_were_bound_was_used),
+                cmocka_unit_test(letting_others_go_is_no_quiet_time),
+                cmocka_unit_test(leases_that_end_together_pause_once),
                 cmocka_unit_test(gangs_of_one_namespace_share_its_part),
+                cmocka_unit_test(a_lease_beyond_the_share_lets_older_pods_go_first),
+                cmocka_unit_test(who_wasted_a_lease_lets_younger_pods_go_first),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
