@@ -443,7 +443,7 @@ void plan_queue_run(struct controller *c)
         if (records == NULL || entries == NULL || order == NULL)
                 return;
         /* what an older pod waits for is no younger job's: held here as in the extender, by the same rule */
-        (void) backfill_update(controller_ledger(c), cluster_rules(c->options.cluster), clock_steady_usec());
+        backfill_renew(controller_ledger(c), cluster_rules(c->options.cluster), clock_steady_usec());
         for (struct name_map_entry *e = name_map_first(&c->records); e != NULL;
              e = name_map_next(&c->records, e)) {
                 struct record *record = (struct record *) e;

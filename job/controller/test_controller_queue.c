@@ -9,8 +9,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/ledger/cluster_classes.h"
 #include "scheduler-extender/ledger/cluster_internal.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/controller_bed.h"
 
 #define EIGHT_CHIPS "\"workers\":[{\"model\":\"H100\",\"chips\":8}]"
@@ -269,6 +272,34 @@ static void many_jobs_at_once_are_taken_on_in_turn(void **state)
         bed_end(b);
 }
 
+#define FIRE                                                                                                 \
+        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"fire\",\"namespace\":\"default\"," \
+        "\"uid\":\"u\",\"labels\":{\"remuda.dev/"                                                            \
+        "urgency\":\"emergency\"}},\"spec\":{\"containers\":[{\"name\":"                                     \
+        "\"c\",\"resources\":{\"limits\":{\"nvidia.com/gpu\":\"1\"}}}]}}"
+
+/* As in an extender that carries jobs out, too: where an emergency will start is its word. */
+static void what_is_held_for_an_emergency_stays_held(void **state)
+{
+        struct bed *b = bed_begin(plain);
+        struct ledger *ledger = cluster_ledger(b->cluster);
+        struct ledger_pod *fire;
+
+        (void) state;
+        allow_emergencies(b);
+        bed_merge(b, "Pod", "fire", FIRE);
+        BED_WAIT(b, (fire = ledger_pods_find(ledger, "default", "fire")) != NULL);
+        fire->served = true;
+        fire->waited_usec = 1;
+        assert_int_equal(backfill_add(ledger, ledger_nodes_find(ledger, "a", 1), fire,
+                                      fire->request.items[0].resource, UINT64_MAX, 0),
+                         0);
+        bed_put_job(b, "j", BED_TWO_CHIPS);
+        BED_WAIT(b, bed_is(b, "j", "Pending", "Unschedulable"));
+        assert_int_equal(ledger->backfill_total, 1);
+        bed_end(b);
+}
+
 /* As if it had been so for ten minutes. */
 static bool was_given_up(struct bed *b, unsigned times)
 {
@@ -350,6 +381,7 @@ int main(void)
                 cmocka_unit_test(plans_say_what_there_is_to_know),
                 cmocka_unit_test(children_of_a_deleted_parent_do_not_start),
                 cmocka_unit_test(many_jobs_at_once_are_taken_on_in_turn),
+                cmocka_unit_test(what_is_held_for_an_emergency_stays_held),
                 cmocka_unit_test(what_is_bound_to_no_node_for_too_long_has_no_lease),
                 cmocka_unit_test(who_may_still_be_bound_keeps_his_chips),
         };

@@ -6,9 +6,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "scheduler-extender/decide/candidates.h"
 #include "scheduler-extender/decide/gang.h"
+#include "scheduler-extender/decide/gang_members.h"
 #include "scheduler-extender/decide/gang_share.h"
+#include "scheduler-extender/decide/node_room.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 
 static bool same_namespace(const struct ledger_pod *a, const struct ledger_pod *b)
@@ -69,10 +73,14 @@ static int by_age(const void *a, const void *b)
 }
 
 /* One chip is always found soonest by waiting; several, or a gang's, are not. */
+static bool is_hard_to_find(const struct ledger_pod *pod)
+{
+        return pod->request.items[0].chips > 1 || pod->request.gang_size > 1;
+}
+
 static bool needs_reservation(const struct ledger_pod *pod)
 {
-        return pod->request.item_count == 1 &&
-               (pod->request.items[0].chips > 1 || pod->request.gang_size > 1);
+        return pod->request.item_count == 1 && (is_hard_to_find(pod) || pod->nominated != NULL);
 }
 
 /* Pods that wait for several chips, oldest first. A gang that has its lease needs no reservation. */
@@ -163,15 +171,6 @@ static void find_start(struct ledger *ledger, const struct rules_context *ctx, s
                 ledger_pods_attach(ledger, gone[--count], start->node);
 }
 
-/* All usable chips that it may have there, whoever holds them. */
-static uint32_t room_of(const struct rules_context *ctx, const struct ledger_node *node)
-{
-        struct rules_room room;
-
-        rules_room(ctx, node, 0, &room);
-        return room.usable;
-}
-
 /* Does the whole gang fit now? Then it will get its lease, and nobody need wait for its members. */
 static bool gang_fits(struct ledger *ledger, const struct ledger_pod *pod, const struct rules_context *ctx)
 {
@@ -184,19 +183,18 @@ static bool gang_fits(struct ledger *ledger, const struct ledger_pod *pod, const
 static bool may_start_later(enum reason reason)
 {
         return reason == REASON_NONE || reason == REASON_CHIPS_BUSY || reason == REASON_CHIPS_LEASED ||
-               reason == REASON_NO_WHOLE_GROUP;
+               reason == REASON_NO_WHOLE_GROUP || reason == REASON_NODE_FULL;
 }
 
-/* Chips are held for a pod for a while, then not for as long: who cannot be bound keeps nobody waiting. */
-static bool had_its_time(struct ledger_pod *pod, const struct rules_context *ctx)
+bool backfill_had_its_time(struct ledger_pod *pod, const struct rules *rules, uint64_t now_usec)
 {
-        uint64_t held = ctx->now_usec - pod->waited_usec, limit = ctx->rules->hold_usec;
+        uint64_t held = now_usec - pod->waited_usec, limit = rules->hold_usec;
 
         if (pod->waited_usec == 0 || limit == 0)
                 return false;
-        if (ctx->now_usec < pod->waited_usec || held >= 2 * limit)
-                pod->waited_usec = ctx->now_usec;
-        return ctx->now_usec - pod->waited_usec >= limit;
+        if (now_usec < pod->waited_usec || held >= 2 * limit)
+                pod->waited_usec = now_usec;
+        return now_usec - pod->waited_usec >= limit;
 }
 
 static uint32_t chips_asked(const struct ledger_pod *pod)
@@ -204,12 +202,29 @@ static uint32_t chips_asked(const struct ledger_pod *pod)
         return pod->request.items[0].chips;
 }
 
-/* Pods that have a reservation by now. */
+/* Where pods that ask the same could start, of the nodes on which nothing is held. A hold changes its own
+ * node alone, and there are BACKFILL_MAX at most: of one node more the soonest that is free of holds is the
+ * soonest of all that are, however many are added between two of the pods. */
+#define STARTS_MAX (BACKFILL_MAX + 1)
+
+struct starts {
+        struct ledger_pod *of; /* the first of the pods */
+        struct overflow_room overflow;
+        bool rely_on_ends;                    /* what is known of ends is known to pods of one namespace */
+        struct start soonest[STARTS_MAX];     /* the soonest first */
+        struct ledger_node *open[STARTS_MAX]; /* that take the pod now, any of them */
+        uint32_t count, open_count;
+};
+
+/* Pods that have a reservation by now, and what was found out for them. */
 struct holding {
         const struct ledger_pod *pods[BACKFILL_MAX];
+        struct ledger_node *nodes[BACKFILL_MAX];
         size_t count;
         uint32_t resource; /* whose usable chips are known */
         uint64_t usable;
+        struct starts *starts; /* BACKFILL_MAX; owned */
+        size_t starts_count;
 };
 
 /* Of one namespace: what is held for its other pods, and this one's gang, must stay within its share. */
@@ -237,47 +252,226 @@ static bool within_share(const struct ledger *ledger, const struct rules_context
         return (others + own) * 100 <= holding->usable * ctx->rules->lease_share_percent;
 }
 
-static int reserve_for(struct ledger *ledger, struct ledger_pod *pod, struct rules_context *ctx)
+/* What a node that is of a kind has for the request. */
+struct kind_room {
+        uint32_t open, usable;
+        bool known;
+};
+
+static struct kind_room room_of(const struct rules_context *ctx, const struct ledger_node *node,
+                                struct kind_room *of_kinds)
 {
-        struct start best = { .node = NULL };
+        uint32_t kind = ctx->ledger->roster.seats[node->index].kind;
+        struct kind_room *known = &of_kinds[kind >= NODE_KIND_FIRST ? kind : NODE_KIND_UNKNOWN];
+        struct rules_room room;
 
-        if (pod->waited_usec == 0 && pod->request.gang_size <= 1)
-                for (uint32_t i = 0; i < ledger->node_count; i++)
-                        if (rules_judge(ctx, ledger->nodes[i]) == REASON_NONE)
-                                return 0; /* it can start now: nobody need wait for it */
+        if (known->known && kind >= NODE_KIND_FIRST)
+                return *known;
+        rules_room(ctx, node, 0, &room);
+        *known = (struct kind_room){ .open = room.open, .usable = room.usable, .known = true };
+        return *known;
+}
+
+/* When could the pod start on a node that does not take it for ever? False: the other members of its gang
+ * take all that there is, or what it asks for beside chips is not there, and no end of that is known. */
+static bool start_on(struct ledger *ledger, const struct rules_context *ctx, struct ledger_node *node,
+                     enum reason reason, struct kind_room room, struct start *ret)
+{
+        uint32_t chips = chips_asked(ctx->self) + promised(ctx, node);
+
+        *ret = (struct start){ .node = node, .missing = chips > room.open ? chips - room.open : 0 };
+        if (chips > room.usable || !node_room_ever(ctx, node, LEDGER_PODS_TAKES_ANYBODY))
+                return false;
+        if (node->ending > 0 || node->backfills != NULL) {
+                find_start(ledger, ctx, ret);
+                return reason != REASON_NODE_FULL || ret->usec != UINT64_MAX;
+        }
+        if (reason == REASON_NODE_FULL)
+                return false;
+        ret->usec = reason == REASON_NONE ? ctx->now_usec : UINT64_MAX;
+        ret->spare = reason == REASON_NONE ? room.open - chips : 0;
+        return true;
+}
+
+static void keep_start(struct starts *starts, const struct start *start)
+{
+        uint32_t at = starts->count;
+
+        if (at == STARTS_MAX && !is_sooner(start, &starts->soonest[at - 1]))
+                return;
+        at = at < STARTS_MAX ? starts->count++ : at - 1;
+        for (; at > 0 && is_sooner(start, &starts->soonest[at - 1]); at--)
+                starts->soonest[at] = starts->soonest[at - 1];
+        starts->soonest[at] = *start;
+}
+
+static int find_starts(struct ledger *ledger, const struct rules_context *ctx, struct starts *starts)
+{
+        CLEANUP(free_p) uint32_t *nodes = malloc((ledger->node_count + 1) * sizeof(*nodes));
+        CLEANUP(free_p) uint8_t *verdicts = malloc(ledger->node_count + 1);
+        CLEANUP(free_p) struct kind_room *rooms = NULL;
+
+        for (uint32_t i = 0; nodes != NULL && i < ledger->node_count; i++)
+                nodes[i] = i;
+        if (nodes == NULL || verdicts == NULL ||
+            candidates_judge(ctx, ledger, nodes, ledger->node_count, verdicts) < 0)
+                return -ENOMEM;
+        rooms = calloc(ledger->kinds.count + NODE_KIND_FIRST, sizeof(*rooms));
+        if (rooms == NULL)
+                return -ENOMEM;
         for (uint32_t i = 0; i < ledger->node_count; i++) {
-                struct start start = { .node = ledger->nodes[i] };
-                uint32_t open;
+                struct ledger_node *node = ledger->nodes[i];
+                enum reason reason = (enum reason) verdicts[i];
+                struct start start;
 
-                if (!may_start_later(rules_judge(ctx, ledger->nodes[i])))
+                if (!may_start_later(reason) || node->backfills != NULL)
                         continue;
-                open = open_chips(ctx, ledger->nodes[i]);
-                start.missing = ctx->request->items[0].chips + promised(ctx, ledger->nodes[i]);
-                if (start.missing > room_of(ctx, ledger->nodes[i]))
-                        continue; /* the other members take all that there is */
-                start.missing = start.missing > open ? start.missing - open : 0;
-                find_start(ledger, ctx, &start);
-                if (is_sooner(&start, &best))
+                reason = rules_unfiltered(ctx, node, reason);
+                if (reason == REASON_NONE && starts->open_count < STARTS_MAX)
+                        starts->open[starts->open_count++] = node;
+                if (!may_start_later(reason) ||
+                    !start_on(ledger, ctx, node, reason, room_of(ctx, node, rooms), &start))
+                        continue;
+                starts->rely_on_ends = starts->rely_on_ends || node->ending > 0;
+                keep_start(starts, &start);
+        }
+        return 0;
+}
+
+static bool ask_the_same(const struct starts *starts, const struct rules_context *ctx)
+{
+        const struct overflow_room *a = &starts->overflow, *b = &ctx->overflow;
+
+        return starts->of->job == ctx->job &&
+               memcmp(&starts->of->request, ctx->request, sizeof(*ctx->request)) == 0 &&
+               a->allowed == b->allowed && a->chips_left == b->chips_left &&
+               a->whole_groups == b->whole_groups && a->others_first == b->others_first &&
+               (!starts->rely_on_ends || same_namespace(starts->of, ctx->self));
+}
+
+/* Return: NULL when out of memory. */
+static struct starts *starts_for(struct ledger *ledger, struct ledger_pod *pod,
+                                 const struct rules_context *ctx, struct holding *holding)
+{
+        struct starts *starts = holding->starts;
+
+        for (; starts < holding->starts + holding->starts_count; starts++)
+                if (ask_the_same(starts, ctx))
+                        return starts;
+        *starts = (struct starts){ .of = pod, .overflow = ctx->overflow };
+        if (find_starts(ledger, ctx, starts) < 0)
+                return NULL;
+        holding->starts_count++;
+        return starts;
+}
+
+static bool can_start_now(const struct rules_context *ctx, const struct starts *starts,
+                          const struct holding *holding)
+{
+        for (uint32_t i = 0; i < starts->open_count; i++)
+                if (starts->open[i]->backfills == NULL)
+                        return true;
+        for (size_t i = 0; i < holding->count; i++)
+                if (rules_judge(ctx, holding->nodes[i]) == REASON_NONE)
+                        return true;
+        return false;
+}
+
+static struct start soonest(struct ledger *ledger, const struct rules_context *ctx,
+                            const struct starts *starts, const struct holding *holding)
+{
+        struct start best = { .node = NULL }, start;
+
+        for (uint32_t i = 0; i < starts->count && best.node == NULL; i++)
+                if (starts->soonest[i].node->backfills == NULL)
+                        best = starts->soonest[i];
+        for (size_t i = 0; i < holding->count; i++) {
+                enum reason reason = rules_judge(ctx, holding->nodes[i]);
+                struct rules_room room;
+
+                if (!may_start_later(reason))
+                        continue;
+                rules_room(ctx, holding->nodes[i], 0, &room);
+                if (start_on(ledger, ctx, holding->nodes[i], reason,
+                             (struct kind_room){ .open = room.open, .usable = room.usable }, &start) &&
+                    is_sooner(&start, &best))
                         best = start;
         }
-        if (best.node == NULL)
-                return 0; /* it can never start: nobody need wait for it either */
+        return best;
+}
+
+/* Chips that are held there, for whomever. */
+static uint32_t held_there(const struct ledger_node *node, uint32_t resource)
+{
+        uint32_t chips = 0;
+
+        for (const struct ledger_backfill *hold = node->backfills; hold != NULL; hold = hold->next)
+                chips += hold->resource == resource ? chips_asked(hold->pod) : 0;
+        return chips;
+}
+
+/* Where its scheduler says that it will go: it waits for nothing there, and has it for that long. */
+static bool find_nominated(const struct ledger *ledger, const struct rules_context *ctx, struct start *ret)
+{
+        const char *name = ctx->self->nominated;
+        struct ledger_node *node = name == NULL ? NULL : ledger_nodes_find(ledger, name, strlen(name));
+        uint32_t chips = chips_asked(ctx->self), open, taken;
+
+        if (node == NULL || rules_judge(ctx, node) != REASON_NONE)
+                return false;
+        open = open_chips(ctx, node);
+        taken = held_there(node, ctx->request->items[0].resource);
+        if (open < chips + taken)
+                return false;
+        *ret = (struct start){ .node = node, .usec = ctx->now_usec, .spare = open - chips - taken };
+        return true;
+}
+
+static int hold(struct ledger *ledger, struct ledger_pod *pod, const struct rules_context *ctx,
+                struct holding *holding, const struct start *start)
+{
         if (pod->waited_usec == 0)
                 pod->waited_usec = ctx->now_usec;
-        return backfill_add(ledger, best.node, pod, ctx->request->items[0].resource, best.usec, best.spare) < 0
-                       ? -ENOMEM
-                       : 1;
+        if (backfill_add(ledger, start->node, pod, pod->request.items[0].resource, start->usec,
+                         start->spare) < 0)
+                return -ENOMEM;
+        holding->nodes[holding->count] = start->node;
+        holding->pods[holding->count++] = pod;
+        return 0;
+}
+
+static int reserve_for(struct ledger *ledger, struct ledger_pod *pod, const struct rules_context *ctx,
+                       struct holding *holding)
+{
+        const struct starts *starts;
+        struct start best;
+
+        if (find_nominated(ledger, ctx, &best))
+                return hold(ledger, pod, ctx, holding, &best);
+        if (!is_hard_to_find(pod))
+                return 0;
+        starts = starts_for(ledger, pod, ctx, holding);
+        if (starts == NULL)
+                return -ENOMEM;
+        if (pod->waited_usec == 0 && pod->request.gang_size <= 1 && can_start_now(ctx, starts, holding))
+                return 0; /* nobody need wait for it */
+        best = soonest(ledger, ctx, starts, holding);
+        if (best.node == NULL)
+                return 0; /* it can never start: nobody need wait for it either */
+        return hold(ledger, pod, ctx, holding, &best);
 }
 
 int backfill_update(struct ledger *ledger, const struct rules *rules, uint64_t now_usec)
 {
         CLEANUP(free_p)
         struct ledger_pod **waiting = malloc((ledger->pending_count + 1) * sizeof(struct ledger_pod *));
-        struct holding holding = { .count = 0 };
+        CLEANUP(free_p) struct starts *starts = malloc(BACKFILL_MAX * sizeof(*starts));
+        struct holding holding = { .starts = starts };
+        struct overflow_rooms rooms = { .resources = { 0 } };
         uint64_t generation = ledger->generation;
         size_t count, tried = 0;
 
-        if (waiting == NULL)
+        if (waiting == NULL || starts == NULL)
                 return -ENOMEM;
         backfill_clear(ledger);
         count = collect_waiting(ledger, waiting);
@@ -291,21 +485,58 @@ int backfill_update(struct ledger *ledger, const struct rules *rules, uint64_t n
                                              .created_usec = waiting[i]->created_usec,
                                              .now_usec = now_usec,
                                              .unfiltered = true };
-                int r;
 
-                rules_prepare(&ctx);
-                if (had_its_time(waiting[i], &ctx) || !within_share(ledger, &ctx, &holding))
+                request.lone = gang_members_are_lone(ctx.job, ctx.self, &request);
+                rules_prepare_in(&ctx, overflow_room_of(&rooms, &ctx, NULL));
+                if (backfill_had_its_time(waiting[i], rules, now_usec) ||
+                    !within_share(ledger, &ctx, &holding))
                         continue;
                 tried++;
-                if ((request.gang_size > 1 && waiting[i]->waited_usec == 0 &&
-                     gang_fits(ledger, waiting[i], &ctx)))
+                if (request.gang_size > 1 && waiting[i]->waited_usec == 0 && waiting[i]->nominated == NULL &&
+                    gang_fits(ledger, waiting[i], &ctx))
                         continue;
-                r = reserve_for(ledger, waiting[i], &ctx);
-                if (r < 0)
-                        return r;
-                if (r > 0)
-                        holding.pods[holding.count++] = waiting[i];
+                if (reserve_for(ledger, waiting[i], &ctx, &holding) < 0)
+                        return -ENOMEM;
         }
         ledger->generation = generation; /* trying on is no change */
         return (int) holding.count;
+}
+
+#define EMERGENCIES_KEPT 256
+
+/* backfill_update() does not work out what is held for an emergency where it will start. */
+static bool is_decided(const struct ledger_backfill *hold)
+{
+        return hold->pod->node == NULL && hold->pod->served && hold->start_usec == UINT64_MAX;
+}
+
+/* What is held on a node for one pod is the same twice. */
+static bool is_kept(const struct ledger_backfill *kept, struct ledger_node *const *nodes, size_t count,
+                    const struct ledger_backfill *hold, const struct ledger_node *node)
+{
+        for (size_t i = 0; i < count; i++)
+                if (kept[i].pod == hold->pod && kept[i].resource == hold->resource && nodes[i] == node)
+                        return true;
+        return false;
+}
+
+void backfill_renew(struct ledger *ledger, const struct rules *rules, uint64_t now_usec)
+{
+        struct ledger_backfill kept[EMERGENCIES_KEPT];
+        struct ledger_node *nodes[EMERGENCIES_KEPT];
+        size_t count = 0;
+
+        for (uint32_t i = 0; i < ledger->node_count && ledger->backfill_total > 0; i++)
+                for (const struct ledger_backfill *b = ledger->nodes[i]->backfills; b != NULL; b = b->next)
+                        if (is_decided(b) && count < EMERGENCIES_KEPT &&
+                            !is_kept(kept, nodes, count, b, ledger->nodes[i])) {
+                                nodes[count] = ledger->nodes[i];
+                                kept[count++] = *b;
+                        }
+        (void) backfill_update(ledger, rules, now_usec);
+        for (size_t i = 0; i < count; i++)
+                ledger_pods_drop_reservations(ledger, kept[i].pod);
+        for (size_t i = 0; i < count; i++)
+                (void) backfill_add(ledger, nodes[i], kept[i].pod, kept[i].resource, kept[i].start_usec,
+                                    kept[i].spare);
 }

@@ -4,12 +4,13 @@
  * Younger pods may use the node's free chips only if they end before the older one could start, or leave it
  * enough. Once a pod has a reservation it keeps one until it is bound, so that chips that become free are not
  * snatched away between two tries. The members of a gang that does not fit get one each, side by side.
+ * A pod whose scheduler says where it will go (status.nominatedNodeName) has its own there while it fits.
  * Reservations come from pods of the store alone, oldest first, at most BACKFILL_MAX; those of one namespace
  * stay within rules.lease_share_percent of the resource (a single one may be larger), and one that was kept
  * for rules.hold_usec without its pod being bound is given up for as long. Whose end is only a label's word
  * is believed by pods of its own namespace. They are worked out anew from the ledger each time, so nothing
- * drifts. Pure: time is an argument. Cost: O(BACKFILL_MAX x
- * nodes). */
+ * drifts: all nodes are looked at once for all pods that ask the same. Pure: time is an argument. Cost:
+ * O(nodes) for each different request, then O(BACKFILL_MAX) a pod. */
 #pragma once
 
 #include "scheduler-extender/decide/rules.h"
@@ -19,12 +20,20 @@
 /* backfill_update() - Return: how many backfill reservations there are now; -ENOMEM. */
 int backfill_update(struct ledger *ledger, const struct rules *rules, uint64_t now_usec);
 
+/* backfill_renew() - likewise, but what is held for an emergency where it will start, which is another's word
+ * (scheduler-extender/reserve.h), stays until its pod is bound. */
+void backfill_renew(struct ledger *ledger, const struct rules *rules, uint64_t now_usec);
+
 void backfill_clear(struct ledger *ledger);
 
 /* backfill_add() - keep chips of this resource on this node for `pod`, or a fellow of its gang. 0 or -ENOMEM.
  */
 int backfill_add(struct ledger *ledger, struct ledger_node *node, const struct ledger_pod *pod,
                  uint32_t resource, uint64_t start_usec, uint32_t spare);
+
+/* backfill_had_its_time() - chips are held for a pod for rules.hold_usec, then not for as long: who cannot be
+ * bound keeps nobody waiting. Is that so now? */
+bool backfill_had_its_time(struct ledger_pod *pod, const struct rules *rules, uint64_t now_usec);
 
 /* backfill_pod_ends() - when a bound pod ends at the latest, as far as it says; UINT64_MAX = not known. */
 uint64_t backfill_pod_ends(const struct ledger_pod *pod);
