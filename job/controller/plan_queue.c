@@ -28,8 +28,15 @@
  * take what they wait for, as long as rules.hold_usec; then for as long they may. */
 struct blocked {
         const struct record *jobs[64];
+        bool *possible[64]; /* groups that it could have; owned */
         size_t count;
 };
+
+static void blocked_free(struct blocked *blocked)
+{
+        for (size_t i = 0; i < blocked->count; i++)
+                free(blocked->possible[i]);
+}
 
 static void say_waiting(struct record *record, enum job_phase phase, const char *reason, const char *sentence)
 {
@@ -281,43 +288,36 @@ static void say_verdict(struct record *record, const struct job_order_entry *ent
         text_free(&sentence);
 }
 
-/* Does an emergency, or a job of higher priority of its namespace, wait for chips that this one would take?
- */
-static const struct record *blocker_of(const struct blocked *blocked, const struct record *record)
+/* Does the one that waits come before the other, if they wait for the same chips? */
+static bool comes_first(const struct record *record, const struct record *other)
 {
-        for (size_t i = 0; i < blocked->count; i++) {
-                const struct job *other = &blocked->jobs[i]->job;
-
-                if ((strcmp(blocked->jobs[i]->namespace_, record->namespace_) != 0 ||
-                     other->priority <= record->job.priority) &&
-                    (int) blocked->jobs[i]->emergency <= (int) record->emergency)
-                        continue;
-                for (size_t a = 0; a < other->worker_count; a++)
-                        for (size_t b = 0; b < record->job.worker_count; b++)
-                                if (strcmp(other->workers[a].runtime, record->job.workers[b].runtime) == 0 &&
-                                    strcmp(other->workers[a].vendor, record->job.workers[b].vendor) == 0)
-                                        return blocked->jobs[i];
-        }
-        return NULL;
+        return (strcmp(record->namespace_, other->namespace_) == 0 &&
+                record->job.priority > other->job.priority) ||
+               (int) record->emergency > (int) other->emergency;
 }
 
-/* Could it run if nobody else did? One that never can must not hold others back. */
-static bool could_ever_run(struct record *record)
+/* Does an emergency, or a job of higher priority of its namespace, wait for chips that this one could have?
+ * Without memory to find out, it does. */
+static const struct record *blocker_of(const struct blocked *blocked, struct record *record)
 {
-        const struct ledger *ledger = controller_ledger(record->controller);
-        uint64_t usable = 0;
+        struct open_groups_claim claim = claim_for(record, false);
+        size_t count = open_groups_all(claim.job.ledger);
+        CLEANUP(free_p) bool *possible = NULL;
 
-        for (uint32_t n = 0; n < ledger->node_count; n++)
-                for (uint32_t g = 0; g < ledger->nodes[n]->group_count; g++) {
-                        const struct ledger_group *group = &ledger->nodes[n]->groups[g];
-
-                        for (size_t i = 0; i < record->job.worker_count; i++)
-                                if (open_groups_takes(&record->job.workers[i], &ledger->symbols, group)) {
-                                        usable += group->usable;
-                                        break;
-                                }
+        for (size_t i = 0; i < blocked->count; i++) {
+                if (!comes_first(blocked->jobs[i], record))
+                        continue;
+                if (possible == NULL) {
+                        possible = calloc(count + 1, sizeof(*possible));
+                        if (possible == NULL)
+                                return blocked->jobs[i];
+                        (void) open_groups_possible(&claim, possible);
                 }
-        return usable >= job_worker_chips(&record->job);
+                for (size_t g = 0; g < count; g++)
+                        if (possible[g] && blocked->possible[i][g])
+                                return blocked->jobs[i];
+        }
+        return NULL;
 }
 
 static bool is_making(const struct record *record)
@@ -360,14 +360,25 @@ static bool waits_for_refused(const struct record *like)
         return refused > 0 && refused + making >= MAKING_MAX;
 }
 
-static bool may_block(struct record *record)
+/* Others wait behind it for a while, unless it could not run if nobody else did. */
+static void block(struct blocked *blocked, struct record *record)
 {
-        uint64_t limit = cluster_rules(record->controller->options.cluster)->hold_usec,
-                 now = controller_monotonic(record->controller);
+        struct open_groups_claim claim = claim_for(record, false);
+        uint64_t limit = claim.rules->hold_usec, now = controller_monotonic(record->controller);
+        bool *possible;
 
         if (record->blocks_usec == 0 || (limit > 0 && now - record->blocks_usec >= 2 * limit))
                 record->blocks_usec = now;
-        return (limit == 0 || now - record->blocks_usec < limit) && could_ever_run(record);
+        if (blocked->count == ARRAY_SIZE(blocked->jobs) ||
+            (limit > 0 && now - record->blocks_usec >= limit) ||
+            (possible = calloc(open_groups_all(claim.job.ledger) + 1, sizeof(*possible))) == NULL)
+                return;
+        if (open_groups_possible(&claim, possible) < job_worker_chips(&record->job)) {
+                free(possible);
+                return;
+        }
+        blocked->possible[blocked->count] = possible;
+        blocked->jobs[blocked->count++] = record;
 }
 
 /* Classes order between namespaces; one whose pods were refused (a quota of the class, mostly) has shown no
@@ -402,7 +413,7 @@ static bool lacks_class(struct record *record)
 
 static void serve_ready(struct record **records, const size_t *order, size_t ready)
 {
-        struct blocked blocked = { .count = 0 };
+        CLEANUP(blocked_free) struct blocked blocked = { .count = 0 };
         size_t making = ready > 0 ? count_making(records[order[0]]->controller) : 0;
 
         for (size_t i = 0; i < ready && making < MAKING_MAX; i++) {
@@ -426,8 +437,8 @@ static void serve_ready(struct record **records, const size_t *order, size_t rea
                         say_waiting(record, JOB_PENDING, "WaitsForPriority", sentence);
                 } else if (plan_job(record)) {
                         making += record->state.group_count > 0;
-                } else if (blocked.count < ARRAY_SIZE(blocked.jobs) && may_block(record)) {
-                        blocked.jobs[blocked.count++] = record;
+                } else {
+                        block(&blocked, record);
                 }
         }
 }

@@ -1,5 +1,5 @@
-/* In what order jobs that wait are given chips, who waits behind whom, and what an emergency may take back.
- */
+/* In what order jobs that wait are given chips, who waits behind whom, what an emergency may take back, and
+ * who has to give back what he does not use. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,6 +56,10 @@ static const struct {
                                              "default", "\"workers\":[{\"model\":\"H100\",\"runtime\":\"cuda\",\"vendor\":\"other\",\"chips\":2}]", "Unschedulable" },
         { "nor chips of another runtime",    "\"priority\":5,\"workers\":[{\"model\":\"H100\",\"runtime\":\"cuda\",\"chips\":8}]",
                                              "default", "\"workers\":[{\"model\":\"H100\",\"runtime\":\"cann\",\"chips\":2}]", "Unschedulable" },
+        { "nor those of another model",      "\"priority\":5",              "default", "\"workers\":[{\"model\":\"A100\",\"chips\":2}]", NULL },
+        { "nor behind an emergency",         "\"urgency\":\"emergency\"",   "other",   "\"workers\":[{\"model\":\"A100\",\"chips\":2}]", NULL },
+        { "of either model",                 "\"urgency\":\"emergency\"",   "other",   "\"workers\":[{\"runtime\":\"cuda\",\"chips\":2}]", "WaitsForPriority" },
+        { "in servers, too",                 "\"urgency\":\"emergency\"",   "other",   "\"strategy\":\"ps-sync\",\"servers\":{\"model\":\"H100\",\"chips\":1},\"workers\":[{\"model\":\"A100\",\"chips\":2}]", "WaitsForPriority" },
 };
 /* clang-format on */
 
@@ -70,6 +74,7 @@ static void who_comes_later_waits_behind_whom_it_would_take_from(void **state)
 
                 allow_emergencies(b);
                 put_class(b, "urgent", "{\"value\":9}");
+                bed_put_node(b, "b", "A100", 8);
                 bed_run_job(b, "running", BED_TWO_CHIPS);
                 (void) text_format(fields, sizeof(fields), "%s,%s", EIGHT_CHIPS, orders[i].large);
                 bed_put_job(b, "large", fields);

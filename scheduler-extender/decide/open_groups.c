@@ -2,7 +2,6 @@
 #include "scheduler-extender/decide/open_groups.h"
 #include "scheduler-extender/ledger/ledger_account.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
-#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
 
 #include <errno.h>
@@ -86,24 +85,31 @@ static uint64_t left_of(const struct open_groups_claim *claim, const struct rule
         return left;
 }
 
+static struct rules_context context_of(const struct open_groups_claim *claim, const struct request *request)
+{
+        struct rules_context context = { .ledger = claim->job.ledger,
+                                         .rules = claim->rules,
+                                         .request = request,
+                                         .job = claim->ledger_job,
+                                         .created_usec = claim->created_usec,
+                                         .now_usec = claim->now_usec,
+                                         .unfiltered = true };
+
+        overflow_prepare(&context, &context.overflow);
+        return context;
+}
+
 /* Return: the chips of the group that the job may take. @held: grows by those that an older pod waits for. */
 static uint32_t open_chips(const struct open_groups_claim *claim, const struct ledger_node *node,
                            const struct ledger_group *group, uint64_t *held)
 {
         struct request request = request_for_one(claim, group);
-        struct rules_context context = { .ledger = claim->job.ledger,
-                                         .rules = claim->rules,
-                                         .request = &request,
-                                         .job = claim->ledger_job,
-                                         .created_usec = claim->created_usec,
-                                         .now_usec = claim->now_usec,
-                                         .unfiltered = true };
+        struct rules_context context = context_of(claim, &request);
         uint32_t lent = open_groups_lent(node, group, claim->takes), open;
         RULES_SCRATCH(accounts);
         enum reason reason;
         uint64_t left;
 
-        overflow_prepare(&context, &context.overflow);
         reason = rules_judge(&context, node);
         if (reason != REASON_NONE && reason != REASON_HELD_FOR_OLDER &&
             !(lent > 0 && (reason == REASON_CHIPS_BUSY || reason == REASON_CHIPS_LEASED)))
@@ -117,6 +123,45 @@ static uint32_t open_chips(const struct open_groups_claim *claim, const struct l
                 return open;
         *held += open - left;
         return (uint32_t) left;
+}
+
+/* May it never have a chip there, whoever ends? Overflow onto a node of the other class comes and goes. */
+static bool is_barred(const struct open_groups_claim *claim, const struct ledger_node *node,
+                      const struct ledger_group *group)
+{
+        struct request request = request_for_one(claim, group);
+        struct rules_context context = context_of(claim, &request);
+        enum reason reason = rules_judge(&context, node);
+
+        return (reason == REASON_SINGLE_CHIP_NODE || reason == REASON_MULTI_CHIP_NODE)
+                       ? claim->rules->overflow == OVERFLOW_NONE
+                       : reason_text(reason)->unresolvable;
+}
+
+size_t open_groups_all(const struct ledger *ledger)
+{
+        size_t count = 0;
+
+        for (uint32_t n = 0; n < ledger->node_count; n++)
+                count += ledger->nodes[n]->group_count;
+        return count;
+}
+
+uint64_t open_groups_possible(const struct open_groups_claim *claim, bool *ret)
+{
+        const struct ledger *ledger = claim->job.ledger;
+        uint64_t usable = 0;
+
+        for (uint32_t n = 0; n < ledger->node_count; n++)
+                for (uint32_t g = 0; g < ledger->nodes[n]->group_count; g++) {
+                        const struct ledger_group *group = &ledger->nodes[n]->groups[g];
+                        bool possible = group->resource != 0 && any_role_takes(&claim->job, group) &&
+                                        !is_barred(claim, ledger->nodes[n], group);
+
+                        usable += possible ? group->usable : 0;
+                        *ret++ = possible;
+                }
+        return usable;
 }
 
 static int add(const struct open_groups_claim *claim, const struct ledger_node *node,

@@ -46,6 +46,11 @@ struct open_groups {
 int open_groups_collect(const struct open_groups_claim *claim, const struct ledger_node *equal_to,
                         struct open_groups *groups);
 
+/* open_groups_possible() - ret[i]: could a role of the job have chips of the i-th group of the ledger if all
+ * others had ended? @ret has room for open_groups_all(). Return: the usable chips of those that it could. */
+uint64_t open_groups_possible(const struct open_groups_claim *claim, bool *ret);
+size_t open_groups_all(const struct ledger *ledger); /* how many groups there are */
+
 /* open_groups_held() - chips that the role could have beside those, if older pods did not wait for them. */
 uint64_t open_groups_held(const struct open_groups_claim *claim, const struct ledger_node *equal_to,
                           const struct job_role *role);
