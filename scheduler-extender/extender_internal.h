@@ -45,7 +45,7 @@ struct extender {
                 uint64_t requests[VERB_COUNT][2]; /* [1] = refused */
                 uint64_t rejected[REASON_COUNT];
                 uint64_t leases_made, leases_expired, binds, bind_failures, binds_settled[2], evictions;
-                uint64_t audits, drifts, wakes;
+                uint64_t audits, drifts, wakes, left_out;
         } metrics;
 };
 

@@ -38,6 +38,9 @@ static void put_reasons(const struct extender *x, struct text *page)
                 metrics_sample_uint64(page, "remuda_extender_rejected_nodes_total",
                                       METRIC_LABELS({ "reason", reason_text((enum reason) i)->word }),
                                       x->metrics.rejected[i]);
+        metrics_counter(page, "remuda_extender_left_out_nodes_total",
+                        "Nodes that fit, and that filter did not name: others are better (--shortlist)",
+                        x->metrics.left_out);
 }
 
 /* Chips of reserved nodes that borrowers hold. */

@@ -45,19 +45,35 @@ static void answer_nodes(struct extender *x, enum verb verb, const struct http_r
         extender_end(x, verb, begin_nsec, r < 0);
 }
 
+/* Of the nodes that fit a gang's plan names some, or the shortlist. */
+static int name_best(struct extender *x, const struct rules_context *context,
+                     const struct extender_args *args, uint8_t *verdicts)
+{
+        candidates_keep_to_plan(context, args->nodes, args->node_count, verdicts);
+        return x->options->shortlist == 0
+                       ? 0
+                       : candidates_shorten(context, cluster_ledger(x->cluster), args->nodes,
+                                            args->node_count, x->options->shortlist, verdicts);
+}
+
 /* Names that were sent before keep their mark; each of the others is counted by its reason. */
 static int judge_nodes(struct extender *x, struct extender_args *args, const struct rules_context *context)
 {
         CLEANUP(free_p) uint8_t *verdicts = malloc(args->node_count + 1);
+        struct ledger *ledger = cluster_ledger(x->cluster);
         int r = verdicts == NULL ? -ENOMEM
-                                 : candidates_judge(context, cluster_ledger(x->cluster), args->nodes,
-                                                    args->node_count, verdicts);
+                                 : candidates_judge(context, ledger, args->nodes, args->node_count, verdicts);
 
+        if (r == 0)
+                r = name_best(x, context, args, verdicts);
         for (size_t i = 0; r == 0 && i < args->node_count; i++) {
                 if (args->verdicts[i] == EXTENDER_ARGS_AGAIN)
                         continue;
                 args->verdicts[i] = verdicts[i];
-                x->metrics.rejected[verdicts[i]]++;
+                if (verdicts[i] == CANDIDATE_LEFT_OUT)
+                        x->metrics.left_out++;
+                else
+                        x->metrics.rejected[verdicts[i]]++;
         }
         return r;
 }

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "scheduler-extender/decide/gang.h"
 #include "scheduler-extender/decide/node_kinds.h"
 #include "scheduler-extender/decide/score.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
 
 #define KIND_OPEN  255 /* not judged yet in this request */
 #define KIND_ALONE 254 /* its nodes are judged themselves */
@@ -98,7 +100,6 @@ struct table {
         struct score_tuple *tuples;
         uint32_t *of_kind; /* kind -> index of its tuple + 1; 0 = none yet */
         uint32_t *which;   /* candidate -> index of its tuple + 1; 0 = does not take the pod */
-        uint8_t *scores;   /* of the tuples */
         size_t count, capacity;
 };
 
@@ -107,7 +108,6 @@ static void table_free(struct table *table)
         free(table->tuples);
         free(table->of_kind);
         free(table->which);
-        free(table->scores);
 }
 
 static uint32_t add_tuple(struct table *table, const struct rules_context *ctx,
@@ -163,21 +163,23 @@ static int choose_tuples(struct panel *panel, const uint32_t *nodes, size_t coun
         return 0;
 }
 
-static int score_table(struct panel *panel, const uint32_t *nodes, size_t count, struct table *table,
-                       uint8_t *scores)
+static int build_table(struct panel *panel, const uint32_t *nodes, size_t count, struct table *table)
 {
-        int r;
-
         table->of_kind = calloc(panel->ledger->kinds.count + NODE_KIND_FIRST, sizeof(*table->of_kind));
         table->which = malloc((count + 1) * sizeof(*table->which));
         if (table->of_kind == NULL || table->which == NULL)
                 return -ENOMEM;
-        r = choose_tuples(panel, nodes, count, table);
-        table->scores = malloc(table->count + 1);
-        if (r < 0 || table->scores == NULL || score_rank(table->tuples, table->count, table->scores) < 0)
+        return choose_tuples(panel, nodes, count, table);
+}
+
+static int score_table(const struct table *table, size_t count, uint8_t *scores)
+{
+        CLEANUP(free_p) uint8_t *of_tuple = malloc(table->count + 1);
+
+        if (of_tuple == NULL || score_rank(table->tuples, table->count, of_tuple) < 0)
                 return -ENOMEM;
         for (size_t i = 0; i < count; i++)
-                scores[i] = table->which[i] == 0 ? 0 : table->scores[table->which[i] - 1];
+                scores[i] = table->which[i] == 0 ? 0 : of_tuple[table->which[i] - 1];
         return 0;
 }
 
@@ -195,7 +197,124 @@ int candidates_score(const struct rules_context *ctx, struct ledger *ledger, con
         }
         if (panel_open(ctx, ledger, &panel) < 0)
                 return -ENOMEM;
-        r = score_table(&panel, nodes, count, &table, scores);
+        r = build_table(&panel, nodes, count, &table);
+        if (r == 0)
+                r = score_table(&table, count, scores);
+        table_free(&table);
+        free(panel.verdicts);
+        return r;
+}
+
+/* Are there places for others than such as ask for this? */
+static bool is_unlike(const struct ledger_job *job, const struct request *request)
+{
+        for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job)
+                if (!gang_same_shape(&slot->request, request))
+                        return true;
+        return false;
+}
+
+static bool has_place(const struct rules_context *ctx, const struct ledger_node *node)
+{
+        for (const struct ledger_job_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
+                if (slot->job == ctx->job && gang_same_shape(&slot->request, ctx->request))
+                        return true;
+        return false;
+}
+
+void candidates_keep_to_plan(const struct rules_context *ctx, const uint32_t *nodes, size_t count,
+                             uint8_t *verdicts)
+{
+        struct ledger_node *const *all = ctx->ledger->nodes;
+        bool any = false;
+
+        if (ctx->request->item_count == 0 || ctx->job == NULL || ctx->job->place_count > 0 ||
+            !is_unlike(ctx->job, ctx->request))
+                return;
+        for (size_t i = 0; i < count && !any; i++)
+                any = verdicts[i] == REASON_NONE && has_place(ctx, all[nodes[i]]);
+        for (size_t i = 0; i < count && any; i++)
+                if (verdicts[i] == REASON_NONE && !has_place(ctx, all[nodes[i]]))
+                        verdicts[i] = CANDIDATE_LEFT_OUT;
+}
+
+/* Tuples that are equal have one rank. */
+struct place {
+        struct score_tuple tuple;
+        uint32_t index; /* of the tuple in the table */
+};
+
+static int compare_places(const void *a, const void *b)
+{
+        return score_compare(&((const struct place *) a)->tuple, &((const struct place *) b)->tuple);
+}
+
+/* rank_of[tuple], and of each rank whether its nodes come into question. Return: 0 or -ENOMEM. */
+static int rank_tuples(const struct rules_context *ctx, const struct table *table, uint32_t *rank_of,
+                       bool *is_near)
+{
+        CLEANUP(free_p) struct place *places = malloc((table->count + 1) * sizeof(*places));
+        uint32_t rank = 0;
+
+        if (places == NULL)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < table->count; i++)
+                places[i] = (struct place){ .tuple = table->tuples[i], .index = i };
+        qsort(places, table->count, sizeof(*places), compare_places);
+        for (size_t i = 0; i < table->count; i++) {
+                rank += i > 0 && compare_places(&places[i - 1], &places[i]) != 0;
+                rank_of[places[i].index] = rank;
+                is_near[rank] = score_near(ctx, &places[0].tuple, &places[i].tuple);
+        }
+        return 0;
+}
+
+static int keep_best(const struct rules_context *ctx, const struct table *table, size_t count, size_t limit,
+                     uint8_t *verdicts)
+{
+        CLEANUP(free_p) uint32_t *rank_of = malloc((table->count + 1) * sizeof(*rank_of));
+        CLEANUP(free_p) size_t *room = calloc(table->count + 1, sizeof(*room)); /* by rank: nodes kept */
+        CLEANUP(free_p) bool *is_near = calloc(table->count + 1, sizeof(*is_near));
+
+        if (rank_of == NULL || room == NULL || is_near == NULL ||
+            rank_tuples(ctx, table, rank_of, is_near) < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i < count; i++)
+                if (table->which[i] > 0 && verdicts[i] == REASON_NONE)
+                        room[rank_of[table->which[i] - 1]]++;
+        for (size_t rank = 0; rank < table->count; rank++) {
+                size_t most = is_near[rank] ? limit : 0;
+
+                room[rank] = room[rank] < most ? room[rank] : most;
+                limit -= room[rank];
+        }
+        for (size_t i = 0; i < count; i++) {
+                size_t *left = table->which[i] > 0 ? &room[rank_of[table->which[i] - 1]] : NULL;
+
+                if (left == NULL || verdicts[i] != REASON_NONE)
+                        continue;
+                if (*left == 0)
+                        verdicts[i] = CANDIDATE_LEFT_OUT;
+                else
+                        --*left;
+        }
+        return 0;
+}
+
+int candidates_shorten(const struct rules_context *ctx, struct ledger *ledger, const uint32_t *nodes,
+                       size_t count, size_t limit, uint8_t *verdicts)
+{
+        struct table table = { 0 };
+        struct panel panel;
+        int r;
+
+        if (ctx->request->item_count == 0) /* kube-scheduler knows better */
+                return 0;
+        if (panel_open(ctx, ledger, &panel) < 0)
+                return -ENOMEM;
+        r = build_table(&panel, nodes, count, &table);
+        if (r == 0)
+                r = keep_best(ctx, &table, count, limit, verdicts);
         table_free(&table);
         free(panel.verdicts);
         return r;

@@ -22,3 +22,17 @@ int candidates_judge(const struct rules_context *ctx, struct ledger *ledger, con
  * (scheduler-extender/decide/score.h). Return: 0 or -ENOMEM. */
 int candidates_score(const struct rules_context *ctx, struct ledger *ledger, const uint32_t *nodes,
                      size_t count, uint8_t *scores);
+
+#define CANDIDATE_LEFT_OUT 254 /* it takes the pod; others are better places */
+
+/* candidates_keep_to_plan() - where the members of a gang are not alike, its lease has places for each: of
+ * the nodes that candidates_judge() let pass those without one for the pod get CANDIDATE_LEFT_OUT, or a
+ * member that may go anywhere takes the place of one that may not. Where none has one, all stay. */
+void candidates_keep_to_plan(const struct rules_context *ctx, const uint32_t *nodes, size_t count,
+                             uint8_t *verdicts);
+
+/* candidates_shorten() - of the nodes that candidates_judge() let pass the @limit best keep their verdict,
+ * the others get CANDIDATE_LEFT_OUT. Best is by rank, in a rank by order; a node that is worse than the best
+ * one by more than how it packs (score_near()) is left out however few are left. Return: 0 or -ENOMEM. */
+int candidates_shorten(const struct rules_context *ctx, struct ledger *ledger, const uint32_t *nodes,
+                       size_t count, size_t limit, uint8_t *verdicts);

@@ -219,6 +219,13 @@ int score_compare(const struct score_tuple *a, const struct score_tuple *b)
         return 0;
 }
 
+bool score_near(const struct rules_context *ctx, const struct score_tuple *a, const struct score_tuple *b)
+{
+        size_t keys = placement_of(ctx) == PLACEMENT_FASTEST ? SCORE_KEYS : 3;
+
+        return memcmp(a->key, b->key, keys * sizeof(a->key[0])) == 0;
+}
+
 static int compare_pointers(const void *a, const void *b)
 {
         return score_compare(*(const struct score_tuple *const *) a, *(const struct score_tuple *const *) b);

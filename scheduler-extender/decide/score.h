@@ -27,6 +27,9 @@ void score_tuple(const struct rules_context *ctx, const struct ledger_node *node
 
 int score_compare(const struct score_tuple *a, const struct score_tuple *b); /* < 0: a is the better place */
 
+/* score_near() - are two places alike but for how full their nodes are? Not in pool, class, plan or speed. */
+bool score_near(const struct rules_context *ctx, const struct score_tuple *a, const struct score_tuple *b);
+
 /* score_rank() - turn tuples into scores 10..1, falling strictly for up to ten different ones; equal tuples
  * get equal scores. Return: 0 or -ENOMEM. */
 int score_rank(const struct score_tuple *tuples, size_t count, uint8_t *scores);

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/random.h"
@@ -142,6 +143,39 @@ static void expect(const struct rules_context *ctx, struct ledger *l, const uint
                 scores[i] = scores[i] == 0 ? 0 : ranked[fitting++];
 }
 
+/* Which nodes are among the best, node by node: fewer than `limit` come before it, and the best is near. */
+static void compare_shortlist(const struct rules_context *ctx, struct ledger *l, const uint32_t *nodes,
+                              size_t count, const uint8_t *verdicts, size_t limit)
+{
+        struct score_tuple tuples[NODES + 2];
+        uint8_t shortened[NODES + 2];
+
+        memcpy(shortened, verdicts, count);
+        assert_int_equal(candidates_shorten(ctx, l, nodes, count, limit, shortened), 0);
+        if (ctx->request->item_count == 0) { /* without chips it passes everywhere */
+                assert_memory_equal(shortened, verdicts, count);
+                return;
+        }
+        for (size_t i = 0; i < count; i++)
+                if (verdicts[i] == REASON_NONE)
+                        score_tuple(ctx, l->nodes[nodes[i]], &tuples[i]);
+        for (size_t i = 0; i < count; i++) {
+                size_t before = 0;
+                bool near = true;
+
+                for (size_t j = 0; verdicts[i] == REASON_NONE && j < count; j++) {
+                        int order = verdicts[j] == REASON_NONE ? score_compare(&tuples[j], &tuples[i]) : 1;
+
+                        before += order < 0 || (order == 0 && j < i);
+                        near = near && (order >= 0 || score_near(ctx, &tuples[j], &tuples[i]));
+                }
+                if (verdicts[i] == REASON_NONE && (before >= limit || !near))
+                        assert_int_equal(shortened[i], CANDIDATE_LEFT_OUT);
+                else
+                        assert_int_equal(shortened[i], verdicts[i]);
+        }
+}
+
 static void compare(const struct rules_context *ctx, struct ledger *l, uint64_t round)
 {
         uint8_t verdicts[NODES + 2], scores[NODES + 2], want_verdicts[NODES + 2], want_scores[NODES + 2];
@@ -160,6 +194,7 @@ static void compare(const struct rules_context *ctx, struct ledger *l, uint64_t 
                                  (unsigned long long) round, i,
                                  nodes[i] == ROSTER_NONE ? "unknown" : l->nodes[nodes[i]]->name,
                                  want_verdicts[i], want_scores[i], verdicts[i], scores[i]);
+        compare_shortlist(ctx, l, nodes, count, verdicts, 1 + round % 9);
 }
 
 /* The list of pods on no node, and the count of reservations, are what a look at everything says. */

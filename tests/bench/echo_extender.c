@@ -1,6 +1,8 @@
-/* echo-extender ADDR:PORT: a scheduler extender that only echoes the names; what the protocol itself costs.
+/* echo-extender ADDR:PORT [N]: a scheduler extender that only echoes the names; what the protocol itself
+ * costs.
  *
- * filter: the names as they came. prioritize: each name with score 0. On the same HTTP server as ours. */
+ * filter: the names as they came, or the first N of them. prioritize: each name with score 0. On the same
+ * HTTP server as ours. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,6 +10,8 @@
 #include "io/loop.h"
 #include "scheduler-extender/wire/extender_args.h"
 #include "scheduler-extender/wire/extender_reply.h"
+
+static size_t most = SIZE_MAX; /* names that filter echoes */
 
 static void echo(const struct http_request *request, struct http_reply *reply, bool scores)
 {
@@ -23,6 +27,8 @@ static void echo(const struct http_request *request, struct http_reply *reply, b
                 reply->body = extender_reply_prioritize(&args, zeros, &reply->body_bytes);
                 free(zeros);
         } else {
+                for (size_t i = most; i < args.node_count; i++)
+                        args.verdicts[i] = EXTENDER_ARGS_AGAIN; /* nothing is said of it */
                 reply->body = extender_reply_filter(&args, NULL, &reply->body_bytes);
         }
         extender_args_free(&args);
@@ -53,6 +59,8 @@ int main(int argc, char **argv)
         sd_event *loop = NULL;
         struct err err = { 0 };
 
+        if (argc > 2)
+                most = strtoul(argv[2], NULL, 10);
         if (loop_new(&loop, &err) < 0 || http_server_new(loop, &options, &server, &err) < 0) {
                 fprintf(stderr, "echo-extender: %s\n", err.msg);
                 return 1;
