@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/backfill.h"
-#include "scheduler-extender/decide/victims.h"
+#include "scheduler-extender/emergency/take_back.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
@@ -270,7 +270,10 @@ static void nobody_is_evicted_from_a_node_that_the_pod_may_not_have(void **state
         struct rules_context ctx = {
                 .ledger = l, .rules = &fixture_rules, .now_usec = 1000000, .unfiltered = true
         };
-        struct victims victims;
+        const struct victim_rules anybody = { .takes = LEDGER_PODS_TAKES_ANYBODY, .now_usec = ctx.now_usec };
+        struct asked asked;
+        struct take_back plan;
+        struct trial trial;
 
         (void) state;
         for (int i = 0; i < 3; i++)
@@ -281,8 +284,13 @@ static void nobody_is_evicted_from_a_node_that_the_pod_may_not_have(void **state
         ctx.self = ledger_pods_find(l, "default", "urgent");
         ctx.request = &ctx.self->request;
         rules_prepare(&ctx);
-        assert_int_equal(victims_choose_anywhere(l, &ctx, NULL, &victims), 0);
-        assert_string_equal(victims.node->name, "a");
+        asked = (struct asked){ .context = ctx };
+        trial_begin(&trial, l);
+        assert_int_equal(take_back_plan(&trial, &asked, &anybody, &plan), 0);
+        assert_int_equal(plan.victims.count, 1);
+        assert_string_equal(plan.victims.pods[0]->node->name, "a");
+        take_back_free(&plan);
+        trial_end(&trial);
         assert_string_equal(reason_text(rules_judge(&ctx, node_of(l, "c")))->word, "NodeNotAllowed");
         ctx.unfiltered = false; /* kube-scheduler has judged it before it asks */
         assert_string_equal(reason_text(rules_judge(&ctx, node_of(l, "c")))->word, "ChipsBusy");

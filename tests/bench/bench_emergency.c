@@ -1,0 +1,180 @@
+/* How long a look for victims takes, and how far what it finds is from the lower bound: reserves of 200 to
+ * 5,000 nodes of 8 chips, wholly lent to pods of 1 to 8 chips, half of them or all in gangs of 2 to 8 over
+ * several nodes, for emergencies of several shapes. usage: bench_emergency [CASES] (20 of each) */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "scheduler-extender/emergency/take_back.h"
+#include "scheduler-extender/ledger/ledger_life.h"
+#include "tests/support/cluster_fixture.h"
+
+#define NODE_CHIPS 8
+#define NOW        UINT64_C(1000000000000)
+#define LIMIT_MS   50.0
+#define LIMIT_COST 1.2
+
+static const struct shape {
+        const char *name;
+        uint32_t members, chips;
+} shapes[] = {
+        { "one of 8", 1, 8 }, { "2 of 8", 2, 8 },   { "4 of 4", 4, 4 },
+        { "16 of 8", 16, 8 }, { "64 of 1", 64, 1 },
+};
+
+static double now_ms(void)
+{
+        struct timespec t;
+
+        (void) clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+        return (double) t.tv_sec * 1e3 + (double) t.tv_nsec / 1e6;
+}
+
+/* Borrowers fill every node; every second one, or each, is of the gang that is being filled. */
+static void lend(struct ledger *ledger, uint64_t *seed, bool all, const char *node)
+{
+        static unsigned serial, gang, left;
+
+        for (uint32_t open = NODE_CHIPS; open > 0; serial++) {
+                uint32_t chips = 1u << random_below(seed, 4);
+                char name[32], job[32];
+                struct ledger_pod_facts facts;
+
+                if (chips > open)
+                        continue;
+                (void) text_format(name, sizeof(name), "b%u", serial);
+                (void) text_format(job, sizeof(job), "g%u", gang);
+                facts = pod_of(ledger, name, chips);
+                facts.node = node;
+                facts.request.preemptible = true;
+                facts.created_usec = NOW - (1 + random_below(seed, 100000)) * 1000000;
+                if (all || serial % 2 == 0) {
+                        facts.job = job;
+                        facts.request.gang_size = 2;
+                        left = left == 0 ? 1 + (unsigned) random_below(seed, 7) : left - 1;
+                        gang += left == 0;
+                }
+                (void) ledger_pods_set(ledger, &facts);
+                open -= chips;
+        }
+}
+
+static struct ledger *reserve_of(uint64_t *seed, unsigned nodes, bool all)
+{
+        struct ledger *ledger = ledger_life_new();
+
+        for (unsigned n = 0; n < nodes && ledger != NULL; n++) {
+                char name[32];
+
+                (void) text_format(name, sizeof(name), "r%05u", n);
+                add_node(ledger, name, NODE_CLASS_ANY, "reserved", "H100", NODE_CHIPS, NODE_CHIPS);
+                lend(ledger, seed, all, name);
+        }
+        return ledger;
+}
+
+static void ask(struct ledger *ledger, const struct shape *shape)
+{
+        for (uint32_t m = 0; m < shape->members; m++) {
+                char name[32];
+                struct ledger_pod_facts facts;
+
+                (void) text_format(name, sizeof(name), "fire%u", m);
+                facts = pod_of(ledger, name, shape->chips);
+                facts.request.emergency = true;
+                facts.request.gang_size = shape->members;
+                facts.job = shape->members > 1 ? "fire" : NULL;
+                facts.created_usec = NOW;
+                (void) ledger_pods_set(ledger, &facts);
+        }
+}
+
+struct figures {
+        double ms[1000], worst_cost;
+        size_t count, unhelped;
+};
+
+static void look(struct ledger *ledger, struct figures *figures)
+{
+        const struct ledger_pod *self = ledger_pods_find(ledger, "default", "fire0");
+        struct asked asked = { .context = { .ledger = ledger,
+                                            .rules = &fixture_rules,
+                                            .request = &self->request,
+                                            .job = self->job,
+                                            .self = self,
+                                            .created_usec = NOW,
+                                            .now_usec = NOW,
+                                            .unfiltered = true },
+                               .job = self->job };
+        struct victim_rules rules = { .takes = LEDGER_PODS_TAKES_BORROWERS, .now_usec = NOW };
+        struct take_back plan;
+        struct trial trial;
+        double begin = now_ms(), cost;
+        int r;
+
+        trial_begin(&trial, ledger);
+        rules_prepare(&asked.context);
+        r = take_back_plan(&trial, &asked, &rules, &plan);
+        trial_end(&trial);
+        figures->ms[figures->count++] = now_ms() - begin;
+        cost = r == 0 ? (double) victim_chip_seconds(plan.cost) / (double) victim_chip_seconds(plan.bound)
+                      : 0;
+        figures->unhelped += r != 0;
+        figures->worst_cost = cost > figures->worst_cost ? cost : figures->worst_cost;
+        take_back_free(&plan);
+}
+
+static int by_time(const void *a, const void *b)
+{
+        double x = *(const double *) a, y = *(const double *) b;
+
+        return (x > y) - (x < y);
+}
+
+static void tell(unsigned nodes, const struct shape *shape, bool all, struct figures *f)
+{
+        const char *lent = all ? "to gangs" : "half to gangs";
+        double p99;
+
+        qsort(f->ms, f->count, sizeof(f->ms[0]), by_time);
+        p99 = f->ms[f->count - 1 - f->count / 100];
+        printf("%u nodes lent %s, %s: processor time p50, p99 | %.1f, %.1f ms | %.0f ms | %s\n", nodes, lent,
+               shape->name, f->ms[f->count / 2], p99, LIMIT_MS, p99 <= LIMIT_MS ? "within" : "MISSED");
+        printf("%u nodes lent %s, %s: work lost over the lower bound, worst | %.2f | %.1f | %s\n", nodes,
+               lent, shape->name, f->worst_cost, LIMIT_COST,
+               f->worst_cost <= LIMIT_COST && f->unhelped == 0 ? "within" : "MISSED");
+}
+
+static int measure(unsigned nodes, const struct shape *shape, bool all, size_t cases)
+{
+        static struct figures figures;
+        uint64_t seed = 17;
+
+        figures = (struct figures){ .count = 0 };
+        for (size_t i = 0; i < cases && i < ARRAY_SIZE(figures.ms); i++) {
+                struct ledger *ledger = reserve_of(&seed, nodes, all);
+
+                if (ledger == NULL)
+                        return -1;
+                ask(ledger, shape);
+                look(ledger, &figures);
+                ledger_life_free(ledger);
+        }
+        tell(nodes, shape, all, &figures);
+        return 0;
+}
+
+int main(int argc, char **argv)
+{
+        static const unsigned sizes[] = { 200, 1000, 5000 };
+        size_t cases = argc > 1 ? strtoul(argv[1], NULL, 10) : 20;
+
+        for (size_t s = 0; s < ARRAY_SIZE(sizes); s++)
+                for (size_t k = 0; k < 2 * ARRAY_SIZE(shapes); k++)
+                        if (measure(sizes[s], &shapes[k / 2], k % 2 > 0, cases) < 0)
+                                return EXIT_FAILURE;
+        return EXIT_SUCCESS;
+}
