@@ -137,31 +137,46 @@ static int after_change(sd_event_source *source, uint64_t due_usec, void *userda
         struct extender *x = userdata;
         struct ledger *ledger = cluster_ledger(x->cluster);
         uint64_t begin = clock_monotonic_usec(), took;
-        int before;
+        bool all = true;
+        uint32_t before;
 
         (void) due_usec;
         if (!cluster_is_ready(x->cluster) || x->thought_generation == ledger->generation)
                 return 0;
         before = x->backfills;
-        x->backfills = backfill_update(ledger, cluster_rules(x->cluster), extender_now(x));
+        (void) backfill_update(ledger, cluster_rules(x->cluster), extender_now(x));
+        x->emergencies = 0;
+        if (leader_leads(x->leader))
+                all = reserve_update(x, extender_now(x));
+        x->backfills = ledger->backfill_total;
         if (x->backfills < before)
                 x->wake_why = "chips are held no longer";
-        if (leader_leads(x->leader))
-                reserve_update(x, extender_now(x));
-        x->thought_generation = ledger->generation;
+        x->thought_generation = all ? ledger->generation : ledger->generation - 1;
         took = clock_monotonic_usec() - begin;
         x->thought_usec = took > THOUGHT_QUICK_USEC ? begin + 20 * took : begin;
-        return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+        (void) sd_event_source_set_time(source, x->thought_usec);
+        return sd_event_source_set_enabled(source, all ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
+}
+
+bool extender_is_closing(const struct extender *x)
+{
+        return x->after_change == NULL;
 }
 
 static void think_soon(struct extender *x)
 {
         uint64_t now = clock_monotonic_usec();
 
-        if (x->after_change == NULL)
+        if (extender_is_closing(x))
                 return;
         (void) sd_event_source_set_time(x->after_change, x->thought_usec > now ? x->thought_usec : now);
         (void) sd_event_source_set_enabled(x->after_change, SD_EVENT_ONESHOT);
+}
+
+void extender_think_again(struct extender *x)
+{
+        x->thought_generation = UINT64_MAX;
+        think_soon(x);
 }
 
 static void on_changed(void *userdata)
@@ -203,7 +218,7 @@ static void on_leader(void *userdata, bool leading)
         }
         labels_write_all(x);
         wake_waiting(x, NULL, "this replica leads now");
-        think_soon(x);
+        extender_think_again(x); /* a follower has looked, and served nobody */
 }
 
 void extender_event(struct extender *x, enum store_kind kind, const char *key, const char *reason,
@@ -296,7 +311,7 @@ static void every_second(void *userdata)
         if (expired > 0 || resumed > 0)
                 wake_waiting(x, NULL, expired > 0 ? "a lease ended" : "gangs that paused may go on");
         wake_late(x);
-        if (x->backfills > 0 && clock_monotonic_usec() - x->thought_usec > HOLDS_LOOK_USEC)
+        if (x->backfills + x->emergencies > 0 && clock_monotonic_usec() - x->thought_usec > HOLDS_LOOK_USEC)
                 x->thought_generation = UINT64_MAX; /* holds have an end, too */
         think_soon(x);
 }
@@ -410,6 +425,7 @@ int extender_new(sd_event *loop, const struct extender_options *options, struct 
                 return err_set(err, -ENOMEM, "no memory");
         x->loop = sd_event_ref(loop);
         x->options = options;
+        x->reserve_steps = RESERVE_STEPS;
         for (size_t v = 0; v < VERB_COUNT; v++) {
                 x->metrics.seconds[v].bounds = histogram_duration_bounds;
                 x->metrics.seconds[v].bound_count = HISTOGRAM_DURATION_BOUNDS;

@@ -35,8 +35,11 @@ struct extender {
         uint64_t thought_generation;
         uint64_t woken_usec; /* when waiting pods were last woken */
         uint64_t departures_seen, arrivals_seen;
-        const char *wake_why; /* they are to be woken again; or NULL */
-        int backfills;
+        const char *wake_why;     /* they are to be woken again; or NULL */
+        uint32_t backfills;       /* holds in force */
+        size_t emergencies;       /* that wait, at the last look */
+        size_t reserve_steps;     /* of one look at them */
+        bool reserve_goes_on;     /* the last one ended before all were looked at */
         uint64_t unreadable_usec; /* since when events of unreadable objects are counted */
         unsigned unreadable_events;
 
@@ -44,8 +47,9 @@ struct extender {
                 struct histogram seconds[VERB_COUNT];
                 uint64_t requests[VERB_COUNT][2]; /* [1] = refused */
                 uint64_t rejected[REASON_COUNT];
-                uint64_t leases_made, leases_expired, binds, bind_failures, binds_settled[2], evictions;
-                uint64_t audits, drifts, wakes, left_out;
+                uint64_t leases_made, leases_expired, binds, bind_failures, binds_settled[2];
+                uint64_t evictions, evictions_refused, take_backs, chip_seconds_lost, regular_chips_taken,
+                        audits, drifts, wakes, left_out;
         } metrics;
 };
 
@@ -59,6 +63,12 @@ void extender_event(struct extender *x, enum store_kind kind, const char *key, c
 
 /* extender_end() - counts a verb that began then (clock_monotonic_nsec()). */
 void extender_end(struct extender *x, enum verb verb, uint64_t begin_nsec, bool refused);
+
+/* extender_is_closing() - the store gives its last answers: nothing more is asked of it. */
+bool extender_is_closing(const struct extender *x);
+
+/* extender_think_again() - holds and evictions are worked out anew, soon. */
+void extender_think_again(struct extender *x);
 
 /* extender_refuses() - the sentence with which filter and bind are to be refused now, or NULL. */
 const char *extender_refuses(struct extender *x);

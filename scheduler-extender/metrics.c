@@ -152,8 +152,18 @@ void metrics_handler(void *userdata, const struct http_request *request, struct 
                         x->metrics.leases_made);
         metrics_counter(&page, "remuda_extender_leases_expired_total",
                         "Leases whose end came before their gang", x->metrics.leases_expired);
-        metrics_counter(&page, "remuda_extender_evictions_total",
-                        "Borrowers of the reserve that were evicted", x->metrics.evictions);
+        metrics_counter(&page, "remuda_extender_evictions_total", "Pods that were evicted for emergencies",
+                        x->metrics.evictions);
+        metrics_counter(&page, "remuda_extender_take_backs_total",
+                        "Emergencies for which others were asked to go", x->metrics.take_backs);
+        metrics_counter(&page, "remuda_extender_take_backs_lost_chip_seconds_total",
+                        "Work of those who were asked to go for emergencies, since their last checkpoints",
+                        x->metrics.chip_seconds_lost);
+        metrics_counter(&page, "remuda_extender_take_backs_regular_chips_total",
+                        "Chips of regular nodes whose pods were asked to go for emergencies",
+                        x->metrics.regular_chips_taken);
+        metrics_counter(&page, "remuda_extender_evictions_refused_total",
+                        "Evictions that a disruption budget forbade", x->metrics.evictions_refused);
         metrics_counter(&page, "remuda_extender_audits_total", "Fresh lists the ledger was compared with",
                         x->metrics.audits);
         metrics_counter(&page, "remuda_extender_ledger_drift_total",

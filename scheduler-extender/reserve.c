@@ -1,178 +1,375 @@
-/* The reserve taken back: an emergency that fits nowhere gets the smallest set of borrowers evicted that
- * provably makes it fit, and keeps the chips held until it is bound. */
+/* The reserve taken back: one look at all emergencies, the oldest first. Whatever one of them needs is taken
+ * before the next is planned, on a ledger where all that is decided has come true; then that is undone, the
+ * chips are held, and all borrowers that must go are asked at once, so that N emergencies wait one grace
+ * period and not N. */
 #include "scheduler-extender/reserve.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
 
+#include "base/cleanup.h"
 #include "scheduler-extender/decide/backfill.h"
-#include "scheduler-extender/decide/victims.h"
+#include "scheduler-extender/decide/gang_members.h"
+#include "scheduler-extender/emergency/take_back.h"
+#include "scheduler-extender/evict.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
-#include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/pod_request.h"
 
-#define EVICT_AGAIN_USEC                                                                                     \
-        60000000u /* an eviction that brought nothing (a budget forbade it) is tried again                   \
-                   */
-#define EMERGENCIES_MAX 64
-
-struct eviction {
-        struct extender *extender;
-        char pod[512];
+/* Chips that are kept for an emergency, or for one member of a gang. */
+struct hold {
+        struct ledger_pod *pod;
+        struct ledger_node *node;
+        struct request_item chips;
+        size_t emergency; /* its number: older ones have lower ones */
 };
 
-static void evicted(void *userdata, int result, const char *sentence)
+struct pass {
+        struct extender *x;
+        struct ledger *ledger;
+        struct trial trial;
+        struct victim_rules rules;
+        struct victim_list victims;
+        struct evict_for *served; /* owned; for whom the victims go */
+        size_t served_count, served_capacity;
+        struct hold *holds; /* owned */
+        size_t hold_count, hold_capacity, emergencies, steps;
+        struct request hopeless; /* no set helps one that asks for this; item_count 0 = nothing is known */
+};
+
+/* Who is on his way out is gone. */
+static int leave(struct pass *pass)
 {
-        struct eviction *eviction = userdata;
+        int r = 0;
 
-        if (result == 0)
-                eviction->extender->metrics.evictions++;
-        extender_log(eviction->extender, result == 0 ? LOG_NOTICE : LOG_WARNING, "evict",
-                     "pod=%s result=%d %s", eviction->pod, result, sentence == NULL ? "" : sentence);
-        free(eviction);
-}
-
-static void evict(struct extender *x, const struct ledger_pod *pod)
-{
-        struct eviction *eviction = calloc(1, sizeof(*eviction));
-        char namespace_[256];
-        size_t bytes = (size_t) (pod->name - pod->key) - 1;
-
-        if (eviction == NULL || bytes >= sizeof(namespace_)) {
-                free(eviction);
-                return;
-        }
-        memcpy(namespace_, pod->key, bytes);
-        namespace_[bytes] = '\0';
-        eviction->extender = x;
-        (void) text_copy(eviction->pod, sizeof(eviction->pod), pod->key);
-        store_evict(cluster_store(x->cluster), namespace_, pod->name, pod->uid,
-                    x->options->server.eviction_grace_sec, evicted, eviction);
-}
-
-/* Does it fit somewhere once those are gone that are on their way out? */
-static struct ledger_node *fits_after_departures(struct ledger *ledger, const struct rules_context *ctx)
-{
-        struct ledger_pod *leaving[256];
-        struct ledger_node *homes[256], *found = NULL;
-        size_t count = 0;
-
-        for (uint32_t i = 0; i < ledger->node_count; i++)
-                for (struct ledger_pod *pod = ledger->nodes[i]->pods, *next; pod != NULL && count < 256;
+        for (uint32_t i = 0; i < pass->ledger->node_count; i++)
+                for (struct ledger_pod *pod = pass->ledger->nodes[i]->pods, *next; pod != NULL && r == 0;
                      pod = next) {
                         next = pod->next_on_node;
-                        if (!pod->deleting)
-                                continue;
-                        leaving[count] = pod;
-                        homes[count++] = ledger->nodes[i];
-                        ledger_pods_detach(ledger, pod);
+                        if (victim_leaves(pod, pass->rules.now_usec))
+                                r = trial_detach(&pass->trial, pod);
                 }
-        for (uint32_t i = 0; i < ledger->node_count && found == NULL; i++)
-                if (rules_judge(ctx, ledger->nodes[i]) == REASON_NONE)
-                        found = ledger->nodes[i];
-        while (count-- > 0)
-                ledger_pods_attach(ledger, leaving[count], homes[count]);
-        return found;
+        return r;
 }
 
-static void take_back(struct extender *x, struct ledger_pod *pod, const struct rules_context *ctx)
+static int add_hold(struct pass *pass, const struct ledger_pod *pod, struct ledger_node *node,
+                    struct request_item chips)
 {
-        struct ledger *ledger = cluster_ledger(x->cluster);
-        struct victims victims;
+        if (pass->hold_count == pass->hold_capacity) {
+                size_t capacity = pass->hold_capacity == 0 ? 16 : 2 * pass->hold_capacity;
+                struct hold *holds = realloc(pass->holds, capacity * sizeof(*holds));
 
-        if (pod->evicted_usec != 0 && ctx->now_usec - pod->evicted_usec < EVICT_AGAIN_USEC)
-                return;
-        if (victims_choose_anywhere(ledger, ctx, ledger_pods_borrows, &victims) != 0 || victims.count == 0)
-                return;
-        free(pod->evicted_node);
-        pod->evicted_node = strdup(victims.node->name);
-        pod->evicted_usec = ctx->now_usec;
-        extender_log(x, LOG_NOTICE, "take-back", "pod=%s node=%s victims=%zu chips=%u", pod->key,
-                     victims.node->name, victims.count, victims.chips);
-        for (size_t i = 0; i < victims.count; i++)
-                evict(x, victims.pods[i]);
+                if (holds == NULL)
+                        return -ENOMEM;
+                pass->holds = holds;
+                pass->hold_capacity = capacity;
+        }
+        pass->holds[pass->hold_count++] = (struct hold){
+                .pod = (struct ledger_pod *) pod, .node = node, .chips = chips, .emergency = pass->emergencies
+        };
+        return 0;
 }
 
-static void reserve_for_emergency(struct ledger *ledger, struct ledger_pod *pod, uint64_t now_usec)
+/* The job's next pod that waits; NULL = none. */
+static const struct ledger_pod *next_waiting(const struct ledger_pod *pod)
 {
-        struct ledger_node *node = pod->evicted_node == NULL ? NULL
-                                                             : ledger_nodes_find(ledger, pod->evicted_node,
-                                                                                 strlen(pod->evicted_node));
-
-        if (node == NULL)
-                return;
-        pod->waited_usec = now_usec;
-        (void) backfill_add(ledger, node, pod, pod->request.items[0].resource, UINT64_MAX, 0);
+        while (pod != NULL && !gang_members_waits(pod))
+                pod = pod->next_in_job;
+        return pod;
 }
 
-static void serve_emergency(struct extender *x, struct ledger_pod *pod, uint64_t now_usec)
+/* Where it is in the trial its chips are held; a hold needs a pod, and a member that is not there has none.
+ */
+static int hold_places(struct pass *pass, const struct asked *asked)
 {
-        struct ledger *ledger = cluster_ledger(x->cluster);
+        const struct ledger_pod *self = asked->context.self, *member;
+        const struct ledger_job *gang = asked_gang(asked);
+        int r = 0;
+
+        pass->emergencies++;
+        if (gang == NULL)
+                return add_hold(pass, self, self->node, self->request.items[0]);
+        member = next_waiting(gang->pods);
+        for (const struct ledger_job_slot *slot = gang->slots; slot != NULL && r == 0;
+             slot = slot->next_in_job) {
+                r = add_hold(pass, member != NULL ? member : self, slot->node, slot->request.items[0]);
+                member = member != NULL ? next_waiting(member->next_in_job) : NULL;
+        }
+        return r;
+}
+
+/* Where it could start soonest by itself is of no interest any more. */
+static void drop_reservations(struct ledger *ledger, const struct asked *asked)
+{
+        const struct ledger_job *gang = asked_gang(asked);
+
+        if (gang == NULL)
+                ledger_pods_drop_reservations(ledger, asked->context.self);
+        for (const struct ledger_pod *pod = gang != NULL ? gang->pods : NULL; pod != NULL;
+             pod = pod->next_in_job)
+                ledger_pods_drop_reservations(ledger, pod);
+}
+
+static int add_served(struct pass *pass, const struct asked *asked)
+{
+        const struct ledger_pod *self = asked->context.self;
+
+        if (pass->served_count == pass->served_capacity) {
+                size_t capacity = pass->served_capacity == 0 ? 16 : 2 * pass->served_capacity;
+                struct evict_for *served = realloc(pass->served, capacity * sizeof(*served));
+
+                if (served == NULL)
+                        return -ENOMEM;
+                pass->served = served;
+                pass->served_capacity = capacity;
+        }
+        pass->served[pass->served_count++] =
+                asked->planned ? (struct evict_for){ .key = asked->job->key }
+                               : (struct evict_for){ .key = self->key, .uid = self->uid };
+        return 0;
+}
+
+/* Those of the plan go and the emergency comes: what is planned after it finds it so. 1 = done; 0 = nothing
+ * has changed; -ENOMEM. */
+static int carry_out(struct pass *pass, const struct asked *asked, const struct take_back *plan)
+{
+        size_t mark = pass->trial.count;
+        int r = 0;
+
+        for (size_t i = 0; i < plan->victims.count && r == 0; i++)
+                r = trial_detach(&pass->trial, plan->victims.pods[i]);
+        r = r == 0 ? asked_take(&pass->trial, asked) : r;
+        if (r <= 0) {
+                trial_undo(&pass->trial, mark);
+                return r;
+        }
+        for (size_t i = 0; i < plan->victims.count && r > 0; i++)
+                r = victim_list_add(&pass->victims, plan->victims.pods[i]) < 0 ? -ENOMEM : 1;
+        if (r > 0 && plan->victims.count > 0 && add_served(pass, asked) < 0)
+                r = -ENOMEM;
+        return r;
+}
+
+/* Chips that somebody went for are held for the whole of rules.hold_usec. */
+static void begin_hold(const struct asked *asked, uint64_t now_usec)
+{
+        struct ledger_pod *self = (struct ledger_pod *) asked->context.self;
+        const struct ledger_job *gang = asked_gang(asked);
+
+        self->waited_usec = now_usec;
+        for (struct ledger_pod *pod = gang != NULL ? gang->pods : NULL; pod != NULL; pod = pod->next_in_job)
+                if (gang_members_waits(pod))
+                        pod->waited_usec = now_usec;
+}
+
+static void tell(struct pass *pass, const struct asked *asked, const char *key, const struct take_back *plan)
+{
+        pass->x->metrics.take_backs++;
+        pass->x->metrics.chip_seconds_lost += victim_chip_seconds(plan->cost);
+        pass->x->metrics.regular_chips_taken += plan->regular_chips;
+        extender_log(pass->x, LOG_NOTICE, "take-back",
+                     "%s=%s victims=%zu chips=%u regular-chips=%u lost-chip-hours=%.2f "
+                     "least-lost-chip-hours=%.2f steps=%zu",
+                     asked->planned ? "job" : "pod", key, plan->victims.count, plan->chips,
+                     plan->regular_chips, (double) victim_chip_seconds(plan->cost) / 3600,
+                     (double) victim_chip_seconds(plan->bound) / 3600, plan->steps);
+}
+
+/* Return: 1 = it has its chips; 0 = nothing helps it; -ENOMEM. */
+static int serve(struct pass *pass, const struct asked *asked, const char *key)
+{
+        bool leased = asked->job != NULL && asked->job->slots != NULL;
+        struct take_back plan;
+        int r = take_back_plan(&pass->trial, asked, &pass->rules, &plan);
+
+        pass->steps += 1 + plan.steps;
+        if (r == 0 && plan.victims.count == 0 && leased)
+                r = 1; /* its chips are its own already */
+        else
+                r = r < 0 ? r : r > 0 ? 0 : carry_out(pass, asked, &plan);
+        if (r > 0 && plan.victims.count > 0)
+                tell(pass, asked, key, &plan);
+        if (r > 0 && !asked->planned && (plan.victims.count > 0 || !leased)) {
+                drop_reservations(pass->ledger, asked);
+                if (plan.victims.count > 0)
+                        begin_hold(asked, pass->rules.now_usec);
+                r = hold_places(pass, asked) < 0 ? -ENOMEM : 1;
+        }
+        take_back_free(&plan);
+        return r;
+}
+
+bool reserve_plan_waits(const struct ledger_job *job)
+{
+        return job != NULL && job->place_count > 0 && job->slots != NULL;
+}
+
+/* A TrainingJob's plan leases chips that borrowers hold. */
+static int serve_plans(struct pass *pass)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < LEDGER_JOB_BUCKETS && pass->ledger->slot_total > 0; i++)
+                for (struct ledger_job *job = pass->ledger->jobs[i]; job != NULL && r >= 0; job = job->next)
+                        if (reserve_plan_waits(job)) {
+                                struct asked asked =
+                                        asked_of_plan(pass->ledger, cluster_rules(pass->x->cluster), job,
+                                                      pass->rules.now_usec);
+
+                                r = serve(pass, &asked, job->key);
+                        }
+        return r < 0 ? r : 0;
+}
+
+/* A gang is served once, with its oldest member. */
+static bool is_first(const struct ledger_pod *pod)
+{
+        if (pod->job == NULL || (pod->request.gang_size <= 1 && pod->kind_count == 0))
+                return true;
+        for (const struct ledger_pod *other = pod->job->pods; other != NULL; other = other->next_in_job)
+                if (other != pod && other->request.emergency && gang_members_waits(other) &&
+                    ledger_pods_compare(other, pod) < 0)
+                        return false;
+        return true;
+}
+
+static bool waits(const struct ledger *ledger, const struct ledger_pod *pod)
+{
+        return pod->request.emergency && gang_members_waits(pod) && is_first(pod) &&
+               ledger_jobs_planning(ledger, pod->key) == NULL; /* its plan is served */
+}
+
+/* Return: as serve() */
+static int serve_pod(struct pass *pass, struct ledger_pod *pod)
+{
         struct pod_request pod_request;
-        struct ledger_node *node = NULL;
+        int r = pod_request_begin_pod(pass->x->cluster, pod, pass->rules.now_usec, false, &pod_request, NULL);
+        bool alone = pod->job == NULL;
 
-        if (pod_request_begin_pod(x->cluster, pod, now_usec, false, &pod_request, NULL) == 0 &&
-            pod_request.request.item_count > 0) {
-                pod_request.context.unfiltered = true;
-                node = fits_after_departures(ledger, &pod_request.context);
-                if (node == NULL && !x->options->server.no_evict)
-                        take_back(x, pod, &pod_request.context);
+        if (r == 0 && pod_request.request.item_count > 0 &&
+            !(alone && memcmp(&pass->hopeless, &pod_request.request, sizeof(pass->hopeless)) == 0)) {
+                struct asked asked = { .context = pod_request.context,
+                                       .job = pod_request.job,
+                                       .demand = { .kinds = pod_request.facts.kinds,
+                                                   .kind_count = pod_request.facts.kind_count } };
+
+                asked.context.unfiltered = true;
+                r = serve(pass, &asked, pod->key);
+                if (r == 0 && alone)
+                        pass->hopeless = pod_request.request;
         }
-        pod_request_end(x->cluster, &pod_request);
-        reserve_for_emergency(ledger, pod, now_usec);
+        pod_request_end(pass->x->cluster, &pod_request);
+        return r;
 }
 
-/* An emergency's plan leases chips that borrowers hold: the fewest of them go that make room. */
-static void make_room(struct extender *x, struct ledger_job *job, struct ledger_job_place *place,
-                      uint64_t now_usec)
+static int by_age(const void *a, const void *b)
 {
-        struct rules_context context = { .ledger = cluster_ledger(x->cluster),
-                                         .rules = cluster_rules(x->cluster),
-                                         .request = &place->request,
-                                         .job = job,
-                                         .now_usec = now_usec };
-        struct victims victims;
-
-        if (place->slot == NULL || !place->slot->node->reserved || !place->request.emergency ||
-            (place->evicted_usec != 0 && now_usec - place->evicted_usec < EVICT_AGAIN_USEC))
-                return;
-        rules_prepare(&context);
-        if (victims_choose(cluster_ledger(x->cluster), &context, place->slot->node, ledger_pods_borrows,
-                           &victims) != 0 ||
-            victims.count == 0)
-                return;
-        place->evicted_usec = now_usec;
-        for (size_t i = 0; i < victims.count; i++)
-                if (!victims.pods[i]->deleting)
-                        evict(x, victims.pods[i]);
+        return ledger_pods_compare(*(struct ledger_pod *const *) a, *(struct ledger_pod *const *) b);
 }
 
-static void serve_plans(struct extender *x, uint64_t now_usec)
+/* The oldest first. Where the last pass ended for want of steps this one goes on: whom nothing helped then is
+ * not looked at again before all have had their turn. Return: 1 = all were served; 0 = the steps did not
+ * last; -ENOMEM. */
+static int serve_pods(struct pass *pass)
 {
-        const struct ledger *ledger = cluster_ledger(x->cluster);
+        bool goes_on = pass->x->reserve_goes_on;
+        CLEANUP(free_p)
+        struct ledger_pod **waiting = malloc((pass->ledger->pending_count + 1) * sizeof(struct ledger_pod *));
+        size_t count = 0, most = pass->steps + pass->x->reserve_steps; /* beside those of the plans */
+        int r = 0;
 
-        for (size_t i = 0; i < LEDGER_JOB_BUCKETS && ledger->slot_total > 0; i++)
-                for (struct ledger_job *job = ledger->jobs[i]; job != NULL; job = job->next)
-                        for (size_t k = 0; k < job->place_count; k++)
-                                make_room(x, job, &job->places[k], now_usec);
-}
-
-void reserve_update(struct extender *x, uint64_t now_usec)
-{
-        struct ledger *ledger = cluster_ledger(x->cluster);
-        struct ledger_pod *emergencies[EMERGENCIES_MAX];
-        size_t count = 0;
-
-        for (struct ledger_pod *pod = ledger->pending; pod != NULL && count < EMERGENCIES_MAX;
-             pod = pod->next_pending) {
-                if (pod->request.emergency && !pod->ended && !pod->deleting && !pod->request.gated)
-                        emergencies[count++] = pod;
+        if (waiting == NULL)
+                return -ENOMEM;
+        for (struct ledger_pod *pod = pass->ledger->pending; pod != NULL; pod = pod->next_pending) {
+                pod->unhelped = pod->unhelped && goes_on;
+                if (waits(pass->ledger, pod))
+                        waiting[count++] = pod;
         }
-        if (!x->options->server.no_evict)
-                serve_plans(x, now_usec);
-        for (size_t i = 0; i < count; i++)
-                serve_emergency(x, emergencies[i], now_usec);
+        qsort(waiting, count, sizeof(waiting[0]), by_age);
+        pass->x->emergencies = count;
+        pass->x->reserve_goes_on = true;
+        for (size_t i = 0; i < count && r >= 0; i++) {
+                if (pass->steps > most)
+                        return 0;
+                if (waiting[i]->unhelped ||
+                    backfill_had_its_time(waiting[i], cluster_rules(pass->x->cluster), pass->rules.now_usec))
+                        continue;
+                r = serve_pod(pass, waiting[i]);
+                waiting[i]->unhelped = r == 0;
+        }
+        pass->x->reserve_goes_on = false;
+        return r < 0 ? r : 1;
+}
+
+static uint32_t open_chips(const struct ledger_node *node, uint32_t resource)
+{
+        uint32_t open = 0;
+
+        for (uint32_t g = 0; g < node->group_count; g++)
+                if (node->groups[g].resource == resource)
+                        open += ledger_group_open(&node->groups[g]);
+        return open;
+}
+
+/* What is open there, less what this emergency and the older ones ask for there, is free for the younger. */
+static void hold(struct pass *pass, const struct hold *hold)
+{
+        uint32_t resource = hold->chips.resource;
+        uint32_t open = open_chips(hold->node, resource), asked = 0;
+
+        for (size_t i = 0; i < pass->hold_count; i++)
+                if (pass->holds[i].node == hold->node && pass->holds[i].emergency <= hold->emergency &&
+                    pass->holds[i].chips.resource == resource)
+                        asked += pass->holds[i].chips.chips;
+        if (hold->pod->waited_usec == 0)
+                hold->pod->waited_usec = pass->rules.now_usec;
+        hold->pod->served = true;
+        (void) backfill_add(pass->ledger, hold->node, hold->pod, resource, UINT64_MAX,
+                            open > asked ? open - asked : 0);
+}
+
+/* The trial is over: what was decided is done. */
+static void finish(struct pass *pass)
+{
+        for (size_t i = 0; i < pass->hold_count; i++)
+                hold(pass, &pass->holds[i]);
+        evict_all(pass->x, pass->victims.pods, pass->victims.count, pass->served, pass->served_count,
+                  pass->rules.now_usec);
+}
+
+/* Most of the time nobody does, and none of the pods that run need be looked at. */
+static bool anybody_asks(struct ledger *ledger)
+{
+        bool any = ledger->slot_total > 0;
+
+        for (struct ledger_pod *pod = ledger->pending; pod != NULL; pod = pod->next_pending) {
+                pod->served = false;
+                any = any || pod->request.emergency;
+        }
+        return any;
+}
+
+bool reserve_update(struct extender *x, uint64_t now_usec)
+{
+        struct pass pass = { .x = x,
+                             .ledger = cluster_ledger(x->cluster),
+                             .rules = { .takes = cluster_rules(x->cluster)->takes, .now_usec = now_usec } };
+        int r;
+
+        if (pass.rules.takes == LEDGER_PODS_TAKES_NOBODY || !anybody_asks(pass.ledger))
+                return true; /* without evictions an emergency waits as others do, and first */
+        trial_begin(&pass.trial, pass.ledger);
+        r = leave(&pass);
+        r = r == 0 ? serve_plans(&pass) : r;
+        r = r == 0 ? serve_pods(&pass) : r;
+        trial_end(&pass.trial);
+        if (r >= 0)
+                finish(&pass);
+        victim_list_free(&pass.victims);
+        free(pass.served);
+        free(pass.holds);
+        return r != 0;
 }

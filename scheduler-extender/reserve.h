@@ -2,10 +2,19 @@
  * kept. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "scheduler-extender/ledger/ledger_pods.h"
 
 struct extender;
 
-void reserve_update(struct extender *x, uint64_t now_usec);
+#define RESERVE_STEPS 4000000 /* of a look at pods that are emergencies: some 20 ms */
+
+/* reserve_update() - after backfill_update(), whose holds for emergencies it puts where they will start;
+ * counts extender.emergencies. Return: false = there were more of them than there was time for: call it again
+ * soon. */
+bool reserve_update(struct extender *x, uint64_t now_usec);
+
+/* reserve_plan_waits() - does a TrainingJob's plan wait for its chips? NULL = there is no such job. */
+bool reserve_plan_waits(const struct ledger_job *job);

@@ -297,7 +297,6 @@ int ledger_jobs_set_plan(struct ledger *ledger, const char *namespace_, const ch
         for (size_t i = 0; i < count; i++) {
                 memcpy(&copies[i], &places[i], sizeof(copies[i]));
                 copies[i].slot = NULL;
-                copies[i].evicted_usec = 0;
         }
         note_places(ledger, job, false);
         free(job->places);

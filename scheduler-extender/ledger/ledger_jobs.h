@@ -18,7 +18,6 @@ struct ledger_job_place {
         char pod[LEDGER_JOB_POD_BYTES], node[254];
         struct request request;
         struct ledger_job_slot *slot; /* its lease; NULL = the pod is there, or the node is not known */
-        uint64_t evicted_usec;        /* when borrowers were last asked to make room; 0 = never */
 };
 
 struct ledger_job {

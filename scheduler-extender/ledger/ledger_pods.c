@@ -97,7 +97,6 @@ void ledger_pods_free_one(struct ledger_pod *pod)
 {
         if (pod != NULL) {
                 free(pod->kinds);
-                free(pod->evicted_node);
                 free(pod->spared_why);
                 free(pod->nominated);
         }

@@ -42,7 +42,6 @@ struct ledger_pod {
         bool served;           /* an emergency: its holds are where it will start, once others are gone */
         bool unhelped;         /* an emergency: nothing helped it when it was looked at last */
         uint64_t evicted_usec; /* when it was last asked to go for an emergency; 0 = never */
-        char *evicted_node;    /* ... of whom some went for it: where; owned */
         uint64_t spared_usec;  /* when that was refused, by a disruption budget; 0 = never */
         char *spared_why;      /* ... in the API server's words; owned */
         char *nominated;       /* where its scheduler says that it will go; NULL = it says nothing; owned */
