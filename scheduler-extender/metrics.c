@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "io/http/http_server.h"
 #include "io/loop.h"
+#include "scheduler-extender/claims/cluster_claims.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -67,6 +68,27 @@ static void put_doubts(const struct ledger *ledger, struct text *page)
         for (size_t d = LEDGER_BELIEVED + 1; d < LEDGER_DOUBTS; d++)
                 metrics_sample_uint64(page, "remuda_extender_inventories_doubted",
                                       METRIC_LABELS({ "against", ledger_trust_words[d] }), counts[d]);
+}
+
+static void put_devices(const struct extender *x, struct text *page)
+{
+        const struct ledger *ledger = cluster_ledger(x->cluster);
+        uint64_t offered = ledger->loose_devices, free = 0;
+
+        for (uint32_t i = 0; i < ledger->node_count; i++) {
+                const struct ledger_devices *devices = ledger->nodes[i]->devices;
+
+                offered += devices == NULL ? 0 : devices->offered;
+                free += devices == NULL ? 0 : devices->free;
+        }
+        metrics_family(page, "remuda_extender_claim_devices", METRIC_GAUGE,
+                       "Devices that DRA drivers offer, by state; free ones are counted on nodes alone");
+        metrics_sample_uint64(page, "remuda_extender_claim_devices", METRIC_LABELS({ "state", "offered" }),
+                              offered);
+        metrics_sample_uint64(page, "remuda_extender_claim_devices", METRIC_LABELS({ "state", "free" }),
+                              free);
+        metrics_gauge(page, "remuda_extender_claims_allocated", "ResourceClaims that hold devices",
+                      claims_held(cluster_claims(x->cluster)));
 }
 
 static void put_ledger(const struct extender *x, struct text *page)
@@ -138,6 +160,7 @@ void metrics_handler(void *userdata, const struct http_request *request, struct 
         put_requests(x, &page);
         put_reasons(x, &page);
         put_ledger(x, &page);
+        put_devices(x, &page);
         put_unreadable(x, &page);
         metrics_counter(&page, "remuda_extender_binds_total", "Pods bound", x->metrics.binds);
         metrics_counter(&page, "remuda_extender_bind_failures_total", "Binds that could not be written",

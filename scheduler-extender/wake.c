@@ -9,16 +9,18 @@
 
 #include "base/text.h"
 #include "io/clock.h"
+#include "scheduler-extender/claims/cluster_claims.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 
 #define WAKE_EVERY_USEC 1000000u
 
-static bool somebody_waits(const struct ledger *ledger)
+static bool somebody_waits(const struct cluster *cluster, const struct ledger *ledger)
 {
         for (const struct ledger_pod *pod = ledger->pending; pod != NULL; pod = pod->next_pending)
-                if (!pod->ended && pod->request.item_count > 0)
+                if (!pod->ended &&
+                    (pod->request.item_count > 0 || claims_pod(cluster_claims(cluster), pod->key, NULL)))
                         return true;
         return false;
 }
@@ -51,7 +53,7 @@ void wake_waiting(struct extender *x, const char *node, const char *why)
                 return;
         x->wake_why = NULL;
         node = node_to_patch(ledger, node);
-        if (node == NULL || !somebody_waits(ledger))
+        if (node == NULL || !somebody_waits(x->cluster, ledger))
                 return;
         x->woken_usec = now;
         (void) text_format(value, sizeof(value), "%llu", (unsigned long long) extender_now(x));

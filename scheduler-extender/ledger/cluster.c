@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "io/loop.h"
 #include "job/spec/job_yaml.h"
+#include "scheduler-extender/claims/cluster_claims.h"
 #include "scheduler-extender/ledger/audit.h"
 #include "scheduler-extender/ledger/cluster_ages.h"
 #include "scheduler-extender/ledger/cluster_classes.h"
@@ -24,8 +25,7 @@
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_node_match.h"
 
-#define RESOURCES_MAX 32 /* of one vendor */
-#define NAMES_USEC    (10 * UINT64_C(1000000))
+#define NAMES_USEC (10 * UINT64_C(1000000))
 
 static void trouble(struct cluster *c, const char *kind, const char *key, const struct err *err)
 {
@@ -89,6 +89,7 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
         r = r == 0                                  ? ledger_nodes_set(c->ledger, &facts)
             : ledger_nodes_note(c->ledger, key) < 0 ? -ENOMEM
                                                     : r;
+        cluster_claims_update(c, key);
         cluster_ages_update(c, key);
         tell_offer(c, key);
         labels = json_object_get(json_object_get(object, "metadata"), "labels");
@@ -110,7 +111,7 @@ static int take_pod(struct cluster *c, const char *key, const json_t *object, st
 
         if (object == NULL) {
                 ledger_pods_drop(c->ledger, namespace_, name);
-                return 0;
+                return cluster_claims_take_pod(c, key, NULL);
         }
         r = pod_json_decode(object, &c->options.policy, c->ledger, true, &facts, err);
         if (facts.name[0] == '\0')
@@ -119,7 +120,10 @@ static int take_pod(struct cluster *c, const char *key, const json_t *object, st
                 pod_node_match(object, &match);
                 facts.node_match = match.failed ? NULL : match.data == NULL ? "" : match.data;
         }
-        return ledger_pods_set(c->ledger, &facts) < 0 ? -ENOMEM : r;
+        if (ledger_pods_set(c->ledger, &facts) < 0 ||
+            cluster_claims_take_pod(c, key, facts.ended ? NULL : object) < 0)
+                return -ENOMEM;
+        return r;
 }
 
 static void compare(struct cluster *c, enum store_kind kind, const char *key, const struct audit *before,
@@ -199,6 +203,7 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
         before = usable_chips(c, inventory.node);
         r = ledger_nodes_set_inventory(c->ledger, &inventory);
         ledger_nodes_set_owner(c->ledger, inventory.node, owner_of(object));
+        cluster_claims_update(c, inventory.node);
         if (r == 0 && c->options.node_changed != NULL)
                 c->options.node_changed(c->options.userdata, inventory.node,
                                         usable_chips(c, inventory.node) > before);
@@ -286,6 +291,8 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
                 [STORE_LEASE] = cluster_ages_take_lease,
                 [STORE_SPEED_TABLE] = take_speed_table,
                 [STORE_PRIORITY_CLASS] = cluster_classes_take,
+                [STORE_RESOURCE_SLICE] = cluster_claims_take_slice,
+                [STORE_RESOURCE_CLAIM] = cluster_claims_take_claim,
         };
         struct cluster *c = userdata;
         bool recheck = c->store != NULL && store_is_rechecking(c->store);
@@ -404,8 +411,8 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
         if (options->may_commit != NULL)
                 store.may_commit = may_commit;
         store.commit_usec = options->commit_usec;
-        if (c == NULL || (c->ledger = ledger_life_new()) == NULL) {
-                free(c);
+        if (c == NULL || (c->ledger = ledger_life_new()) == NULL || (c->claims = claims_new()) == NULL) {
+                cluster_close(c);
                 return err_set(err, -ENOMEM, "no memory");
         }
         c->options = *options;
@@ -436,6 +443,8 @@ void cluster_close(struct cluster *cluster)
         ledger_life_free(cluster->ledger);
         cluster_ages_free(cluster);
         cluster_classes_free(cluster);
+        if (!cluster->claims_borrowed)
+                claims_free(cluster->claims);
         name_numbers_free(&cluster->speed_troubles);
         name_numbers_free(&cluster->offer_troubles);
         for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
@@ -460,6 +469,8 @@ struct cluster *cluster_fork(const struct cluster *cluster)
         fork->synced = cluster->synced;
         memcpy(fork->programs, cluster->programs, sizeof(fork->programs));
         fork->program_count = cluster->program_count;
+        fork->claims = cluster->claims;
+        fork->claims_borrowed = true;
         fork->ledger = ledger_life_copy(cluster->ledger);
         if (fork->ledger == NULL) {
                 free(fork);

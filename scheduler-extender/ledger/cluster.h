@@ -82,9 +82,10 @@ bool cluster_is_emergency(const struct cluster *cluster, const char *namespace_,
 int cluster_class_value(const struct cluster *cluster, const char *name, int64_t *ret);
 
 /* What accounts stand on: nothing is decided while one of these is not read, or old. TrainingJobs: what was
- * decided for them is leased. */
+ * decided for them is leased. Claims: what they hold is not free. */
 #define CLUSTER_NEEDED_KINDS                                                                                 \
-        (1u << STORE_NODE | 1u << STORE_POD | 1u << STORE_INVENTORY | 1u << STORE_TRAINING_JOB)
+        (1u << STORE_NODE | 1u << STORE_POD | 1u << STORE_INVENTORY | 1u << STORE_TRAINING_JOB |             \
+         1u << STORE_RESOURCE_SLICE | 1u << STORE_RESOURCE_CLAIM)
 bool cluster_is_ready(const struct cluster *cluster); /* the first complete lists of these are in */
 
 /* cluster_unreadable() - objects of a kind that cannot be read (wholly) at present. *ret_example: the key of

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "scheduler-extender/claims/claims.h"
 #include "scheduler-extender/ledger/cluster.h"
 #include "scheduler-extender/ledger/name_numbers.h"
 
@@ -19,8 +20,10 @@ struct cluster {
         struct name_numbers speed_troubles; /* of each SpeedTable a hash of what was last said of it */
         struct name_numbers offer_troubles; /* of each node, likewise */
         struct name_numbers unreadable[STORE_KIND_COUNT]; /* of each object that cannot be read, likewise */
-        bool waiting;                                     /* cluster_load() runs the loop */
-        uint64_t names_usec;                              /* when unused names were given back last */
+        struct claims *claims; /* of DRA: scheduler-extender/claims/cluster_claims.h */
+        bool claims_borrowed;  /* they are the original's: nothing of them changes here */
+        bool waiting;          /* cluster_load() runs the loop */
+        uint64_t names_usec;   /* when unused names were given back last */
         sd_event *loop;
         struct ledger_program programs[PROGRAM_TABLE_MAX]; /* the program table, with symbols */
         size_t program_count;

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "scheduler-extender/claims/cluster_claims.h"
 #include "scheduler-extender/decide/gang_members.h"
 #include "scheduler-extender/ledger/cluster_internal.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
@@ -49,6 +50,7 @@ static void fill_context(struct cluster *c, struct pod_request *in, uint64_t now
                 .namespace_ = in->facts.namespace_,
                 .created_usec = in->facts.created_usec,
                 .now_usec = now_usec,
+                .devices = in->devices,
         };
         rules_prepare(&in->context);
 }
@@ -122,6 +124,7 @@ int pod_request_begin(struct cluster *cluster, const json_t *pod, uint64_t now_u
         if (find_job(cluster, ret) < 0)
                 return err_set(err, -ENOMEM, "no memory");
         find_match(cluster, pod, ret);
+        ret->devices = cluster_claims_asked(cluster, ret->facts.namespace_, pod);
         return prepare(cluster, now_usec, keep_lease, ret, err);
 }
 
@@ -144,6 +147,8 @@ int pod_request_begin_pod(struct cluster *cluster, const struct ledger_pod *pod,
         ret->job = pod->job;
         if (ret->job != NULL)
                 ret->job->references++;
+        if (!keep_lease) /* a bind comes when its claims have been allocated */
+                ret->devices = claims_asked_by(cluster->claims, pod->key);
         return prepare(cluster, now_usec, keep_lease, ret, err);
 }
 

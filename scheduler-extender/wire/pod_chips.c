@@ -6,6 +6,7 @@
 
 #include "base/quantity.h"
 #include "base/text.h"
+#include "scheduler-extender/claims/claims_json.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 
 bool pod_chips_extended(const char *name)
@@ -149,7 +150,8 @@ static void add_list(struct reading *r, const struct json_field *resources, cons
                 uint32_t chips = REQUEST_CHIPS_MAX;
                 int64_t *row;
 
-                if (!pod_chips_extended(name) || json_field_get(&other, name).value != NULL)
+                if (!pod_chips_extended(name) || strcmp(name, POD_RESOURCE_CLAIM) == 0 ||
+                    json_field_get(&other, name).value != NULL)
                         continue;
                 if (pod_chips_read(&at, &chips, is_chip(r, name) ? first_err(r) : NULL) < 0 &&
                     is_chip(r, name))

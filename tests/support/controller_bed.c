@@ -52,7 +52,9 @@ static void open_cluster(struct bed *b)
         b->cluster->synced = ~0u;
         b->cluster->options.rules = fixture_rules;
         b->cluster->ledger = ledger_life_new();
+        b->cluster->claims = claims_new();
         assert_non_null(b->cluster->ledger);
+        assert_non_null(b->cluster->claims);
         ledger_chips_mark(b->cluster->ledger, GPU);
         b->store = memory_store_new(b->loop, &store);
         b->cluster->store = &b->store->store;

@@ -1,0 +1,89 @@
+/* Claims: which devices DRA drivers offer (ResourceSlices), and which of them ResourceClaims hold, by name.
+ *
+ * A node's devices are those of the slices that name it. Of a pool the slices of the newest generation count,
+ * once all of them are there, and until then those of the last one that was whole; where there is none,
+ * nothing is offered, and what is free there is not known. A device is taken while a claim's
+ * allocation names it, in use or not, but for admin access; the allocation says on which node, so that a
+ * kubelet that wipes its node's slices gives nothing back. Whoever asks gets bounds: a pod's claims ask for
+ * at least so many devices, a node has at most so many free ones. Classes, selectors, constraints, taints,
+ * and shares of one device are kube-scheduler's to judge.
+ *
+ * Of drivers that a vendor's row names, chips are counted too: devices that draw on one counter set are one
+ * chip, which is held once any of them is; partitions that draw on none are no chips. A claim that
+ * kube-scheduler made for a pod's extended resources holds none: the pod's requests count them.
+ *
+ * Pure but for the heap. A change costs O(devices x claims) of its node, a look-up O(1). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/vendor/vendor.h"
+
+#define CLAIMS_DEVICES_MAX 128 /* of a slice; this and the next as Kubernetes has it */
+#define CLAIMS_RESULTS_MAX 32  /* of a claim */
+#define CLAIMS_PER_POD_MAX 32  /* that are read of a pod: with more it is asked for less */
+
+struct claims;
+
+struct claims_slice_device {
+        const char *name;
+        const char *counters; /* the first counter set that it draws on; NULL = none */
+        bool part;            /* its driver calls it something else than a whole device */
+        bool shared;          /* several claims may have it */
+};
+
+/* This and the next two: what an object says. Borrowed. */
+struct claims_slice_facts {
+        const char *driver, *pool;
+        const char *node; /* NULL = its devices are not those of one node */
+        int64_t generation, slice_count;
+        const struct vendor *vendor; /* whose chips they are; NULL = not known */
+        struct claims_slice_device devices[CLAIMS_DEVICES_MAX];
+        size_t device_count;
+};
+
+struct claims_claim_facts {
+        bool allocated;
+        const char *node; /* of its allocation; NULL = not one node's */
+        uint64_t asked;   /* devices, at least */
+        struct claims_result {
+                const char *driver, *pool, *device;
+        } results[CLAIMS_RESULTS_MAX]; /* without those of admin access */
+        size_t result_count;
+};
+
+struct claims_pod_facts {
+        const char *names[CLAIMS_PER_POD_MAX]; /* of claims in its namespace, as far as they are there */
+        size_t name_count;
+        bool has_claims;      /* there or not */
+        const char *extended; /* the claim that was made for its extended resources; NULL = none */
+        bool asks_us;         /* it asks for POD_RESOURCE_CLAIM */
+};
+
+struct claims *claims_new(void);
+void claims_free(struct claims *claims); /* accepts NULL */
+
+/* claims_set_*() - an object is new or changed; NULL = it is gone. 0 or -ENOMEM: what was there is gone. */
+int claims_set_slice(struct claims *claims, const char *name, const struct claims_slice_facts *facts);
+int claims_set_claim(struct claims *claims, const char *key, const struct claims_claim_facts *facts);
+int claims_set_pod(struct claims *claims, const char *key, const struct claims_pod_facts *facts);
+
+/* claims_next_changed() - the name of a node whose account may have changed since it was named last; NULL =
+ * there is no other. It is valid until the next call of any of these functions. */
+const char *claims_next_changed(struct claims *claims);
+
+/* claims_loose() - devices that are not one node's: any node may come to have them. claims_has_slices() - is
+ * anything offered at all? Where nothing is, nobody may have told. claims_held() - claims that are allocated.
+ */
+uint32_t claims_loose(const struct claims *claims);
+bool claims_has_slices(const struct claims *claims);
+uint32_t claims_held(const struct claims *claims);
+
+/* claims_asked() - devices that the claims of a pod still ask for, at least: without those that are allocated
+ * or not there yet. claims_asked_by() - of the pod of that key. claims_pod() - has it claims at all?
+ * @ret_asks_us: may be NULL */
+uint32_t claims_asked(const struct claims *claims, const char *namespace_,
+                      const struct claims_pod_facts *facts);
+uint32_t claims_asked_by(const struct claims *claims, const char *pod_key);
+bool claims_pod(const struct claims *claims, const char *pod_key, bool *ret_asks_us);

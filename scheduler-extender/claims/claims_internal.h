@@ -1,0 +1,73 @@
+/* Claims, inside: shared by claims.c (what was told) and claims_account.c (what follows). Nobody else
+ * includes this. */
+#pragma once
+
+#include <string.h>
+
+#include "base/name_map.h"
+#include "scheduler-extender/claims/claims.h"
+
+struct offered {
+        uint32_t name, chip; /* in the slice's text; chip: its counter set, else its own name */
+        bool part, shared;
+        bool taken, held; /* by claims; and as a chip */
+};
+
+struct slice {
+        struct name_map_entry entry;
+        struct place *place; /* NULL = of no single node */
+        struct slice *next;
+        int64_t generation, slice_count;
+        const struct vendor *vendor;
+        uint32_t device_count;
+        bool counts;  /* is of the generation of its pool that counts: the newest, or until that one is
+                         whole the last one that was */
+        bool whole;   /* and all of that one are, or were, there */
+        bool of_last; /* of its pool's last generation that was whole */
+        bool gone;    /* it was deleted or made anew, and counts until the newest generation is whole */
+        const char *driver, *pool, *text;
+        struct offered devices[];
+};
+
+static inline bool same_pool(const struct slice *slice, const char *driver, const char *pool)
+{
+        return strcmp(slice->driver, driver) == 0 && strcmp(slice->pool, pool) == 0;
+}
+
+struct result {
+        const char *driver, *pool, *device;
+};
+
+struct claim {
+        struct name_map_entry entry;
+        struct place *place;
+        struct claim *next;
+        uint64_t asked;
+        bool allocated;
+        uint32_t result_count;
+        struct result results[];
+};
+
+/* A pod that has claims. */
+struct pod {
+        struct name_map_entry entry, extended_entry; /* the second: by the claim of its extended resources */
+        bool has_claims, asks_us;
+        uint32_t claim_count;
+        const char *claims[]; /* keys */
+};
+
+/* A node, as far as slices and claims name it. */
+struct place {
+        struct name_map_entry entry;
+        struct place *next_changed;
+        bool changed;
+        struct slice *slices;
+        struct claim *claims;
+        char name[];
+};
+
+struct claims {
+        struct name_map slices, claims, pods, extended, places;
+        struct place *changed, *named;
+        uint32_t loose, held;
+};

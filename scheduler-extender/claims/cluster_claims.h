@@ -1,0 +1,21 @@
+/* The claims of a cluster: what the store tells of slices, claims and pods, turned into the ledger's devices.
+ * Of its chips a DRA driver's are counted by the first resource of its vendor's that the node has. */
+#pragma once
+
+#include "scheduler-extender/claims/claims.h"
+#include "scheduler-extender/ledger/cluster.h"
+
+/* cluster_claims_take_*() - as the store tells it; NULL = it is gone. Return: 0, -EBADMSG, -ENOMEM. */
+int cluster_claims_take_slice(struct cluster *cluster, const char *key, const json_t *object,
+                              struct err *err);
+int cluster_claims_take_claim(struct cluster *cluster, const char *key, const json_t *object,
+                              struct err *err);
+int cluster_claims_take_pod(struct cluster *cluster, const char *key, const json_t *object);
+
+/* cluster_claims_update() - the devices of a node that has come, or has other resources now. */
+void cluster_claims_update(struct cluster *cluster, const char *name);
+
+/* cluster_claims_asked() - devices that the claims of a pod ask for at least, and have not got. Of a pod that
+ * the store knows claims.h tells, of cluster_claims(). */
+uint32_t cluster_claims_asked(const struct cluster *cluster, const char *namespace_, const json_t *pod);
+const struct claims *cluster_claims(const struct cluster *cluster);
