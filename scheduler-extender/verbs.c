@@ -12,6 +12,7 @@
 #include "scheduler-extender/decide/candidates.h"
 #include "scheduler-extender/explain/explain.h"
 #include "scheduler-extender/explain/whatif.h"
+#include "scheduler-extender/groups/group_pass.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/pod_request.h"
@@ -57,14 +58,17 @@ static int name_best(struct extender *x, const struct rules_context *context,
 }
 
 /* Names that were sent before keep their mark; each of the others is counted by its reason. */
-static int judge_nodes(struct extender *x, struct extender_args *args, const struct rules_context *context)
+static int judge_nodes(struct extender *x, struct extender_args *args, const struct pod_request *pod_request)
 {
+        const struct rules_context *context = &pod_request->context;
         CLEANUP(free_p) uint8_t *verdicts = malloc(args->node_count + 1);
         struct ledger *ledger = cluster_ledger(x->cluster);
         int r = verdicts == NULL ? -ENOMEM
                                  : candidates_judge(context, ledger, args->nodes, args->node_count, verdicts);
 
-        if (r == 0)
+        if (r == 0 && pod_request->in_pass)
+                r = group_pass_choose(ledger, context, args->nodes, args->node_count, verdicts);
+        else if (r == 0)
                 r = name_best(x, context, args, verdicts);
         for (size_t i = 0; r == 0 && i < args->node_count; i++) {
                 if (args->verdicts[i] == EXTENDER_ARGS_AGAIN)
@@ -92,7 +96,7 @@ static int filter(struct extender *x, struct extender_args *args, struct http_re
                         refusal = leader_refuses(x->leader);
                 reply->close = refusal != NULL;
                 if (r == 0 && refusal == NULL)
-                        r = judge_nodes(x, args, &pod_request.context);
+                        r = judge_nodes(x, args, &pod_request);
                 x->metrics.leases_made += pod_request.leased;
                 pod_request_end(x->cluster, &pod_request);
         }

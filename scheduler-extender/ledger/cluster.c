@@ -14,6 +14,7 @@
 #include "io/loop.h"
 #include "job/spec/job_yaml.h"
 #include "scheduler-extender/claims/cluster_claims.h"
+#include "scheduler-extender/groups/groups.h"
 #include "scheduler-extender/ledger/audit.h"
 #include "scheduler-extender/ledger/cluster_ages.h"
 #include "scheduler-extender/ledger/cluster_classes.h"
@@ -280,6 +281,16 @@ static int take_speed_table(struct cluster *c, const char *key, const json_t *ob
         return r;
 }
 
+static int take_workload(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        return groups_take_workload(c->ledger, key, object, err);
+}
+
+static int take_pod_group(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        return groups_take_pod_group(c->ledger, key, object, err);
+}
+
 static void changed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
 {
         static int (*const takers[STORE_KIND_COUNT])(struct cluster *, const char *, const json_t *,
@@ -293,6 +304,8 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
                 [STORE_PRIORITY_CLASS] = cluster_classes_take,
                 [STORE_RESOURCE_SLICE] = cluster_claims_take_slice,
                 [STORE_RESOURCE_CLAIM] = cluster_claims_take_claim,
+                [STORE_WORKLOAD] = take_workload,
+                [STORE_POD_GROUP] = take_pod_group,
         };
         struct cluster *c = userdata;
         bool recheck = c->store != NULL && store_is_rechecking(c->store);
@@ -324,6 +337,10 @@ static void synced(void *userdata, enum store_kind kind)
         struct cluster *c = userdata;
 
         c->synced |= 1u << kind;
+        if (kind == STORE_WORKLOAD)
+                groups_serve(c->ledger, REQUEST_GROUP_ALONE, store_serves(c->store, kind));
+        if (kind == STORE_POD_GROUP)
+                groups_serve(c->ledger, REQUEST_GROUP_CYCLE, store_serves(c->store, kind));
         for (uint32_t i = 0; kind == STORE_NODE && i < c->ledger->node_count; i++)
                 cluster_ages_update(c, c->ledger->nodes[i]->name);
         if (c->options.kind_synced != NULL)
@@ -398,7 +415,8 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
         struct store_options store = {
                 .spec = options->store,
                 .kubeconfig = options->kubeconfig,
-                .kinds = CLUSTER_NEEDED_KINDS | 1u << STORE_SPEED_TABLE | 1u << STORE_LEASE,
+                .kinds = CLUSTER_NEEDED_KINDS | 1u << STORE_SPEED_TABLE | 1u << STORE_LEASE |
+                         1u << STORE_WORKLOAD | 1u << STORE_POD_GROUP,
                 .changed = changed,
                 .synced = synced,
                 .trouble = store_trouble,

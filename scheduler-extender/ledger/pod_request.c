@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "scheduler-extender/claims/cluster_claims.h"
 #include "scheduler-extender/decide/gang_members.h"
+#include "scheduler-extender/groups/group_pass.h"
 #include "scheduler-extender/ledger/cluster_internal.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
@@ -70,13 +71,35 @@ static int weigh(struct cluster *c, struct pod_request *in)
         return r < 0 ? r : 0;
 }
 
-/* The rest of a request whose facts are known and whose job is referred to. */
-static int prepare(struct cluster *c, uint64_t now_usec, bool keep_lease, struct pod_request *in,
-                   struct err *err)
+enum purpose { PURPOSE_LOOK, PURPOSE_FILTER, PURPOSE_BIND };
+
+static enum purpose purpose_of(bool keep, enum purpose purpose)
 {
+        return keep ? purpose : PURPOSE_LOOK;
+}
+
+/* Return: 1 = a lease was made; 0; -ENOMEM. */
+static int plan_gang(struct cluster *c, enum purpose purpose, struct pod_request *in)
+{
+        bool cycle = in->request.group == REQUEST_GROUP_CYCLE && in->request.gang_size > 1;
         struct gang_demand demand = { .kinds = in->facts.kinds,
                                       .kind_count = in->facts.kind_count,
-                                      .keep = keep_lease };
+                                      .keep = purpose != PURPOSE_LOOK && !cycle };
+        int r;
+
+        if (!cycle || in->job == NULL || purpose == PURPOSE_LOOK)
+                return gang_prepare(c->ledger, &in->context, in->job, &demand);
+        if (purpose == PURPOSE_BIND)
+                return group_pass_commit(c->ledger, &in->context, in->job);
+        r = group_pass_begin(c->ledger, &in->context, in->job, &demand);
+        in->in_pass = r > 0;
+        return r > 0 ? 0 : r;
+}
+
+/* The rest of a request whose facts are known and whose job is referred to. */
+static int prepare(struct cluster *c, uint64_t now_usec, enum purpose purpose, struct pod_request *in,
+                   struct err *err)
+{
         int r;
 
         in->request = in->facts.request;
@@ -86,7 +109,7 @@ static int prepare(struct cluster *c, uint64_t now_usec, bool keep_lease, struct
         in->request.lone = gang_members_are_lone(in->job, in->context.self, &in->request);
         if (weigh(c, in) < 0)
                 return err_set(err, -ENOMEM, "no memory to weigh the shares");
-        r = gang_prepare(c->ledger, &in->context, in->job, &demand);
+        r = plan_gang(c, purpose, in);
         if (r < 0)
                 return err_set(err, r, "no memory to plan the gang");
         in->leased = r > 0;
@@ -125,7 +148,7 @@ int pod_request_begin(struct cluster *cluster, const json_t *pod, uint64_t now_u
                 return err_set(err, -ENOMEM, "no memory");
         find_match(cluster, pod, ret);
         ret->devices = cluster_claims_asked(cluster, ret->facts.namespace_, pod);
-        return prepare(cluster, now_usec, keep_lease, ret, err);
+        return prepare(cluster, now_usec, purpose_of(keep_lease, PURPOSE_FILTER), ret, err);
 }
 
 int pod_request_begin_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
@@ -149,11 +172,14 @@ int pod_request_begin_pod(struct cluster *cluster, const struct ledger_pod *pod,
                 ret->job->references++;
         if (!keep_lease) /* a bind comes when its claims have been allocated */
                 ret->devices = claims_asked_by(cluster->claims, pod->key);
-        return prepare(cluster, now_usec, keep_lease, ret, err);
+        return prepare(cluster, now_usec, purpose_of(keep_lease, PURPOSE_BIND), ret, err);
 }
 
 void pod_request_end(struct cluster *cluster, struct pod_request *pod_request)
 {
+        if (pod_request->in_pass)
+                group_pass_end(cluster->ledger, pod_request->job);
+        pod_request->in_pass = false;
         if (pod_request->job != NULL)
                 ledger_jobs_release(cluster->ledger, pod_request->job);
         pod_request->job = NULL;

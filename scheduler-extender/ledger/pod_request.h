@@ -16,6 +16,7 @@ struct pod_request {
         uint32_t devices; /* as the context has it */
         uint32_t match;   /* held for it, where the store does not know the pod; released likewise */
         bool leased;      /* a lease was made for it */
+        bool in_pass;     /* it is answered with one node: group_pass_choose() */
         struct weighting weighting; /* last: its rows are not cleared */
 };
 

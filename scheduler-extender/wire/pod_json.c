@@ -9,6 +9,7 @@
 #include "base/quantity.h"
 #include "base/text.h"
 #include "base/timestamp.h"
+#include "scheduler-extender/groups/groups.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -472,7 +473,8 @@ int pod_json_decode(const json_t *pod, const struct pod_json_policy *policy, str
         r = decode_wishes(&metadata, &spec, policy, &ledger->symbols, add, ret, first == 0 ? err : NULL);
         first = first == 0 ? r : first;
         count_class_chips(ret);
-        return first;
+        r = groups_decode(&spec, ledger, ret, first == 0 ? err : NULL);
+        return first == 0 ? r : first;
 }
 
 /* Somebody vouches for it that nothing runs on the node any more. */

@@ -7,9 +7,12 @@
 #include "agent/inventory/inventory_json.h"
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/backfill.h"
+#include "scheduler-extender/decide/candidates.h"
 #include "scheduler-extender/decide/gang.h"
 #include "scheduler-extender/decide/rules.h"
 #include "scheduler-extender/decide/score.h"
+#include "scheduler-extender/groups/group_pass.h"
+#include "scheduler-extender/groups/groups.h"
 #include "scheduler-extender/ledger/ledger.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
@@ -42,6 +45,26 @@ static void check_accounts(const struct ledger *ledger)
         }
 }
 
+/* A member of a group's own cycle: nothing is left of the question, and then its bind. */
+static void ask_group(struct ledger *ledger, struct rules_context *ctx, struct ledger_job *job,
+                      const struct gang_demand *demand)
+{
+        uint32_t nodes[64], slots = ledger->slot_total;
+        uint8_t verdicts[64];
+        size_t count = ledger->node_count < 64 ? ledger->node_count : 64;
+
+        for (uint32_t i = 0; i < count; i++)
+                nodes[i] = i;
+        if (group_pass_begin(ledger, ctx, job, demand) > 0) {
+                if (candidates_judge(ctx, ledger, nodes, count, verdicts) == 0)
+                        (void) group_pass_choose(ledger, ctx, nodes, count, verdicts);
+                group_pass_end(ledger, job);
+        }
+        if (ledger->slot_total != slots)
+                __builtin_trap();
+        (void) group_pass_commit(ledger, ctx, job);
+}
+
 static void ask_ledger(struct ledger *ledger, const struct ledger_pod_facts *facts)
 {
         struct rules rules = { .placement = PLACEMENT_PACKED, .lease_usec = 1 };
@@ -54,8 +77,12 @@ static void ask_ledger(struct ledger *ledger, const struct ledger_pod_facts *fac
 
         ledger_chips_only(ledger, &request);
         ctx.job = job;
+        ctx.namespace_ = facts->namespace_;
+        ctx.self = ledger_pods_find(ledger, facts->namespace_, facts->name);
         rules_prepare(&ctx);
-        if (job != NULL)
+        if (job != NULL && request.group == REQUEST_GROUP_CYCLE)
+                ask_group(ledger, &ctx, job, &demand);
+        else if (job != NULL)
                 (void) gang_prepare(ledger, &ctx, job, &demand);
         for (uint32_t i = 0; i < ledger->node_count; i++) {
                 struct score_tuple tuple;
@@ -78,7 +105,10 @@ static void take(struct ledger *ledger, const json_t *object)
 
         if (kind == NULL)
                 return;
-        if (strcmp(kind, "NodeAccelerators") == 0) {
+        if (strcmp(kind, "PodGroup") == 0 || strcmp(kind, "Workload") == 0) {
+                (void) (kind[0] == 'P' ? groups_take_pod_group
+                                       : groups_take_workload)(ledger, "default/train", object, NULL);
+        } else if (strcmp(kind, "NodeAccelerators") == 0) {
                 if (inventory_json_decode(object, &inventory, NULL) == 0) {
                         (void) ledger_nodes_set_inventory(ledger, &inventory);
                         inventory_free(&inventory);
@@ -104,6 +134,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct ledger *ledger = ledger_life_new();
         size_t i;
 
+        groups_serve(ledger, REQUEST_GROUP_ALONE, size % 2 == 0);
+        groups_serve(ledger, REQUEST_GROUP_CYCLE, true);
         json_array_foreach(list, i, item) take(ledger, item);
         check_accounts(ledger);
         (void) backfill_update(ledger, &rules, 1);
