@@ -4,18 +4,26 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <systemd/sd-daemon.h>
 
+#include "base/cleanup.h"
 #include "base/exit_code.h"
+#include "io/log.h"
 #include "io/loop.h"
 #include "scheduler-extender/server/check.h"
 
 static void write_log(void *userdata, int priority, const char *event, const char *text)
 {
+        CLEANUP(free_p) char *line = strdup(text);
+
         (void) userdata;
+        if (line == NULL)
+                return;
+        log_harmless(line);
         if (getenv("JOURNAL_STREAM") != NULL)
                 fprintf(stderr, "<%d>", priority);
-        fprintf(stderr, "%s %s\n", event, text);
+        fprintf(stderr, "%s %s\n", event, line);
 }
 
 static int run(const struct server_options *options, const struct server_main_kind *kind, struct err *err)
