@@ -26,6 +26,28 @@ void table_free(struct table *table)
         *table = (struct table){ 0 };
 }
 
+void table_clean(char *text)
+{
+        for (char *c = text; *c != '\0'; c++)
+                if ((unsigned char) *c < ' ' || (unsigned char) *c >= 0x7f)
+                        *c = '?';
+}
+
+void table_line(FILE *out, const char *fmt, ...)
+{
+        CLEANUP(free_p) char *text = NULL;
+        va_list ap;
+
+        va_start(ap, fmt);
+        if (vasprintf(&text, fmt, ap) < 0)
+                text = NULL;
+        va_end(ap);
+        if (text == NULL)
+                return;
+        table_clean(text);
+        fprintf(out, "%s\n", text);
+}
+
 void table_add(struct table *table, enum table_colour colour, const char *fmt, ...)
 {
         struct table_cell *cell = array_add(&table->cells, &table->cell_count, NULL, sizeof(*cell));
@@ -40,9 +62,7 @@ void table_add(struct table *table, enum table_colour colour, const char *fmt, .
                 return;
         }
         va_end(ap);
-        for (char *c = text; *c != '\0'; c++)
-                if ((unsigned char) *c < ' ' || (unsigned char) *c >= 0x7f)
-                        *c = '?';
+        table_clean(text);
         *cell = (struct table_cell){ .text = text, .colour = colour };
 }
 

@@ -33,5 +33,9 @@ void table_add(struct table *table, enum table_colour colour, const char *fmt, .
 int table_print(const struct table *table, bool colour, FILE *out);
 void table_free(struct table *table);
 
+/* table_line() - a line beside tables, cleaned as cells are. table_clean() - text from outside, in place. */
+void table_line(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void table_clean(char *text);
+
 /* table_wants_colour() - a terminal, NO_COLOR not set, TERM not "dumb". */
 bool table_wants_colour(FILE *out);
