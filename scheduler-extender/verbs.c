@@ -166,7 +166,7 @@ void verbs_explain(void *userdata, const struct http_request *request, struct ht
                                          namespace_ == NULL ? "default" : namespace_, name);
         }
         if (pod != NULL) {
-                json = explain_pod(x->cluster, pod, extender_now(x), &err);
+                json = explain_pod(x->cluster, pod, extender_now(x), EXPLAIN_ALL, &err);
                 if (json != NULL)
                         (void) json_object_set_new(
                                 json, "cacheAgeSeconds",

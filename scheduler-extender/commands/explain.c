@@ -158,7 +158,8 @@ static int explain(const struct explain_options *options, const char *operand, s
                         r = err_set(err, -ENOENT,
                                     "there is no pod '%s' in namespace '%s' (-n NS chooses another)", name,
                                     options->namespace_);
-                else if ((answer = explain_pod(opened.cluster, pod, clock_realtime_usec(), err)) == NULL)
+                else if ((answer = explain_pod(opened.cluster, pod, clock_realtime_usec(),
+                                               EXPLAIN_ALL, err)) == NULL)
                         r = -ENOMEM;
         }
         if (r == 0 && strcmp(options->output, "json") == 0)

@@ -9,13 +9,19 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "scheduler-extender/decide/backfill.h"
+#include "scheduler-extender/decide/gang_share.h"
 #include "scheduler-extender/explain/explain.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/ledger/pod_request.h"
 #include "tests/support/told_cluster.h"
 
 /* clang-format off */
 #define FULL(NAME)      TOLD_PLAIN(NAME, "H100", "8") TOLD_POD("on-" NAME, "", "8", "nodeName: " NAME ", ")
 #define OBJECT(NAME, META, SPEC) "- {kind: Node, metadata: {" META "name: " NAME "}, spec: {" SPEC "}}\n"
+#define SIZED(NAME, LIST) "- {kind: Node, metadata: {name: " NAME "}, status: {allocatable: {" LIST "}}}\n"
+#define HUNGRY(NAME, META, CHIPS, LIST) "- {kind: Pod, metadata: {" META "name: " NAME ", uid: u-" NAME "}, spec: {containers: [{name: c, resources: {limits: {nvidia.com/gpu: " CHIPS "}, requests: {" LIST "}}}]}}\n"
 #define BUSY(SECONDS)   TOLD_POD("old", "", "6", "nodeName: a, activeDeadlineSeconds: " SECONDS ", ")
 #define LABELS(LIST)    "labels: {" LIST "}, "
 #define MODELS(LIST)    "annotations: {remuda.dev/models: \"" LIST "\"}, "
@@ -52,27 +58,42 @@ static const struct {
           "- {kind: Pod, metadata: {name: p, uid: u}, spec: {containers: [{name: c, resources: {limits: {nvidia.com/gpu: 8, amd.com/gpu: 1}}}]}}\n",
           "never", "a NoSuchResource", "", "\"chips\": 9" },
         { "a pod there ends in time", &plain, TOLD_PLAIN("a", "H100", "8") BUSY("7200") TOLD_POD("p", "", "8", ""),
-          "waits", "a ChipsBusy", "wait, ask-for-fewer, free-chips", "wait: node a ends enough of its work by 2026-11-21T11:00:00Z" },
+          "waits", "a ChipsBusy", "wait, free-chips, ask-for-fewer", "\"takesEffect\": \"2026-11-21T11:00:00Z\", \"detail\": {\"node\": \"a\", \"until\": \"2026-11-21T11:00:00Z\"}, \"message\": \"wait: by 2026-11-21T11:00:00Z default/old ends, and node a takes it\"" },
         { "a pod there should have ended", &plain, TOLD_PLAIN("a", "H100", "8") BUSY("60") TOLD_POD("p", "", "8", ""),
-          "waits", "a ChipsBusy", "wait, ask-for-fewer, free-chips", "by 2026-11-21T10:00:00Z" },
+          "waits", "a ChipsBusy", "wait, free-chips, ask-for-fewer", "by 2026-11-21T10:00:00Z" },
         { "the first end is not enough", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_POD("x", "", "4", "nodeName: a, activeDeadlineSeconds: 9000, ")
           TOLD_POD("y", "", "2", "nodeName: a, activeDeadlineSeconds: 7200, ") TOLD_POD("z", "", "1", "nodeName: a, ") TOLD_POD("p", "", "7", ""),
-          "waits", "a ChipsBusy", "wait, ask-for-fewer, free-chips", "by 2026-11-21T11:30:00Z" },
+          "waits", "a ChipsBusy", "wait, free-chips, ask-for-fewer", "by 2026-11-21T11:30:00Z" },
         { "nobody there says when it ends", &plain, FULL("a") TOLD_POD("p", "", "8", ""),
-          "waits", "a ChipsBusy", "free-chips", "free 8 chip(s) on node a: 1 pod(s), the first is default/on-a" },
+          "waits", "a ChipsBusy", "free-chips", "free 8 chip(s): 1 pod(s), the first is default/on-a on node a" },
         { "a chip is ill", &plain, TOLD_NODE("a", "any", "regular", TOLD_GROUP("g", "H100", "8", "7"), TOLD_DEVICE("d0", "g", "unhealthy")) TOLD_POD("p", "", "8", ""),
-          "waits", "a ChipsUnhealthy", "ask-for-fewer, repair-device", "repair d0 on node a\"" },
+          "waits", "a ChipsUnhealthy", "repair-device, ask-for-fewer", "repair d0 on node a\"" },
         { "chips are in quarantine", &plain, TOLD_NODE("a", "any", "regular", TOLD_GROUP("g", "H100", "8", "6") ", " TOLD_GROUP("h", "V100", "2", "1"),
           TOLD_DEVICE("d0", "g", "quarantined") ", " TOLD_DEVICE("e0", "h", "unhealthy") ", " TOLD_DEVICE("d1", "g", "quarantined") ", " TOLD_DEVICE("lone", "none", "unhealthy"))
           TOLD_POD("p", MODELS("H100"), "8", ""),
-          "waits", "a ChipsUnhealthy", "ask-for-fewer, clear-quarantine", "clear the quarantine of d0 on node a (and others there)" },
+          "waits", "a ChipsUnhealthy", "clear-quarantine, ask-for-fewer", "clear the quarantine of d0 on node a (and others there)" },
         { "more is ill than can be mended", &plain, TOLD_NODE("a", "any", "regular", TOLD_GROUP("g", "H100", "8", "6"), TOLD_DEVICE("d0", "g", "unhealthy"))
           TOLD_POD("p", "", "8", ""), "waits", "a ChipsUnhealthy", "ask-for-fewer", "8 in all, 6 usable" },
         { "another model has room", &plain, TOLD_PLAIN("a", "A100", "8") TOLD_PLAIN("b", "A100", "8") TOLD_PLAIN("c", "\"\"", "8")
           TOLD_NODE("d", "any", "regular", TOLD_GROUP("g", "A100", "8", "8") ", " TOLD_GROUP("h", "\"\"", "1", "1"), "") TOLD_POD("p", MODELS("H100|V100"), "8", ""),
           "never", "a WrongModel, b WrongModel, c WrongModel, d WrongModel", "accept-model", "the node has A100, an unknown model" },
+        { "more reasons than a sentence has", &plain, FULL("a") TOLD_NODE("b", "single", "regular", TOLD_GROUP("g", "H100", "8", "8"), "") TOLD_PLAIN("d", "H100", "4")
+          TOLD_NODE("c", "any", "reserved", TOLD_GROUP("g", "H100", "8", "8"), "") TOLD_POD("p", "", "8", ""),
+          "waits", "a ChipsBusy, b SingleChipNode, c ReservedPool, d TooFewChips", "lend-reserve, free-chips, ask-for-fewer",
+          "no node of 4 takes it: 1 ChipsBusy, 1 SingleChipNode, 1 ReservedPool and 1 more\"" },
+        { "one model in two groups", &plain, TOLD_NODE("a", "any", "regular", TOLD_GROUP("g", "A100", "4", "4") ", " TOLD_GROUP("h", "A100", "4", "4"), "") TOLD_POD("p", MODELS("H100"), "8", ""),
+          "never", "a WrongModel", "accept-model", "the node has A100\"" },
         { "another model has none", &plain, TOLD_PLAIN("a", "A100", "4") TOLD_POD("p", MODELS("H100"), "8", ""), "never", "a WrongModel", "", "the node has A100" },
         { "accepted, but taken", &plain, FULL("a") TOLD_POD("p", MODELS("H100"), "8", ""), "waits", "a ChipsBusy", "free-chips", "" },
+        { "another model is free sooner", &plain, TOLD_PLAIN("a", "A100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_POD("on-a", "", "8", "nodeName: a, activeDeadlineSeconds: 7200, ")
+          TOLD_POD("on-b", "", "8", "nodeName: b, activeDeadlineSeconds: 9000, ") TOLD_POD("p", MODELS("H100"), "8", ""), "waits", "a WrongModel, b ChipsBusy", "wait, accept-model, free-chips",
+          "{\"who\": \"asker\", \"action\": \"accept-model\", \"takesEffect\": \"2026-11-21T11:00:00Z\"" },
+        { "another model is free later", &plain, TOLD_PLAIN("a", "A100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_POD("on-a", "", "8", "nodeName: a, activeDeadlineSeconds: 9000, ")
+          TOLD_POD("on-b", "", "8", "nodeName: b, activeDeadlineSeconds: 7200, ") TOLD_POD("p", MODELS("H100"), "8", ""), "waits", "a WrongModel, b ChipsBusy", "wait, free-chips", "" },
+        { "two that do not say when they end", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_POD("x", "", "4", "nodeName: a, ") TOLD_POD("y", "", "4", "nodeName: a, ") TOLD_POD("p", "", "8", ""),
+          "waits", "a ChipsBusy", "free-chips", "{\"who\": \"others\", \"action\": \"free-chips\", \"takesEffect\": \"when default/x and 1 more end\"" },
+        { "a gang that two must leave for", &plain, FULL("a") FULL("b") FULL("c") TOLD_POD("p", GANG("2"), "8", "") TOLD_POD("q", GANG("2"), "8", ""), "waits",
+          "a ChipsBusy, b ChipsBusy, c ChipsBusy", "free-chips", "\"message\": \"free 16 chip(s): 2 pod(s), the first is default/on-" },
         { "as many models as can be named", &plain, TOLD_PLAIN("a", "A100", "8") TOLD_POD("p", MODELS("a|b|c|d|e|f|g|h|i|j|k|l"), "8", ""),
           "never", "a WrongModel", "", "the node has A100" },
         { "the chips are in two groups", &plain, TOLD_NODE("a", "any", "regular", TOLD_GROUP("g", "H100", "4", "4") ", " TOLD_GROUP("h", "H100", "4", "4"), "")
@@ -82,9 +103,9 @@ static const struct {
           "never", "a TooFewChips", "ask-for-fewer", "" },
         { "another of the job is elsewhere", &plain, HARDWARE("a", "100") HARDWARE("b", "200") TOLD_POD("first", LABELS("remuda.dev/job: j"), "8", "nodeName: a, ")
           TOLD_POD("p", LABELS("remuda.dev/job: j, remuda.dev/equal-nodes: \"true\""), "8", ""),
-          "waits", "a ChipsBusy, b UnequalNode", "drop-label, free-chips", "differs from node a in: network speed" },
+          "waits", "a ChipsBusy, b UnequalNode", "drop-label", "differs from node a in: network speed" },
         { "unlike, and too small", &plain, HARDWARE("a", "100") TOLD_PLAIN("b", "H100", "4") TOLD_POD("first", LABELS("remuda.dev/job: j"), "8", "nodeName: a, ")
-          TOLD_POD("p", LABELS("remuda.dev/job: j, remuda.dev/equal-nodes: \"true\""), "8", ""), "waits", "a ChipsBusy, b TooFewChips", "free-chips", "" },
+          TOLD_POD("p", LABELS("remuda.dev/job: j, remuda.dev/equal-nodes: \"true\""), "8", ""), "waits", "a ChipsBusy, b TooFewChips", "", "" },
         { "the network is too slow", &plain, HARDWARE("a", "100") TOLD_POD("p", LABELS("remuda.dev/min-network-mbps: \"200\""), "8", ""),
           "never", "a NetworkTooSlow", "", "the fastest network of the node does 100 Mbit/s; 200 asked for" },
         { "a gang of three on two nodes", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_POD("p", GANG("3"), "8", ""),
@@ -99,11 +120,11 @@ static const struct {
           TOLD_POD("p", LABELS("remuda.dev/urgency: emergency"), "2", ""),
           "never", "a ReservedPool", "lend-reserve", "the label remuda.dev/urgency is ignored: its namespace is not among --emergency-namespaces" },
         { "the reserve is lent", &open, TOLD_NODE("a", "any", "reserved", TOLD_GROUP("g", "H100", "8", "8"), "") TOLD_POD("p", "", "2", ""),
-          "never", "a ReservedPool", "lend-reserve", "" },
+          "never", "a ReservedPool", "label-preemptible", "{\"who\": \"asker\"" },
         { "... to such a pod", &open, TOLD_NODE("a", "any", "reserved", TOLD_GROUP("g", "H100", "8", "8"), "") FULL("b")
           TOLD_POD("p", LABELS("remuda.dev/preemptible: \"true\""), "9", ""), "never", "a TooFewChips, b TooFewChips", "ask-for-fewer", "" },
         { "a node of the other class", &plain, TOLD_NODE("a", "single", "regular", TOLD_GROUP("g", "H100", "8", "8"), "") TOLD_POD("p", "", "2", ""),
-          "never", "a SingleChipNode", "ask-for-fewer, allow-overflow", "the node's class is single; the pod's job asks for 2 chip(s)" },
+          "never", "a SingleChipNode", "allow-overflow, ask-for-fewer", "the node's class is single; the pod's job asks for 2 chip(s)" },
         { "one chip of the last whole group", &plain, TOLD_NODE("a", "multi", "regular", TOLD_GROUP("g", "H100", "8", "8"), "") TOLD_POD("p", "", "1", ""),
           "never", "a MultiChipNode", "", "the node's class is multi; the pod's job asks for 1 chip(s)" },
         { "... of one of two", &plain, TOLD_NODE("a", "multi", "regular", TOLD_GROUP("g", "H100", "8", "8") ", " TOLD_GROUP("h", "H100", "8", "8"), "") TOLD_POD("p", "", "1", ""),
@@ -113,23 +134,24 @@ static const struct {
         { "... the same for all", &plain, TOLD_PLAIN("a", "H100", "8") JOB("shards: equal, globalBatch: 64, workers: [{runtime: cuda, chips: 2}]")
           TOLD_POD("p", OF_JOB("2"), "1", ""), "fits", "a ", "", "\"shards\": \"equal\"" },
         { "a node that a pod alone names", &plain, TOLD_POD("x", "", "1", "nodeName: ghost, ") TOLD_POD("p", "", "1", ""), "waits", "ghost NodeUnknown", "", "neither an inventory nor a Node object of this name is there" },
-        { "unlike in its cores", &plain, PAIR("cores: 9", "cores: 8"), "waits", "a ChipsBusy, b UnequalNode", "drop-label, free-chips", "differs from node a in: CPU cores" },
-        { "in its clock", &plain, PAIR("maxMhz: 3000", "maxMhz: 2000"), "waits", "a ChipsBusy, b UnequalNode", "drop-label, free-chips", "differs from node a in: CPU clock" },
-        { "in its kind of memory", &plain, PAIR("memoryType: DDR5", "memoryType: DDR4"), "waits", "a ChipsBusy, b UnequalNode", "drop-label, free-chips", "differs from node a in: memory type" },
-        { "in how much of it", &plain, PAIR("memoryBytes: 1000", "memoryBytes: 900"), "waits", "a ChipsBusy, b UnequalNode", "drop-label, free-chips", "differs from node a in: memory size" },
-        { "... or in none at all", &plain, PAIR("memoryBytes: 1000", "cores: 0"), "waits", "a ChipsBusy, b UnequalNode", "drop-label, free-chips", "differs from node a in: memory size" },
+        { "unlike in its cores", &plain, PAIR("cores: 9", "cores: 8"), "waits", "a ChipsBusy, b UnequalNode", "drop-label", "differs from node a in: CPU cores" },
+        { "in its clock", &plain, PAIR("maxMhz: 3000", "maxMhz: 2000"), "waits", "a ChipsBusy, b UnequalNode", "drop-label", "differs from node a in: CPU clock" },
+        { "in its kind of memory", &plain, PAIR("memoryType: DDR5", "memoryType: DDR4"), "waits", "a ChipsBusy, b UnequalNode", "drop-label", "differs from node a in: memory type" },
+        { "in how much of it", &plain, PAIR("memoryBytes: 1000", "memoryBytes: 900"), "waits", "a ChipsBusy, b UnequalNode", "drop-label", "differs from node a in: memory size" },
+        { "... or in none at all", &plain, PAIR("memoryBytes: 1000", "cores: 0"), "waits", "a ChipsBusy, b UnequalNode", "drop-label", "differs from node a in: memory size" },
         { "alike within two parts of a hundred", &plain, PAIR("memoryBytes: 980", "memoryBytes: 1000"), "fits", "a ChipsBusy, b ", "", "" },
         { "in its network", &plain, PAIR("network: [{name: e, kind: ethernet, mbps: 1}]", "network: [{name: e, kind: infiniband, mbps: 1}, {name: f, kind: ethernet, mbps: 0}]"),
-          "waits", "a ChipsBusy, b UnequalNode", "drop-label, free-chips", "differs from node a in: network kind" },
+          "waits", "a ChipsBusy, b UnequalNode", "drop-label", "differs from node a in: network kind" },
         { "only its taint is in the way", &plain, TOLD_PLAIN("a", "H100", "8") OBJECT("a", "", "taints: [{key: k, value: v, effect: NoSchedule}]") TOLD_POD("p", "", "8", ""),
           "never", "a NodeNotAllowed", "allow-node", "let the pod onto node a: " },
         { "its labels, and no room", &plain, FULL("a") OBJECT("a", "", "") TOLD_POD("p", "", "8", "nodeSelector: {zone: x}, "), "never", "a NodeNotAllowed", "", "the label zone=x" },
+        { "its CPUs do not suffice", &plain, TOLD_PLAIN("a", "H100", "8") SIZED("a", "cpu: 2, pods: 110") HUNGRY("p", "", "1", "cpu: 2500m") , "waits", "a NodeFull", "", "2500m of CPU asked for, 2000 of 2000 left" },
+        { "... for all of a gang", &plain, TOLD_PLAIN("a", "H100", "8") SIZED("a", "cpu: 4, pods: 110") HUNGRY("p", GANG("2"), "1", "cpu: 2500m") , "waits", "a GangDoesNotFit", "smaller-gang", "" },
         { "a node without an inventory", &plain, OBJECT("a", "", "") TOLD_POD("p", "", "8", ""), "never", "a NoSuchResource", "", "" },
-        { "more remedies than are told", &plain, FULL("a") FULL("b") FULL("c") FULL("d") FULL("e") FULL("f") FULL("g") FULL("h") FULL("i") FULL("j") FULL("k") FULL("l")
+        { "one of each kind of remedy", &plain, FULL("a") FULL("b") FULL("c") FULL("d") FULL("e") FULL("f") FULL("g") FULL("h") FULL("i") FULL("j") FULL("k") FULL("l")
           FULL("m") FULL("n") FULL("o") FULL("q") FULL("r") FULL("s") TOLD_PLAIN("t", "H100", "2") TOLD_NODE("u", "any", "regular", TOLD_GROUP("g", "H100", "8", "7"),
           TOLD_DEVICE("d0", "g", "unhealthy")) TOLD_POD("p", "", "8", ""),
-          "waits", NULL, "ask-for-fewer, repair-device, free-chips, free-chips, free-chips, free-chips, free-chips, free-chips, "
-          "free-chips, free-chips, free-chips, free-chips, free-chips, free-chips, free-chips, free-chips", "ask for 7 chip(s)" },
+          "waits", NULL, "repair-device, free-chips, ask-for-fewer", "ask for 7 chip(s)" },
 };
 /* clang-format on */
 
@@ -155,6 +177,16 @@ static const struct { const char *what; const struct rules *rules; const char *o
         { "many on nodes for one", &open, TWO_GROUPS("a", "single") TOLD_POD("p", "", "2", ""), "a " },
         { "too many for nodes of one", &open, TWO_GROUPS("a", "single") TOLD_POD("p", "", "16", ""), "a SingleChipNode" },
         { "the other way alone", &quarter, TWO_GROUPS("a", "single") TOLD_POD("p", "", "2", ""), "a SingleChipNode" },
+        { "a gang of which one is there", &plain, TWO_GROUPS("a", "multi") TWO_GROUPS("b", "single") TOLD_PLAIN("c", "H100", "8") ONE("p", GANG("2"), ""), "a GangIncomplete, b SingleChipNode, c " },
+        { "... and whose others are at a gate", &plain, TWO_GROUPS("a", "multi") ONE("m", GANG("2"), "schedulingGates: [{name: x}], ") ONE("p", GANG("2"), ""), "a GangIncomplete" },
+        { "... and all its others have ended", &plain, TWO_GROUPS("a", "multi") ONE("m", "deletionTimestamp: \"2026-11-21T09:30:00Z\", " GANG("2"), "") ONE("p", GANG("2"), ""), "a GangIncomplete" },
+        { "... of no job", &plain, TWO_GROUPS("a", "multi") ONE("p", LABELS("remuda.dev/gang-size: \"2\""), ""), "a GangIncomplete" },
+        { "... by a list", &plain, TWO_GROUPS("a", "multi") ONE("p", KINDS("nvidia.com/gpu=1x2"), ""), "a GangIncomplete" },
+        { "... with overflow", &open, TWO_GROUPS("a", "multi") ONE("p", GANG("2"), ""), "a GangIncomplete" },
+        { "two of it are there", &plain, TWO_GROUPS("a", "multi") ONE("m", GANG("3"), "") ONE("p", GANG("3"), ""), "a " },
+        { "the other is bound", &plain, TWO_GROUPS("a", "multi") ONE("m", GANG("2"), "nodeName: a, ") ONE("p", GANG("2"), ""), "a " },
+        { "one of two chips", &plain, TWO_GROUPS("a", "multi") TOLD_POD("p", GANG("2"), "2", ""), "a " },
+        { "one whose job is written down", &plain, TWO_GROUPS("a", "multi") JOB("workers: [{runtime: cuda, chips: 2}]") ONE("p", OF_JOB("2"), ""), "a " },
         { "a network that is fast enough", &plain, HARDWARE("a", "200") TOLD_POD("p", LABELS("remuda.dev/min-network-mbps: \"200\""), "8", ""), "a " },
         { "a share that no chip holds", &plain, TOLD_PLAIN("a", "H100", "8")
           TOLD_POD("p", "labels: {remuda.dev/job: j, remuda.dev/gang-size: \"1\"}, annotations: {remuda.dev/batch: \"64\", remuda.dev/memory-fixed-bytes: 200Gi, remuda.dev/memory-sample-bytes: 1Ki}, ", "1", ""), "a ShareTooLarge" },
@@ -208,7 +240,7 @@ static void explain_row(struct dir_store *f, size_t row)
         struct err err = { 0 };
 
         assert_non_null(pod);
-        reply = explain_pod(c, pod, TOLD_NOW_USEC, &err);
+        reply = explain_pod(c, pod, TOLD_NOW_USEC, EXPLAIN_ALL, &err);
         assert_non_null(reply);
         list(json_object_get(reply, "nodes"), "node", "reason", &nodes);
         list(json_object_get(reply, "remedies"), "action", NULL, &remedies);
@@ -243,7 +275,7 @@ static void every_rule_gives_its_reason(void **state)
                 CLEANUP(text_free) struct text nodes = { 0 };
                 struct err err = { 0 };
                 json_t *reply = explain_pod(c, ledger_pods_find(cluster_ledger(c), "default", "p"),
-                                            TOLD_NOW_USEC, &err);
+                                            TOLD_NOW_USEC, EXPLAIN_ALL, &err);
 
                 assert_non_null(reply);
                 list(json_object_get(reply, "nodes"), "node", "reason", &nodes);
@@ -259,11 +291,81 @@ static void every_rule_gives_its_reason(void **state)
         dir_store_free(f);
 }
 
+/* The remedy of one who waits for what has an end, but is no pod's. */
+static void expect_wait(struct cluster *c, const char *reason, const char *message)
+{
+        struct err err = { 0 };
+        json_t *reply =
+                explain_pod(c, ledger_pods_find(cluster_ledger(c), "default", "p"), TOLD_NOW_USEC, 0, &err);
+        const json_t *first = json_array_get(json_object_get(reply, "reasons"), 0),
+                     *remedy = json_array_get(json_object_get(reply, "remedies"), 0);
+
+        if (remedy == NULL)
+                fail_msg("%s: %s", reason, json_dumps(reply, 0));
+        assert_null(json_object_get(reply, "nodes"));
+        assert_string_equal(json_string_value(json_object_get(first, "word")), reason);
+        assert_string_equal(json_string_value(json_object_get(remedy, "who")), "nobody");
+        assert_string_equal(json_string_value(json_object_get(remedy, "message")), message);
+        json_decref(reply);
+}
+
+/* The members of j, as filter would ask for them. */
+static void lease(struct cluster *c)
+{
+        struct pod_request pod_request;
+
+        assert_int_equal(pod_request_begin_pod(c, ledger_pods_find(cluster_ledger(c), "default", "q"),
+                                               TOLD_NOW_USEC, true, &pod_request, NULL),
+                         0);
+        assert_true(pod_request.leased);
+        pod_request_end(c, &pod_request);
+}
+
+/* clang-format off */
+static const char leased[] = TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_POD("q", GANG("2"), "8", "") TOLD_POD("r", GANG("2"), "8", "") TOLD_POD("p", "", "8", ""),
+        held[] = TOLD_PLAIN("a", "H100", "8") TOLD_POD("x", "", "4", "nodeName: a, ") TOLD_POD("p", "", "4", "")
+        "- {kind: Pod, metadata: {name: big, uid: b, creationTimestamp: \"2026-11-21T08:00:00Z\"}, spec: {containers: [{name: c, resources: {limits: {nvidia.com/gpu: 8}}}]}}\n",
+        large[] = TOLD_PLAIN("a", "H100", "8") TOLD_POD("p", KINDS("nvidia.com/gpu=8x1"), "8", "")
+        "- {kind: Pod, metadata: {name: s, namespace: other, uid: s, creationTimestamp: \"2026-11-21T08:00:00Z\"}, spec: {containers: [{name: c, resources: {limits: {nvidia.com/gpu: 1}}}]}}\n",
+        paused[] = TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_POD("p", GANG("2"), "8", "") TOLD_POD("r", GANG("2"), "8", "");
+/* clang-format on */
+
+static void leases_holds_and_pauses_end(void **state)
+{
+        struct dir_store *f = dir_store_new();
+        struct cluster *c = told_cluster(f, (struct cluster_options){ .rules = plain }, leased);
+
+        (void) state;
+        lease(c);
+        expect_wait(c, "ChipsLeased",
+                    "wait: by 2026-11-21T10:01:00Z default/j has no lease any more, and node a takes it");
+        cluster_close(c);
+        c = told_cluster(f, (struct cluster_options){ .rules = plain }, held);
+        assert_int_equal(backfill_update(cluster_ledger(c), &plain, TOLD_NOW_USEC), 1);
+        expect_wait(
+                c, "HeldForOlder",
+                "wait: by 2026-11-21T10:10:00Z default/big has no chips held any more, and node a takes it");
+        cluster_close(c);
+        c = told_cluster(f, (struct cluster_options){ .rules = plain }, paused);
+        gang_share_unused(cluster_ledger(c), ledger_jobs_find(cluster_ledger(c), "default", "j"), 60000000,
+                          TOLD_NOW_USEC);
+        expect_wait(c, "GangPaused",
+                    "wait: by 2026-11-21T10:01:00Z default may lease again, and node a takes it");
+        cluster_close(c);
+        c = told_cluster(f, (struct cluster_options){ .rules = plain }, large);
+        expect_wait(
+                c, "GangPaused",
+                "wait: by 2026-11-21T10:01:00Z default/j lets others go first no more, and node a takes it");
+        cluster_close(c);
+        dir_store_free(f);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_remedy_is_one_that_helps),
                 cmocka_unit_test(every_rule_gives_its_reason),
+                cmocka_unit_test(leases_holds_and_pauses_end),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
