@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/explain/whatif.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/told_cluster.h"
 
 /* clang-format off */
@@ -40,12 +42,12 @@ static const struct { const char *what, *objects, *question, *placements, *says;
         { "without any node", TEN, "{pods: [" POD("x", "2", "") "], removeNodes: [a, b]}", "default/x - -", "\"reasons\": {}" },
         { "with one more", "", "{pods: [" POD("x", "2", "") "], addNodes: [{apiVersion: remuda.dev/v1alpha1, kind: NodeAccelerators, metadata: {name: n}, status: {generation: 1, "
           "bootID: b, nodeClass: any, pool: regular, groups: [" TOLD_GROUP("g", "H100", "2", "2") "], devices: []}}]}", "default/x n now", "" },
-        { "it waits for an end", TEN ENDS("old", "8", "7200"), "{pods: [" POD("x", "8", "") "]}", "default/x - 2026-11-21T11:00:00Z", "no node takes it now" },
+        { "it waits for an end", TEN ENDS("old", "8", "7200"), "{pods: [" POD("x", "8", "") "]}", "default/x - 2026-11-21T11:00:00Z", "no node of 2 takes it: 1 ChipsBusy, 1 TooFewChips\"" },
         { "for one that is over", TEN ENDS("old", "8", "60"), "{pods: [" POD("x", "8", "") "]}", "default/x - 2026-11-21T10:00:00Z", "" },
         { "two after two ends", TEN ENDS("one", "4", "7200") ENDS("two", "4", "9000"), "{pods: [" POD("x", "4", "") ", " POD("y", "4", "") "]}",
           "default/x - 2026-11-21T11:00:00Z, default/y - 2026-11-21T11:30:00Z", "" },
         { "an end that is not enough for the first, who has the chips held", TEN ENDS("one", "4", "7200") TOLD_POD("two", "", "4", "nodeName: a, "), "{pods: [" POD("x", "8", "") ", " POD("y", "4", "") "]}",
-          "default/x - -, default/y - -", "and no known end of other pods changes that" },
+          "default/x - -, default/y - -", "no node of 2 takes it: 1 ChipsBusy, 1 TooFewChips; no known end of other pods changes that" },
         { "two ends at once", TEN ENDS("one", "4", "7200") ENDS("two", "4", "7200"), "{pods: [" POD("x", "8", "") "]}", "default/x - 2026-11-21T11:00:00Z", "" },
         { "a job", TEN, JOB("j", "workers: [{runtime: cuda, chips: 8}]" PROGRAMS), "default/j-w0-0 a now", "8 chips of group g" },
         { "a job over two nodes", TEN, JOB("j", "globalBatch: 100, workers: [{runtime: cuda, chips: 10}]" PROGRAMS), "default/j-w0-0 a now, default/j-w0-1 b now", "\"speedSource\"" },
@@ -161,11 +163,41 @@ static void a_question_that_is_none_says_where(void **state)
         dir_store_free(f);
 }
 
+static void chips_held_for_an_emergency_are_not_given(void **state)
+{
+        struct dir_store *f = dir_store_new();
+        struct cluster *c = told_cluster(f, (struct cluster_options){ .rules = rules },
+                                         TOLD_PLAIN("a", "H100", "8") TOLD_POD("fire", "", "8", ""));
+        json_t *question = told_parse(POD("x", "4", "")), *reply = NULL;
+        struct ledger_pod *fire = ledger_pods_find(cluster_ledger(c), "default", "fire");
+        const json_t *placement;
+        struct err err = { 0 };
+
+        (void) state;
+        fire->request.emergency = true;
+        fire->served = true;
+        fire->waited_usec = TOLD_NOW_USEC;
+        assert_int_equal(backfill_add(cluster_ledger(c), cluster_ledger(c)->nodes[0], fire,
+                                      fire->request.items[0].resource, UINT64_MAX, 0),
+                         0);
+        assert_int_equal(whatif(c, question, TOLD_NOW_USEC, &reply, &err), 0);
+        placement = json_array_get(json_object_get(reply, "placements"), 0);
+        assert_true(json_is_null(json_object_get(placement, "node")));
+        assert_string_equal(json_string_value(json_object_get(placement, "message")),
+                            "no node of 1 takes it: 1 HeldForOlder; chips are held for default/fire; "
+                            "no known end of other pods changes that");
+        json_decref(reply);
+        json_decref(question);
+        cluster_close(c);
+        dir_store_free(f);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_would_be_is_told),
                 cmocka_unit_test(a_question_that_is_none_says_where),
+                cmocka_unit_test(chips_held_for_an_emergency_are_not_given),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

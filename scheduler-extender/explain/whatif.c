@@ -13,7 +13,11 @@
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/gang_members.h"
 #include "scheduler-extender/decide/score.h"
+#include "scheduler-extender/explain/best_node.h"
+#include "scheduler-extender/explain/play.h"
 #include "scheduler-extender/explain/remedies.h"
+#include "scheduler-extender/explain/tally.h"
+#include "scheduler-extender/explain/whatif_change.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -22,80 +26,49 @@
 
 #define WHATIF_PODS_MAX 10000
 #define BACKFILL_EACH   64 /* steps */
-
-struct choice {
-        struct ledger_node *node; /* NULL = none takes it */
-        uint8_t score;
-};
-
-/* As kube-scheduler does: filter, then the highest score; equal ones by name. */
-static int choose(const struct rules_context *ctx, struct choice *ret)
-{
-        uint32_t count = ctx->ledger->node_count, fitting = 0;
-        CLEANUP(free_p) struct ledger_node **nodes = malloc((count + 1) * sizeof(struct ledger_node *));
-        CLEANUP(free_p) struct score_tuple *tuples = malloc((count + 1) * sizeof(*tuples));
-        CLEANUP(free_p) uint8_t *scores = malloc(count + 1);
-        uint32_t best = 0;
-
-        *ret = (struct choice){ 0 };
-        if (nodes == NULL || tuples == NULL || scores == NULL)
-                return -ENOMEM;
-        for (uint32_t i = 0; i < count; i++)
-                if (rules_judge(ctx, ctx->ledger->nodes[i]) == REASON_NONE) {
-                        nodes[fitting] = ctx->ledger->nodes[i];
-                        score_tuple(ctx, nodes[fitting], &tuples[fitting]);
-                        fitting++;
-                }
-        if (fitting == 0)
-                return 0;
-        if (score_rank(tuples, fitting, scores) < 0)
-                return -ENOMEM;
-        for (uint32_t i = 1; i < fitting; i++) {
-                int order = score_compare(&tuples[i], &tuples[best]);
-
-                if (order < 0 || (order == 0 && strcmp(nodes[i]->name, nodes[best]->name) < 0))
-                        best = i;
-        }
-        *ret = (struct choice){ .node = nodes[best], .score = scores[best] };
-        return 0;
-}
+#define REMEDIED_MAX    16 /* of those that wait, so many are told what would help */
 
 /* Older pods of several chips that wait hold chips, here as in the extender. With many pods, it is looked at
  * anew only now and then: as the extender itself does when much changes at once. */
 static void keep_backfills(struct cluster *c, uint64_t now_usec, size_t step)
 {
         if (step < BACKFILL_EACH || step % BACKFILL_EACH == 0)
-                (void) backfill_update(cluster_ledger(c), cluster_rules(c), now_usec);
+                backfill_renew(cluster_ledger(c), cluster_rules(c), now_usec);
 }
 
-static json_t *count_reasons(const struct rules_context *ctx)
+static json_t *count_reasons(const struct tally *tally)
 {
         json_t *reasons = json_object();
-        int counts[REASON_COUNT] = { 0 };
 
-        for (uint32_t i = 0; i < ctx->ledger->node_count; i++)
-                counts[rules_judge(ctx, ctx->ledger->nodes[i])]++;
         for (size_t i = REASON_NONE + 1; i < REASON_COUNT; i++)
-                if (counts[i] > 0)
+                if (tally->counts[i] > 0)
                         (void) json_object_set_new(reasons, reason_text((enum reason) i)->word,
-                                                   json_integer(counts[i]));
+                                                   json_integer(tally->counts[i]));
         return reasons;
 }
 
-static int by_end(const void *a, const void *b)
+/* @before: how many wait already. */
+static json_t *tell_waiting(struct cluster *c, struct pod_request *pod_request, const struct ledger_pod *pod,
+                            size_t before)
 {
-        uint64_t x = backfill_pod_ends(*(struct ledger_pod *const *) a),
-                 y = backfill_pod_ends(*(struct ledger_pod *const *) b);
+        char message[TALLY_SENTENCE_BYTES];
+        struct tally tally;
 
-        return (x > y) - (x < y);
+        tally_nodes(&pod_request->context, &tally);
+        tally_sentence(&pod_request->context, &tally, message);
+        return json_pack("{s:s, s:n, s:i, s:n, s:s, s:o, s:o}", "pod", pod->key, "node", "score", 0, "when",
+                         "message", message, "reasons", count_reasons(&tally), "missing",
+                         before < REMEDIED_MAX ? remedies_find(c, pod_request) : json_array());
 }
 
-static json_t *tell_waiting(struct cluster *c, struct pod_request *pod_request, const struct ledger_pod *pod)
+/* kube-scheduler chooses among those that it is named, by what else it knows. */
+static json_t *tell_placed(const struct best_node *choice)
 {
-        return json_pack("{s:s, s:n, s:i, s:n, s:s, s:o, s:o}", "pod", pod->key, "node", "score", 0, "when",
-                         "message", "no node takes it, and no known end of other pods changes that",
-                         "reasons", count_reasons(&pod_request->context), "missing",
-                         remedies_find(c, pod_request));
+        if (choice->of == 1)
+                return json_string("placed");
+        return json_sprintf(
+                "placed: the best of %u nodes that take it, of which kube-scheduler may take another",
+                choice->of);
 }
 
 static int place(struct cluster *c, struct ledger_pod *pod, uint64_t now_usec, json_t *placements,
@@ -103,24 +76,26 @@ static int place(struct cluster *c, struct ledger_pod *pod, uint64_t now_usec, j
 {
         struct ledger_pod_part parts[LEDGER_POD_PARTS_MAX];
         struct pod_request pod_request;
-        struct choice choice;
+        struct best_node choice;
         size_t part_count = 0;
         int r = pod_request_begin_pod(c, pod, now_usec, true, &pod_request, err);
 
         pod_request.context.unfiltered = true;
         if (r == 0)
-                r = choose(&pod_request.context, &choice);
+                r = best_node(&pod_request.context, &choice);
         if (r == 0 && choice.node == NULL) {
-                (void) json_array_append_new(placements, tell_waiting(c, &pod_request, pod));
+                (void) json_array_append_new(
+                        placements,
+                        tell_waiting(c, &pod_request, pod, json_array_size(placements) - (size_t) *placed));
         } else if (r == 0) {
                 if (pod_request.request.item_count > 0)
                         part_count = score_parts(&pod_request.context, choice.node, parts);
                 r = ledger_pods_assume(cluster_ledger(c), pod, choice.node, parts, part_count);
                 (*placed)++;
                 (void) json_array_append_new(
-                        placements, json_pack("{s:s, s:s, s:i, s:s, s:s, s:{}, s:[]}", "pod", pod->key,
+                        placements, json_pack("{s:s, s:s, s:i, s:s, s:o, s:{}, s:[]}", "pod", pod->key,
                                               "node", choice.node->name, "score", (int) choice.score, "when",
-                                              "now", "message", "placed", "reasons", "missing"));
+                                              "now", "message", tell_placed(&choice), "reasons", "missing"));
         }
         pod_request_end(c, &pod_request);
         if (r == 0)
@@ -138,48 +113,34 @@ static void start_at(struct cluster *c, struct waiting *waiting, uint64_t at_use
 {
         struct ledger_pod_part parts[LEDGER_POD_PARTS_MAX];
         struct pod_request pod_request;
-        struct choice choice = { 0 };
+        struct best_node choice = { 0 };
         char when[TIMESTAMP_BYTES];
 
         int r = pod_request_begin_pod(c, waiting->pod, at_usec, true, &pod_request, NULL);
 
         pod_request.context.unfiltered = true;
-        if (r == 0 && choose(&pod_request.context, &choice) == 0 && choice.node != NULL &&
+        if (r == 0 && best_node(&pod_request.context, &choice) == 0 && choice.node != NULL &&
             ledger_pods_assume(cluster_ledger(c), waiting->pod, choice.node, parts,
                                score_parts(&pod_request.context, choice.node, parts)) == 0) {
                 (void) timestamp_format(at_usec, when);
                 (void) json_object_set_new(waiting->answer, "when", json_string(when));
-                (void) json_object_set_new(waiting->answer, "message", json_string("no node takes it now"));
                 waiting->pod = NULL; /* it has started */
         }
         pod_request_end(c, &pod_request);
 }
 
-/* Pods end when they say, and those that wait start in the order given, as soon as they fit; nobody else
- * comes. */
-static void let_time_pass(struct cluster *c, uint64_t now_usec, struct waiting *waiting, size_t waiting_count)
+/* Time passes, and those that wait start in the order given, as soon as they fit; nobody else comes. */
+static int let_time_pass(struct cluster *c, uint64_t now_usec, struct waiting *waiting, size_t waiting_count)
 {
-        struct ledger *ledger = cluster_ledger(c);
-        CLEANUP(free_p)
-        struct ledger_pod **ends = malloc((ledger->pod_count + 1) * sizeof(struct ledger_pod *));
-        size_t count = 0, left = waiting_count;
+        struct play play = { 0 };
+        size_t left = waiting_count;
+        int r = left == 0 ? 0 : play_begin(c, now_usec, &play);
 
-        if (ends == NULL || waiting_count == 0)
-                return;
-        for (uint32_t i = 0; i < ledger->pod_slot_count; i++)
-                if (ledger->pod_slots[i] != NULL && ledger->pod_slots[i]->node != NULL &&
-                    backfill_pod_ends(ledger->pod_slots[i]) != UINT64_MAX)
-                        ends[count++] = ledger->pod_slots[i];
-        qsort(ends, count, sizeof(ends[0]), by_end);
-        for (size_t gone = 0; gone < count && left > 0;) {
-                uint64_t end = backfill_pod_ends(ends[gone]), at = end > now_usec ? end : now_usec;
+        while (r == 0 && left > 0 && play_next(&play) != UINT64_MAX) {
+                uint64_t at = play_next(&play);
 
-                for (; gone < count && backfill_pod_ends(ends[gone]) <= end; gone++) {
-                        ledger_pods_detach(ledger, ends[gone]);
-                        ends[gone]->ended = true; /* nor does it wait */
-                }
-                (void) gang_expire(ledger, cluster_rules(c), at);
-                keep_backfills(c, at, gone);
+                play_advance(&play, at);
+                keep_backfills(c, at, play.gone);
                 left = 0;
                 for (size_t i = 0; i < waiting_count; i++) {
                         if (waiting[i].pod != NULL)
@@ -187,6 +148,17 @@ static void let_time_pass(struct cluster *c, uint64_t now_usec, struct waiting *
                         left += waiting[i].pod != NULL;
                 }
         }
+        play_finish(&play);
+        return r;
+}
+
+static void tell_no_end(json_t *answer)
+{
+        const char *message = json_string_value(json_object_get(answer, "message"));
+
+        (void) json_object_set_new(
+                answer, "message",
+                json_sprintf("%s; no known end of other pods changes that", message == NULL ? "" : message));
 }
 
 /* The pods of the answers that have no node. */
@@ -212,7 +184,11 @@ static int tell_when(struct cluster *c, uint64_t now_usec, json_t *placements)
                 waiting[count].answer = answer;
                 count += waiting[count].pod != NULL;
         }
-        let_time_pass(c, now_usec, waiting, count);
+        if (let_time_pass(c, now_usec, waiting, count) < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i < count; i++)
+                if (waiting[i].pod != NULL)
+                        tell_no_end(waiting[i].answer);
         return 0;
 }
 
@@ -227,59 +203,6 @@ static json_t *items_of(const json_t *body, json_t **owned)
         *owned = json_array();
         (void) json_array_append(*owned, (json_t *) body);
         return *owned;
-}
-
-static int drop_pods(struct ledger *ledger, const struct json_field *keys, struct err *err)
-{
-        for (size_t i = 0; i < json_field_count(keys); i++) {
-                const char *key = json_string_value(json_array_get(keys->value, i));
-                const char *name;
-                char namespace_[256];
-
-                if (key == NULL)
-                        return err_set(err, -EBADMSG, "withoutPods[%zu]: must be \"NAMESPACE/NAME\"", i);
-                name = store_key_split(key, namespace_);
-                if (strchr(key, '/') == NULL)
-                        (void) text_copy(namespace_, sizeof(namespace_), "default");
-                if (ledger_pods_find(ledger, namespace_, name) == NULL)
-                        return err_set(err, -EBADMSG, "withoutPods[%zu]: there is no pod '%s'", i, key);
-                ledger_pods_drop(ledger, namespace_, name);
-        }
-        return 0;
-}
-
-static int drop_nodes(struct ledger *ledger, const struct json_field *names, struct err *err)
-{
-        for (size_t i = 0; i < json_field_count(names); i++) {
-                const char *name = json_string_value(json_array_get(names->value, i));
-
-                if (name == NULL || ledger_nodes_find(ledger, name, strlen(name)) == NULL)
-                        return err_set(err, -EBADMSG, "removeNodes[%zu]: there is no node '%s'", i,
-                                       name == NULL ? "?" : name);
-                ledger_nodes_drop_inventory(ledger, name);
-                ledger_nodes_drop(ledger, name);
-        }
-        return 0;
-}
-
-static int change_nodes(struct cluster *c, const json_t *body, struct err *err)
-{
-        struct json_field root = json_field_root(body), add, remove, without;
-        int r;
-
-        if (json_field_array(&root, "addNodes", WHATIF_PODS_MAX, &add, err) < 0 ||
-            json_field_array(&root, "removeNodes", WHATIF_PODS_MAX, &remove, err) < 0 ||
-            json_field_array(&root, "withoutPods", WHATIF_PODS_MAX, &without, err) < 0)
-                return -EBADMSG;
-        r = drop_pods(cluster_ledger(c), &without, err);
-        if (r == 0)
-                r = drop_nodes(cluster_ledger(c), &remove, err);
-        for (size_t i = 0; i < json_field_count(&add) && r == 0; i++) {
-                r = cluster_take(c, json_array_get(add.value, i), err);
-                if (r < 0)
-                        (void) err_wrap(err, r, "addNodes[%zu]", i);
-        }
-        return r;
 }
 
 /* A pod as the request tells it, pending and with a name of its own. */
@@ -416,7 +339,8 @@ static const char *resource_for(const struct ledger *ledger, const struct job_ro
 
 /* The job waits as a whole: as one pod for the role that lacks chips. */
 static int tell_job_waits(struct cluster *c, const struct job *job, const struct job_role *role,
-                          uint64_t now_usec, json_t *placements, const char *why, struct err *err)
+                          uint64_t now_usec, json_t *placements, size_t before, const char *why,
+                          struct err *err)
 {
         struct pod_request pod_request;
         struct ledger_pod *pod =
@@ -428,33 +352,26 @@ static int tell_job_waits(struct cluster *c, const struct job *job, const struct
         if (r < 0)
                 return r;
         pod_request.context.unfiltered = true;
-        answer = tell_waiting(c, &pod_request, pod);
+        answer = tell_waiting(c, &pod_request, pod, before);
         (void) json_object_set_new(answer, "message", json_string(why));
         (void) json_array_append_new(placements, answer);
         pod_request_end(c, &pod_request);
         return 0;
 }
 
-/* All of a job is placed, or nothing. */
-static int place_job(struct cluster *c, const json_t *object, uint64_t now_usec, json_t *placements,
-                     int *placed, struct err *err)
+/* All of a job that the ledger knows is placed, or nothing. It takes the place of the one of its name, as a
+ * pod does: with all that this one has. */
+static int place_known(struct cluster *c, const char *namespace_, const char *name, uint64_t now_usec,
+                       json_t *placements, int *placed, struct err *err)
 {
-        struct json_field root = json_field_root(object), metadata = json_field_get(&root, "metadata");
-        const char *name = "", *namespace_ = "default";
         struct open_groups_claim claim = { .rules = cluster_rules(c), .now_usec = now_usec };
+        const struct ledger_job *job = ledger_jobs_find(cluster_ledger(c), namespace_, name);
         struct assignment assignment;
         struct err missing = { 0 };
-        const struct ledger_job *job;
-        int r = cluster_take(c, object, err);
+        int r;
 
-        if (r < 0)
-                return r;
-        (void) json_field_string(&metadata, "name", &name, NULL);
-        (void) json_field_string(&metadata, "namespace", &namespace_, NULL);
-        job = ledger_jobs_find(cluster_ledger(c), namespace_, name);
         if (job == NULL || job->training == NULL)
                 return err_set(err, -EBADMSG, "the TrainingJob was not understood");
-        /* it takes the place of the one of its name, as a pod does: with all that this one has */
         (void) ledger_jobs_set_plan(cluster_ledger(c), namespace_, name, NULL, 0);
         while (job->pods != NULL)
                 ledger_pods_drop(cluster_ledger(c), namespace_, strchr(job->pods->key, '/') + 1);
@@ -466,14 +383,26 @@ static int place_job(struct cluster *c, const json_t *object, uint64_t now_usec,
         if (r == 0)
                 r = place_parts(c, &claim, &assignment, placements, placed, err);
         else if (r == -EBUSY && assignment.lacking != NULL)
-                r = tell_job_waits(c, job->training, assignment.lacking, now_usec, placements, missing.msg,
-                                   err);
+                r = tell_job_waits(c, job->training, assignment.lacking, now_usec, placements,
+                                   json_array_size(placements) - (size_t) *placed, missing.msg, err);
         else
                 r = err_set(err, r, "%s", missing.msg);
         assignment_free(&assignment);
         if (r == 0)
                 keep_backfills(c, now_usec, json_array_size(placements));
         return r;
+}
+
+static int place_job(struct cluster *c, const json_t *object, uint64_t now_usec, json_t *placements,
+                     int *placed, struct err *err)
+{
+        struct json_field root = json_field_root(object), metadata = json_field_get(&root, "metadata");
+        const char *name = "", *namespace_ = "default";
+        int r = cluster_take(c, object, err);
+
+        (void) json_field_string(&metadata, "name", &name, NULL);
+        (void) json_field_string(&metadata, "namespace", &namespace_, NULL);
+        return r < 0 ? r : place_known(c, namespace_, name, now_usec, placements, placed, err);
 }
 
 static int place_all(struct cluster *c, const json_t *items, uint64_t now_usec, json_t *placements,
@@ -499,6 +428,35 @@ static int place_all(struct cluster *c, const json_t *items, uint64_t now_usec, 
         return 0;
 }
 
+static json_t *answer_with(json_t *placements, int placed)
+{
+        return json_pack("{s:o, s:i, s:i}", "placements", placements, "placed", placed, "waiting",
+                         (int) json_array_size(placements) - placed);
+}
+
+int whatif_job(struct cluster *cluster, const char *namespace_, const char *name, uint64_t now_usec,
+               json_t **ret, struct err *err)
+{
+        struct cluster *fork = cluster_fork(cluster);
+        json_t *placements = json_array();
+        int placed = 0, r = 0;
+
+        if (fork == NULL)
+                r = err_set(err, -ENOMEM, "no memory for a copy of the ledger");
+        if (r == 0) {
+                keep_backfills(fork, now_usec, 0);
+                r = place_known(fork, namespace_, name, now_usec, placements, &placed, err);
+        }
+        if (r == 0)
+                r = tell_when(fork, now_usec, placements);
+        cluster_close(fork);
+        if (r < 0)
+                json_decref(placements);
+        else
+                *ret = answer_with(placements, placed);
+        return r;
+}
+
 int whatif(struct cluster *cluster, const json_t *body, uint64_t now_usec, json_t **ret, struct err *err)
 {
         struct cluster *fork;
@@ -511,7 +469,7 @@ int whatif(struct cluster *cluster, const json_t *body, uint64_t now_usec, json_
         if (r == 0 && fork == NULL)
                 r = err_set(err, -ENOMEM, "no memory for a copy of the ledger");
         if (r == 0)
-                r = change_nodes(fork, body, err);
+                r = whatif_change(fork, body, WHATIF_PODS_MAX, err);
         if (r == 0) {
                 keep_backfills(fork, now_usec, 0);
                 r = place_all(fork, items, now_usec, placements, &placed, err);
@@ -524,7 +482,6 @@ int whatif(struct cluster *cluster, const json_t *body, uint64_t now_usec, json_
                 json_decref(placements);
                 return r;
         }
-        *ret = json_pack("{s:o, s:i, s:i}", "placements", placements, "placed", placed, "waiting",
-                         (int) json_array_size(placements) - placed);
+        *ret = answer_with(placements, placed);
         return 0;
 }
