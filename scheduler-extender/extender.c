@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "io/clock.h"
 #include "io/loop.h"
+#include "io/snapshot.h"
 #include "job/plan/job_lease.h"
 #include "scheduler-extender/bind.h"
 #include "scheduler-extender/decide/backfill.h"
@@ -25,6 +26,7 @@
 #include "scheduler-extender/server/server_listen.h"
 #include "scheduler-extender/settle.h"
 #include "scheduler-extender/verbs.h"
+#include "scheduler-extender/verbs_explain.h"
 #include "scheduler-extender/wake.h"
 #include "store/leader.h"
 
@@ -91,8 +93,11 @@ static const struct http_route routes[] = {
         { .method = "POST", .path = "/scheduler/filter", .handler = verbs_filter },
         { .method = "POST", .path = "/scheduler/prioritize", .handler = verbs_prioritize },
         { .method = "POST", .path = "/scheduler/bind", .handler = bind_handler, .body_max_bytes = 65536 },
-        { .method = "GET", .path = "/v1/explain", .handler = verbs_explain },
-        { .method = "POST", .path = "/v1/whatif", .handler = verbs_whatif, .body_max_bytes = 16 << 20 },
+        { .method = "GET", .path = "/v1/explain", .handler = verbs_explain_pod },
+        { .method = "POST",
+          .path = "/v1/whatif",
+          .handler = verbs_explain_whatif,
+          .body_max_bytes = 16 << 20 },
         { .method = "GET", .path = "/leaderz", .handler = leaderz_handler },
 #define OPEN_ROUTES 6 /* from here on */
         { .method = "GET", .path = "/healthz", .handler = server_health_alive },
@@ -431,6 +436,8 @@ int extender_new(sd_event *loop, const struct extender_options *options, struct 
                 x->metrics.seconds[v].bound_count = HISTOGRAM_DURATION_BOUNDS;
         }
         r = settings_read(&options->server, &x->settings, err);
+        if (r == 0 && snapshot_pool_new(loop, EXTENDER_SNAPSHOT_SECONDS, &x->snapshots) < 0)
+                r = err_set(err, -ENOMEM, "no memory");
         if (r == 0)
                 r = open_leader(x, err);
         if (r == 0)
@@ -471,6 +478,7 @@ void extender_free(struct extender *x)
         sd_event_source_disable_unref(x->after_change);
         x->after_change = NULL;
         bind_close(x);
+        snapshot_pool_free(x->snapshots);
         leader_resign(x->leader);
         cluster_close(x->cluster); /* answers what is being written */
         controller_free(x->jobs);

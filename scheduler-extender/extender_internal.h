@@ -10,6 +10,8 @@
 #include "scheduler-extender/server/settings.h"
 #include "store/leader.h"
 
+#define EXTENDER_SNAPSHOT_SECONDS 10
+
 enum verb { VERB_FILTER, VERB_PRIORITIZE, VERB_BIND, VERB_EXPLAIN, VERB_WHATIF, VERB_COUNT };
 
 struct extender {
@@ -21,10 +23,11 @@ struct extender {
         struct controller *jobs; /* NULL: TrainingJobs are not carried out here */
         sd_event_source *every_second, *after_change;
         struct loop_turns turns;
-        struct leader *leader;     /* NULL: alone by order */
-        unsigned commits;          /* binds and evictions being written */
-        struct settling *settling; /* binds of no clear end */
-        struct bind *awaiting;     /* binds of pods that were not seen yet */
+        struct leader *leader;           /* NULL: alone by order */
+        unsigned commits;                /* binds and evictions being written */
+        struct settling *settling;       /* binds of no clear end */
+        struct snapshot_pool *snapshots; /* what people ask is worked out there */
+        struct bind *awaiting; /* binds of pods that were not seen yet */
         unsigned awaiting_count;
         uint64_t audited_usec;     /* when the store was last read anew (monotonic); 0 = never */
         uint64_t audit_again_usec; /* an audit out of turn (monotonic); 0 = none */
