@@ -316,6 +316,7 @@ static void every_second(void *userdata)
         if (expired > 0 || resumed > 0)
                 wake_waiting(x, NULL, expired > 0 ? "a lease ended" : "gangs that paused may go on");
         wake_late(x);
+        waiting_events_look(x);
         if (x->backfills + x->emergencies > 0 && clock_monotonic_usec() - x->thought_usec > HOLDS_LOOK_USEC)
                 x->thought_generation = UINT64_MAX; /* holds have an end, too */
         think_soon(x);
@@ -479,6 +480,7 @@ void extender_free(struct extender *x)
         x->after_change = NULL;
         bind_close(x);
         snapshot_pool_free(x->snapshots);
+        waiting_events_free(x);
         leader_resign(x->leader);
         cluster_close(x->cluster); /* answers what is being written */
         controller_free(x->jobs);

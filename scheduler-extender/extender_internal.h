@@ -8,6 +8,7 @@
 #include "scheduler-extender/labels.h"
 #include "scheduler-extender/server/server_listen.h"
 #include "scheduler-extender/server/settings.h"
+#include "scheduler-extender/waiting_events.h"
 #include "store/leader.h"
 
 #define EXTENDER_SNAPSHOT_SECONDS 10
@@ -27,6 +28,7 @@ struct extender {
         unsigned commits;                /* binds and evictions being written */
         struct settling *settling;       /* binds of no clear end */
         struct snapshot_pool *snapshots; /* what people ask is worked out there */
+        struct waiting_events waiting;
         struct bind *awaiting; /* binds of pods that were not seen yet */
         unsigned awaiting_count;
         uint64_t audited_usec;     /* when the store was last read anew (monotonic); 0 = never */

@@ -22,6 +22,8 @@ static const struct option_spec specs[] = {
           .default_ = "600", .maximum = 86400, .help = "compare the ledger with a fresh list; 0 = never" },
         { .name = "shortlist", .type = OPTION_UNSIGNED, .offset = AT(shortlist), .value = "N",
           .default_ = "0", .maximum = 1000000, .help = "filter names the N best of the nodes that fit; 0 = all" },
+        { .name = "waiting-seconds", .type = OPTION_UNSIGNED, .offset = AT(waiting_sec), .value = "N",
+          .default_ = "30", .maximum = 86400, .help = "an Event says why a pod waits that has for so long; 0 = none" },
         { .name = "beside-scheduler", .type = OPTION_STRING, .offset = AT(beside_scheduler),
           .value = "LEASE", .help = "lead where the kube-scheduler leads that holds this Lease" },
         { .name = "jobs", .type = OPTION_CHOICE, .offset = AT(jobs), .value = "on|off",

@@ -44,6 +44,19 @@ static void put_reasons(const struct extender *x, struct text *page)
                         x->metrics.left_out);
 }
 
+/* As the last look found them (waiting_events.h). */
+static void put_waiting(const struct extender *x, struct text *page)
+{
+        metrics_family(page, "remuda_extender_waiting_pods", METRIC_GAUGE,
+                       "Pods that wait, by the reason that most nodes have; Fits: a node takes it");
+        for (size_t i = 0; i < REASON_COUNT; i++)
+                metrics_sample_uint64(
+                        page, "remuda_extender_waiting_pods",
+                        METRIC_LABELS(
+                                { "reason", i == REASON_NONE ? "Fits" : reason_text((enum reason) i)->word }),
+                        x->waiting.pods[i]);
+}
+
 /* Chips of reserved nodes that borrowers hold. */
 static uint64_t lent_chips(const struct ledger *ledger)
 {
@@ -159,6 +172,7 @@ void metrics_handler(void *userdata, const struct http_request *request, struct 
         (void) request;
         put_requests(x, &page);
         put_reasons(x, &page);
+        put_waiting(x, &page);
         put_ledger(x, &page);
         put_devices(x, &page);
         put_unreadable(x, &page);
