@@ -10,17 +10,17 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "base/yaml/yaml_parse.h"
+#include "cli/command/ask.h"
 #include "cli/command/cluster_arguments.h"
 #include "cli/command/commands.h"
 #include "cli/command/document.h"
 #include "cli/command/table.h"
 #include "io/clock.h"
 #include "scheduler-extender/explain/whatif.h"
-#include "scheduler-extender/ledger/ledger_nodes.h"
-#include "scheduler-extender/ledger/ledger_speeds.h"
 
 struct whatif_options {
         struct cluster_arguments cluster;
+        struct ask_arguments ask;
         struct option_list add_nodes, remove_nodes, without_pods;
         const char *file, *output;
 };
@@ -37,6 +37,7 @@ static const struct option_spec specs[] = {
           .help = "without this node" },
         { .name = "without-pod", .type = OPTION_LIST, .offset = AT(without_pods), .value = "NS/NAME",
           .help = "without this pod" },
+        ASK_ARGUMENTS_ROWS(struct whatif_options),
         CLUSTER_ARGUMENTS_ROWS(struct whatif_options),
         { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = AT(output), .value = "table|json",
           .default_ = "table", .help = "how to print" },
@@ -83,44 +84,7 @@ static int read_objects(const char *path, json_t *list, struct err *err)
         return 0;
 }
 
-/* NEW=NODE: the inventory (or allocatable) of a node that exists, under another name. */
-static int copy_node(struct cluster *cluster, const char *text, json_t *list, struct err *err)
-{
-        const struct ledger *ledger = cluster_ledger(cluster);
-        const char *equals = strchr(text, '=');
-        const struct ledger_node *node = ledger_nodes_find(ledger, equals + 1, strlen(equals + 1));
-        json_t *groups = json_array();
-
-        if (node == NULL) {
-                json_decref(groups);
-                return err_set(err, -ENOENT, "--add-node '%s': there is no node '%s'", text, equals + 1);
-        }
-        for (uint32_t i = 0; i < node->group_count; i++) {
-                const struct ledger_group *g = &node->groups[i];
-                const struct symbols *s = &ledger->symbols;
-
-                json_t *group = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I}", "name",
-                                          symbols_name(s, g->name), "vendor", symbols_name(s, g->vendor),
-                                          "runtime", symbols_name(s, g->runtime), "model",
-                                          symbols_name(s, g->model), "resource", symbols_name(s, g->resource),
-                                          "total", (int) g->total, "healthy", (int) g->total, "free",
-                                          (int) g->total, "memoryBytes", (json_int_t) g->memory_bytes);
-
-                ledger_speeds_put(group, &g->figures);
-                (void) json_array_append_new(groups, group);
-        }
-        (void) json_array_append_new(
-                list, json_pack("{s:s, s:s, s:{s:s%}, s:{s:s, s:s, s:o, s:[]}}", "apiVersion",
-                                "remuda.dev/v1alpha1", "kind", "NodeAccelerators", "metadata", "name", text,
-                                (size_t) (equals - text), "status", "nodeClass",
-                                node_class_name((enum node_class) node->node_class), "pool",
-                                node->pool == 0 ? "regular" : symbols_name(&ledger->symbols, node->pool),
-                                "groups", groups, "devices"));
-        return 0;
-}
-
-static int build_request(const struct whatif_options *o, struct cluster *cluster, json_t *context,
-                         struct err *err)
+static int build_request(const struct whatif_options *o, json_t *context, struct err *err)
 {
         json_t *pods = json_array(), *add = json_array(), *remove = json_array(), *without = json_array();
         int r;
@@ -130,10 +94,16 @@ static int build_request(const struct whatif_options *o, struct cluster *cluster
         (void) json_object_set_new(context, "removeNodes", remove);
         (void) json_object_set_new(context, "withoutPods", without);
         r = read_objects(o->file, pods, err);
-        for (size_t i = 0; i < o->add_nodes.count && r == 0; i++)
-                r = strchr(o->add_nodes.items[i], '=') != NULL
-                            ? copy_node(cluster, o->add_nodes.items[i], add, err)
-                            : read_objects(o->add_nodes.items[i], add, err);
+        for (size_t i = 0; i < o->add_nodes.count && r == 0; i++) {
+                const char *text = o->add_nodes.items[i], *equals = strchr(text, '=');
+
+                if (equals == NULL)
+                        r = read_objects(text, add, err);
+                else
+                        (void) json_array_append_new(add,
+                                                     json_pack("{s:s%, s:s}", "name", text,
+                                                               (size_t) (equals - text), "like", equals + 1));
+        }
         for (size_t i = 0; i < o->remove_nodes.count; i++)
                 (void) json_array_append_new(remove, json_string(o->remove_nodes.items[i]));
         for (size_t i = 0; i < o->without_pods.count; i++)
@@ -149,23 +119,37 @@ static const char *text_of(const struct json_field *in, const char *name)
         return text;
 }
 
+/* Why it waits, and what would help most cheaply. */
+static void add_missing(struct table *table, const struct json_field *item)
+{
+        struct json_field missing = json_field_get(item, "missing"), first = json_field_at(&missing, 0);
+        const char *remedy = text_of(&first, "message");
+
+        if (text_of(item, "node")[0] != '\0')
+                table_add(table, TABLE_FAINT, "%s", text_of(item, "message"));
+        else
+                table_add(table, TABLE_PLAIN, "%s%s%s", text_of(item, "message"),
+                          remedy[0] != '\0' ? "; " : "", remedy);
+}
+
 static void print_table(const json_t *answer)
 {
-        static const char *const headings[] = { "POD", "NODE", "WHEN", "MISSING", NULL };
+        static const char *const headings[] = { "POD", "NODE", "WHEN", "WHY", NULL };
         struct json_field root = json_field_root(answer), placements = json_field_get(&root, "placements");
         struct table table = { 0 };
 
+        table_line(stdout, "asked: %s", text_of(&root, "asked"));
         table_begin(&table, headings);
         for (size_t i = 0; i < json_field_count(&placements); i++) {
-                struct json_field placement = json_field_at(&placements, i), *item = &placement,
-                                  missing = json_field_get(item, "missing"),
-                                  first = json_field_at(&missing, 0);
+                struct json_field placement = json_field_at(&placements, i), *item = &placement;
+                bool placed = text_of(item, "node")[0] != '\0';
 
                 table_add(&table, TABLE_PLAIN, "%s", text_of(item, "pod"));
-                table_add(&table, text_of(item, "node")[0] != '\0' ? TABLE_GOOD : TABLE_WARN, "%s",
-                          text_of(item, "node"));
-                table_add(&table, TABLE_PLAIN, "%s", text_of(item, "when"));
-                table_add(&table, TABLE_PLAIN, "%s", text_of(&first, "message"));
+                table_add(&table, placed ? TABLE_GOOD : TABLE_WARN, "%s",
+                          placed ? text_of(item, "node") : "none");
+                table_add(&table, TABLE_PLAIN, "%s",
+                          text_of(item, "when")[0] != '\0' ? text_of(item, "when") : "no known time");
+                add_missing(&table, item);
         }
         (void) table_print(&table, table_wants_colour(stdout), stdout);
         table_free(&table);
@@ -182,30 +166,44 @@ static void tell_remarks(const json_t *answer)
                 const char *remark = text_of(&item, "remark");
 
                 if (remark[0] != '\0' && strcmp(remark, last) != 0)
-                        (void) fprintf(stderr, "remuda whatif: %s\n", remark);
+                        table_line(stderr, "remuda whatif: %s", remark);
                 last = remark;
         }
 }
 
-static int run(const struct whatif_options *o, struct err *err)
+/* The same from the store, by the options of the extender as they are given here. */
+static int work_out(const struct whatif_options *o, const json_t *context, json_t **ret, struct err *err)
 {
         struct cluster_arguments_opened opened = { 0 };
-        json_t *context = json_object(), *answer = NULL;
         int r = cluster_arguments_open(&o->cluster, &opened, err);
 
         if (r == 0)
-                r = build_request(o, opened.cluster, context, err);
+                r = whatif(opened.cluster, context, clock_realtime_usec(), ret, err);
+        cluster_arguments_close(&opened);
+        return r;
+}
+
+static int run(const struct whatif_options *o, struct err *err)
+{
+        json_t *context = json_object(), *answer = NULL;
+        struct ask_question question = { .path = "/v1/whatif", .body = context, .wanted = "placements" };
+        char who[ASK_WHO_BYTES];
+        int r = build_request(o, context, err);
+
         if (r == 0)
-                r = whatif(opened.cluster, context, clock_realtime_usec(), &answer, err);
+                r = ask_extender(&o->ask, &o->cluster, &question, &answer, who, err);
+        if (r == ASK_E_STORE)
+                r = work_out(o, context, &answer, err);
+        if (r == 0)
+                (void) json_object_set_new(answer, "asked", json_string(who));
         if (r == 0 && strcmp(o->output, "json") == 0)
-                r = document_print(answer, false, 0);
+                r = document_print(answer, false, JSON_ENSURE_ASCII);
         else if (r == 0)
                 print_table(answer);
         if (r == 0)
                 tell_remarks(answer);
         json_decref(context);
         json_decref(answer);
-        cluster_arguments_close(&opened);
         return r;
 }
 

@@ -3,9 +3,10 @@ are) carry what one real node cannot show."""
 import json
 import os
 import signal
+import subprocess
 import time
 
-from kube import api, create, delete_pod, get, get_pod, pending_reason, phase, pod, scenario, wait
+from kube import KUBE, api, create, delete_pod, get, get_pod, kubectl, pending_reason, phase, pod, scenario, wait
 from sim import (GPU, add_node, finish_deletions, group, node_object, node_of, parallel, pods_of, remove_all, set_inventory,
                  sim_pod, status)
 
@@ -137,6 +138,50 @@ def wakes():
     return "healed %.1f s, heard of %.1f s" % (healed, heard)
 
 
+def remuda(*words, kubeconfig=os.path.join(KUBE, "admin.conf"), text=None):
+    done = subprocess.run([os.path.join(os.environ.get("B", "build"), "bin", "remuda"), *words, "--kubeconfig", kubeconfig], capture_output=True,
+                          text=True, input=text, timeout=90)
+    if done.returncode != 0:
+        raise RuntimeError("remuda %s: %d %s %s" % (words, done.returncode, done.stdout, done.stderr))
+    return done.stdout
+
+
+def account(name):
+    """A service account, and a kubeconfig of its token."""
+    api("POST", "/api/v1/namespaces/default/serviceaccounts", {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}})
+    token = api("POST", "/api/v1/namespaces/default/serviceaccounts/%s/token" % name,
+                {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})["status"]["token"]
+    path = os.path.join(KUBE, name + ".conf")
+    with open(os.path.join(KUBE, "admin.conf")) as f, open(path, "w") as out:
+        out.write(f.read().replace("admin-token", token))
+    return path
+
+
+def questions():
+    """explain and whatif ask the replica that leads, through the API server and the kubelet, by the asker's own rights; else the store, and say why"""
+    who = "asked: extender remuda-system/%s, which leads" % leader()
+    create(sim_pod("q-waits", 1, None, annotations={"models": "B200"}, labels={"urgency": "emergency"}))
+    wait("the pod in the extender", 30, lambda: remuda("explain", "pod/q-waits"))
+    began = time.monotonic()
+    said = remuda("explain", "pod/q-waits").splitlines()
+    took = time.monotonic() - began
+    assert said[0] == who and said[1] == "pod default/q-waits asks for 1 chip(s): never", said
+    assert remuda("explain", "default/q-waits").splitlines()[:2] == said[:2]
+    asked = json.dumps(sim_pod("q-new", 1, None, annotations={"models": "B200"}))
+    assert remuda("whatif", "-f", "-", text=asked).startswith(who)
+    many = json.dumps({"kind": "List", "items": [sim_pod("q-%d" % i, 1, None, annotations={"models": "B200", "note": "x" * 1000}) for i in range(300)]})
+    assert len(remuda("whatif", "-f", "-", text=many).splitlines()) == 302  # more than goes through a socket at once, both ways
+    nobody = account("nobody")
+    kubectl("create", "clusterrolebinding", "nobody", "--clusterrole=remuda-scheduler", "--serviceaccount=default:nobody")
+    said = remuda("explain", "q-waits", kubeconfig=nobody).splitlines()[0]
+    assert said.startswith("asked: store kubernetes, and not the extender: 403: ") and "pods/portforward" in said, said
+    for line in [l for l in open("docs/how-to/install.md") if " remuda-questions " in l or " remuda-leading " in l]:  # as documented
+        kubectl(*line.strip().replace("--group=GROUP", "--serviceaccount=default:nobody").split()[1:])
+    wait("the right", 20, lambda: remuda("explain", "q-waits", kubeconfig=nobody).startswith(who))
+    delete_pod("q-waits")
+    return "%.2f s" % took
+
+
 def emergency():
     """an emergency takes lent chips back: the smallest set of borrowers is evicted through the Eviction API"""
     api("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ops"}})
@@ -235,7 +280,7 @@ def labels_follow():
     wait("labels of what is left", 20, lambda: labels() == wanted)
 
 
-for case in (reasons, wakes, emergency, labels_follow, replicas):
+for case in (questions, reasons, wakes, emergency, labels_follow, replicas):
     scenario(case)
 remove_all("sim", ("default", "ops"))
 for case in (gang, many_nodes):
