@@ -1,6 +1,7 @@
 /* remuda doctor --cluster: are the policies there that bound what tokens may do, do the accounts have no more
  * rights than they are meant to, does somebody lead, are the namespaces of jobs admitted? Asked of the API
  * server, whose answers are the only ones that count. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,15 +9,21 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "cli/doctor.h"
+#include "cli/scheduler_profile.h"
 #include "io/clock.h"
 #include "io/loop.h"
 #include "store/kubernetes/kube.h"
 
-#define ASK_USEC       UINT64_C(10000000)
-#define SILENT_USEC    UINT64_C(60000000)
-#define NAMESPACES_MAX 64
-#define ASK_AS         "ask as somebody who may create subjectaccessreviews"
-#define INSTALL        "kubectl apply -k manifests/ as docs/how-to/install.md says"
+#define ASK_USEC        UINT64_C(10000000)
+#define SILENT_USEC     UINT64_C(60000000)
+#define JOBS_MAX        500
+#define INVENTORIES_MAX 5000
+#define ASK_AS          "ask as somebody who may create subjectaccessreviews"
+#define INSTALL         "kubectl apply -k manifests/ as docs/how-to/install.md says"
+#define FOLLOW          "an overlay says newTag of registry.k8s.io/kube-scheduler, as docs/how-to/install.md has it"
+#define PEACE                                                                                                \
+        "disable DefaultPreemption at plugins.postFilter of its profiles, as "                               \
+        "manifests/scheduler/configmap.yaml does"
 
 struct answer {
         bool done;
@@ -31,6 +38,11 @@ static void on_done(void *userdata, const struct http_call_result *result)
 
         answer->result = kube_result(result, answer->sentence, sizeof(answer->sentence));
         answer->json = answer->result < 0 ? NULL : json_loadb(result->body, result->body_bytes, 0, NULL);
+        if (answer->result >= 0 && answer->json == NULL) {
+                answer->result = -EBADMSG;
+                (void) text_copy(answer->sentence, sizeof(answer->sentence),
+                                 "the API server's answer is no JSON");
+        }
         answer->done = true;
 }
 
@@ -45,7 +57,7 @@ static json_t *ask(const struct doctor_patient *p, const char *path, const json_
                                               .done = on_done,
                                               .userdata = answer };
 
-        *answer = (struct answer){ .result = -1 };
+        *answer = (struct answer){ .result = -EIO, .sentence = "it could not be asked" };
         if (kube_call_start(p->kube, &request, NULL) < 0)
                 return NULL;
         while (!answer->done && sd_event_run(p->loop, UINT64_MAX) >= 0)
@@ -53,11 +65,31 @@ static json_t *ask(const struct doctor_patient *p, const char *path, const json_
         return answer->json;
 }
 
-static const char *text_at(const json_t *object, const char *first, const char *second)
+/* Something was not answered: it is not there, and that is a fault of the installation; or this account may
+ * not see it, and nobody knows; or the API server is unwell. */
+static void found_none(struct doctor_finding *f, const struct answer *answer, const char *what,
+                       const char *name)
 {
-        const char *text = json_string_value(json_object_get(json_object_get(object, first), second));
+        if (answer->result == -ENOENT)
+                doctor_found(f, DOCTOR_FAIL, INSTALL, "there is no %s%s: %s", what, name, answer->sentence);
+        else if (answer->result == -EPERM || answer->result == -EACCES)
+                doctor_found(f, DOCTOR_WARN, "ask as somebody who may see it", "%s%s cannot be read: %s",
+                             what, name, answer->sentence);
+        else
+                doctor_found(f, DOCTOR_FAIL, "ask again; look at the API server if it stays so",
+                             "%s%s cannot be read: %s", what, name, answer->sentence);
+}
+
+static const char *text_in(const json_t *object, const char *key)
+{
+        const char *text = json_string_value(json_object_get(object, key));
 
         return text == NULL ? "" : text;
+}
+
+static const char *text_at(const json_t *object, const char *first, const char *second)
+{
+        return text_in(json_object_get(object, first), second);
 }
 
 /* The account that a ClusterRoleBinding names: wherever it was installed. Return: is there one? Else that
@@ -78,14 +110,17 @@ static bool find_account(const struct doctor_patient *p, const char *binding, st
                 text_copy(namespace_, 256, json_string_value(json_object_get(subject, "namespace"))) &&
                 text_format(user, 400, "system:serviceaccount:%s:%s", namespace_,
                             json_string_value(json_object_get(subject, "name")));
+        if (object == NULL)
+                found_none(f, &answer, "ClusterRoleBinding ", binding);
+        else if (!found)
+                doctor_found(f, DOCTOR_FAIL, INSTALL, "ClusterRoleBinding %s names no account of a namespace",
+                             binding);
         json_decref(object);
-        if (!found)
-                doctor_found(f, DOCTOR_FAIL, INSTALL, "there is no ClusterRoleBinding %s", binding);
         return found;
 }
 
 struct right {
-        const char *verb, *resource, *subresource;
+        const char *verb, *resource, *subresource, *group; /* NULL: none; the core group */
 };
 
 /* Return: 1 = the account has it, 0 = it has not, -1 = nobody knows. */
@@ -93,10 +128,11 @@ static int has_right(const struct doctor_patient *p, const char *user, const cha
                      const struct right *right)
 {
         struct answer answer;
-        json_t *body = json_pack("{s:s, s:s, s:{s:s, s:{s:s, s:s, s:s*, s:s*}}}", "apiVersion",
-                                 "authorization.k8s.io/v1", "kind", "SubjectAccessReview", "spec", "user",
-                                 user, "resourceAttributes", "verb", right->verb, "resource", right->resource,
-                                 "subresource", right->subresource, "namespace", namespace_);
+        json_t *body =
+                json_pack("{s:s, s:s, s:{s:s, s:{s:s, s:s, s:s*, s:s*, s:s*}}}", "apiVersion",
+                          "authorization.k8s.io/v1", "kind", "SubjectAccessReview", "spec", "user", user,
+                          "resourceAttributes", "verb", right->verb, "resource", right->resource,
+                          "subresource", right->subresource, "namespace", namespace_, "group", right->group);
         json_t *object = ask(p, "/apis/authorization.k8s.io/v1/subjectaccessreviews", body, &answer);
         int has = object == NULL
                           ? -1
@@ -124,7 +160,7 @@ static void check_policy(const struct doctor_patient *p, const char *name, struc
                 json_array_get(json_object_get(json_object_get(binding, "spec"), "validationActions"), 0));
         text = binding == NULL ? NULL : json_dumps(json_object_get(policy, "spec"), 0);
         if (binding == NULL)
-                doctor_found(f, DOCTOR_FAIL, INSTALL, "policy %s: %s", name, answer.sentence);
+                found_none(f, &answer, "policy ", name);
         else if (text != NULL && strstr(text, "system:serviceaccount:remuda") != NULL)
                 doctor_found(f, DOCTOR_FAIL, INSTALL,
                              "policy %s names an account, and applies to nobody in another namespace", name);
@@ -139,7 +175,8 @@ static void check_policies(const struct doctor_patient *p, struct doctor_finding
 {
         static const char *const names[] = { "remuda-agent-own-node",   "remuda-agent-own-lease",
                                              "remuda-pod-records",      "remuda-job-status",
-                                             "remuda-scheduler-writes", "remuda-controller-writes" };
+                                             "remuda-scheduler-writes", "remuda-controller-writes",
+                                             "remuda-emergencies" };
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 check_policy(p, names[i], f);
@@ -154,15 +191,15 @@ static void check_rights(const struct doctor_patient *p, struct doctor_finding *
                 struct right rights[4];
         } rows[] = {
                 { "remuda-scheduler",
-                  { { "create", "pods", NULL },
-                    { "patch", "pods", NULL },
-                    { "create", "secrets", NULL },
-                    { "get", "secrets", NULL } } },
+                  { { "create", "pods", NULL, NULL },
+                    { "patch", "pods", NULL, NULL },
+                    { "create", "secrets", NULL, NULL },
+                    { "get", "secrets", NULL, NULL } } },
                 { "remuda-controller",
-                  { { "create", "pods", NULL },
-                    { "create", "pods", "binding" },
-                    { "create", "secrets", NULL },
-                    { "get", "secrets", NULL } } },
+                  { { "create", "pods", NULL, NULL },
+                    { "create", "pods", "binding", NULL },
+                    { "create", "secrets", NULL, NULL },
+                    { "get", "secrets", NULL, NULL } } },
         };
         char namespace_[256], user[400];
 
@@ -186,11 +223,60 @@ static void check_rights(const struct doctor_patient *p, struct doctor_finding *
         doctor_found(f, DOCTOR_PASS, "", "scheduler and controller have no more rights than they need");
 }
 
+/* May the scheduler's account read the groups of pods that this API server has? */
+static void check_group_version(const struct doctor_patient *p, const char *version, struct doctor_finding *f)
+{
+        static const struct {
+                const char *version;
+                struct right right;
+        } known[] = {
+                { "v1alpha1", { "list", "workloads", NULL, "scheduling.k8s.io" } },
+                { "v1alpha2", { "list", "podgroups", NULL, "scheduling.k8s.io" } },
+        };
+        char namespace_[256], user[400];
+
+        for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+                const struct right *right = &known[i].right;
+
+                if (strcmp(version, known[i].version) != 0)
+                        continue;
+                if (find_account(p, "remuda-scheduler", f, namespace_, user) &&
+                    has_right(p, user, NULL, right) <= 0)
+                        doctor_found(f, DOCTOR_FAIL, INSTALL,
+                                     "%s may not %s %s: pods of such groups go each by itself", user,
+                                     right->verb, right->resource);
+                return;
+        }
+        doctor_found(f, DOCTOR_WARN, "serve v1alpha1 (1.35) or v1alpha2 (1.36) as well",
+                     "groups of pods of scheduling.k8s.io/%s are not read: their pods go each by itself",
+                     version);
+}
+
+static void check_groups(const struct doctor_patient *p, struct doctor_finding *f)
+{
+        struct answer answer;
+        json_t *object = ask(p, "/apis/scheduling.k8s.io", NULL, &answer), *versions, *version;
+        size_t i;
+
+        if (object == NULL)
+                found_none(f, &answer, "API group ", "scheduling.k8s.io");
+        versions = json_object_get(object, "versions");
+        json_array_foreach(versions, i, version)
+        {
+                if (strcmp(text_in(version, "version"), "v1") != 0)
+                        check_group_version(p, text_in(version, "version"), f);
+        }
+        doctor_found(f, DOCTOR_PASS, "",
+                     json_array_size(versions) > 1 ? "the groups of pods that Kubernetes has are read"
+                                                   : "Kubernetes has no groups of pods here");
+        json_decref(object);
+}
+
 /* Somebody leads: the Lease has a holder, who renews it. */
 static void check_leader(const struct doctor_patient *p, const char *binding, const char *lease,
                          struct doctor_finding *f)
 {
-        char namespace_[256], user[400], path[512];
+        char namespace_[256], user[400], path[512], name[300];
         struct answer answer;
         uint64_t renewed = 0, now = clock_realtime_usec();
         const char *holder;
@@ -203,10 +289,12 @@ static void check_leader(const struct doctor_patient *p, const char *binding, co
         object = ask(p, path, NULL, &answer);
         holder = text_at(object, "spec", "holderIdentity");
         (void) timestamp_parse(text_at(object, "spec", "renewTime"), &renewed);
-        if (object == NULL || holder[0] == '\0' || renewed == 0)
+        (void) text_format(name, sizeof(name), "%s/%s", namespace_, lease);
+        if (object == NULL && answer.result != -ENOENT)
+                found_none(f, &answer, "Lease ", name);
+        else if (holder[0] == '\0' || renewed == 0)
                 doctor_found(f, DOCTOR_FAIL, "look at the log of the Deployment of that name",
-                             "nobody leads: Lease %s/%s%s%s", namespace_, lease, object == NULL ? ": " : "",
-                             answer.sentence);
+                             "nobody leads: Lease %s%s%s", name, object == NULL ? ": " : "", answer.sentence);
         else if (renewed + SILENT_USEC < now)
                 doctor_found(f, DOCTOR_WARN, "look at its log; the clock of this machine may be wrong",
                              "%s leads by Lease %s/%s, and was silent for %llu s", holder, namespace_, lease,
@@ -221,6 +309,175 @@ static void check_scheduler(const struct doctor_patient *p, struct doctor_findin
         check_leader(p, "remuda-scheduler", "remuda-extender", f);
 }
 
+/* scheduler.yaml of the ConfigMap that the manifests have. Return: its owner, a new reference, and the text
+ * in it; NULL is a finding. */
+static json_t *read_profile(const struct doctor_patient *p, struct doctor_finding *f, const char **ret_text)
+{
+        char namespace_[256], user[400], path[512], name[300];
+        struct answer answer;
+        json_t *object;
+
+        if (!find_account(p, "remuda-scheduler", f, namespace_, user))
+                return NULL;
+        (void) text_format(path, sizeof(path), "/api/v1/namespaces/%s/configmaps/remuda-scheduler",
+                           namespace_);
+        object = ask(p, path, NULL, &answer);
+        *ret_text = json_string_value(json_object_get(json_object_get(object, "data"), "scheduler.yaml"));
+        if (*ret_text != NULL)
+                return object;
+        (void) text_format(name, sizeof(name), "%s/remuda-scheduler", namespace_);
+        if (object == NULL && answer.result != -ENOENT)
+                found_none(f, &answer, "ConfigMap ", name);
+        else
+                doctor_found(f, DOCTOR_WARN, "compare it with manifests/scheduler/configmap.yaml",
+                             "kube-scheduler's configuration is not scheduler.yaml of ConfigMap %s%s%s", name,
+                             object == NULL ? ": " : "", answer.sentence);
+        json_decref(object);
+        return NULL;
+}
+
+/* Who makes room for an emergency: the extender, or kube-scheduler, too, that knows no pools. */
+static void check_preemption(const struct doctor_patient *p, struct doctor_finding *f)
+{
+        struct scheduler_profile profile = { 0 };
+        struct err err = { 0 };
+        const char *text;
+        json_t *object = read_profile(p, f, &text);
+
+        if (object == NULL)
+                return;
+        if (scheduler_profile_read(text, &profile, &err) < 0)
+                doctor_found(f, DOCTOR_FAIL, INSTALL, "kube-scheduler's configuration: %s", err.msg);
+        else if (profile.preempts)
+                doctor_found(f, DOCTOR_WARN, PEACE,
+                             "profile %s of kube-scheduler preempts, too: for chips that the extender then "
+                             "refuses",
+                             profile.name);
+        else
+                doctor_found(f, DOCTOR_PASS, "", "kube-scheduler leaves preemption to the extender");
+        json_decref(object);
+}
+
+/* The resources of all inventories, each with a node that has it; a new reference. NULL is a finding. */
+static json_t *resources_told(const struct doctor_patient *p, struct doctor_finding *f)
+{
+        char path[100];
+        struct answer answer;
+        json_t *nodes, *node, *group, *told;
+        size_t i, k;
+
+        (void) text_format(path, sizeof(path), "/apis/remuda.dev/v1alpha1/nodeaccelerators?limit=%d",
+                           INVENTORIES_MAX);
+        nodes = ask(p, path, NULL, &answer);
+        if (nodes == NULL) {
+                found_none(f, &answer, "kind of objects ", "nodeaccelerators");
+                return NULL;
+        }
+        told = json_object();
+        json_array_foreach(json_object_get(nodes, "items"), i, node)
+        {
+                json_array_foreach(json_object_get(json_object_get(node, "status"), "groups"), k, group)
+                {
+                        if (text_in(group, "resource")[0] != '\0')
+                                (void) json_object_set_new(told, text_in(group, "resource"),
+                                                           json_string(text_at(node, "metadata", "name")));
+                }
+        }
+        if (text_at(nodes, "metadata", "continue")[0] != '\0')
+                doctor_found(f, DOCTOR_WARN, "kubectl get nodeaccelerators -o yaml names the others'",
+                             "there are more than %d inventories, and only their resources were looked at",
+                             INVENTORIES_MAX);
+        json_decref(nodes);
+        return told;
+}
+
+/* Pods of a resource that kube-scheduler does not send to the extender go by no rule of ours. */
+static void check_managed(const struct doctor_patient *p, struct doctor_finding *f)
+{
+        const char *text, *resource;
+        json_t *profile = read_profile(p, f, &text), *told, *node;
+
+        if (profile == NULL)
+                return;
+        told = resources_told(p, f);
+        json_object_foreach(told, resource, node)
+        {
+                if (!scheduler_profile_asks(text, resource))
+                        doctor_found(f, DOCTOR_FAIL,
+                                     "add its name to managedResources of kube-scheduler's extender",
+                                     "pods that ask for %s (node %s) never come to the extender", resource,
+                                     json_string_value(node));
+        }
+        doctor_found(f, DOCTOR_PASS, "", "pods of every resource in an inventory come to the extender");
+        json_decref(profile);
+        json_decref(told);
+}
+
+/* The minor of "v1.34.4", or of an image of that tag; -1: it says none. */
+static int minor_of(const char *text)
+{
+        const char *at = text == NULL ? NULL : strstr(text, "v1.");
+        char *end;
+        long minor = at == NULL ? -1 : strtol(at + strlen("v1."), &end, 10);
+
+        return minor >= 0 && minor < 1000 && (end[0] == '.' || end[0] == '\0') ? (int) minor : -1;
+}
+
+/* The image of the kube-scheduler beside the extender; NULL: it has none. */
+static const char *scheduler_image(const json_t *deployment)
+{
+        const json_t *pod = json_object_get(json_object_get(deployment, "spec"), "template");
+        const json_t *containers = json_object_get(json_object_get(pod, "spec"), "containers"), *container;
+        size_t i;
+
+        json_array_foreach(containers, i, container)
+        {
+                if (strcmp(text_in(container, "name"), "kube-scheduler") == 0)
+                        return json_string_value(json_object_get(container, "image"));
+        }
+        return NULL;
+}
+
+static void compare_versions(const char *image, const char *version, struct doctor_finding *f)
+{
+        int minor = minor_of(image), of_server = minor_of(version);
+
+        if (minor < 0 || of_server < 0)
+                doctor_found(f, DOCTOR_WARN, FOLLOW,
+                             "kube-scheduler '%s' cannot be compared with Kubernetes '%s'",
+                             image == NULL ? "" : image, version);
+        else if (minor > of_server || minor + 1 < of_server)
+                doctor_found(f, DOCTOR_FAIL, FOLLOW, "kube-scheduler is of version 1.%d, Kubernetes is %s",
+                             minor, version);
+        else
+                doctor_found(f, DOCTOR_PASS, "", "kube-scheduler 1.%d suits Kubernetes %s", minor, version);
+}
+
+/* A kube-scheduler is of its API server's version or of the minor before; a newer one asks for kinds of
+ * objects that are not there. */
+static void check_version(const struct doctor_patient *p, struct doctor_finding *f)
+{
+        char namespace_[256], user[400], path[512], name[300];
+        struct answer of_server, of_deployment;
+        json_t *deployment, *server;
+
+        if (!find_account(p, "remuda-scheduler", f, namespace_, user))
+                return;
+        (void) text_format(path, sizeof(path), "/apis/apps/v1/namespaces/%s/deployments/remuda-scheduler",
+                           namespace_);
+        (void) text_format(name, sizeof(name), "%s/remuda-scheduler", namespace_);
+        server = ask(p, "/version", NULL, &of_server);
+        deployment = ask(p, path, NULL, &of_deployment);
+        if (server == NULL)
+                found_none(f, &of_server, "the API server's /version", "");
+        else if (deployment == NULL && of_deployment.result != -ENOENT)
+                found_none(f, &of_deployment, "Deployment ", name);
+        else
+                compare_versions(scheduler_image(deployment), text_in(server, "gitVersion"), f);
+        json_decref(server);
+        json_decref(deployment);
+}
+
 static void check_controller(const struct doctor_patient *p, struct doctor_finding *f)
 {
         check_leader(p, "remuda-controller", "remuda-controller", f);
@@ -229,15 +486,17 @@ static void check_controller(const struct doctor_patient *p, struct doctor_findi
 /* A job in a namespace that nobody admitted waits for ever. */
 static void check_namespaces(const struct doctor_patient *p, struct doctor_finding *f)
 {
-        static const struct right make_pods = { "create", "pods", NULL };
-        const char *seen[NAMESPACES_MAX];
-        char installed[256], user[400], remedy[300];
+        static const struct right make_pods = { "create", "pods", NULL, NULL };
+        const char *seen[JOBS_MAX];
+        char installed[256], user[400], remedy[300], path[80];
         struct answer answer;
         size_t count = 0, i;
-        json_t *jobs = ask(p, "/apis/remuda.dev/v1alpha1/trainingjobs?limit=500", NULL, &answer), *job;
+        json_t *jobs, *job;
 
+        (void) text_format(path, sizeof(path), "/apis/remuda.dev/v1alpha1/trainingjobs?limit=%d", JOBS_MAX);
+        jobs = ask(p, path, NULL, &answer);
         if (jobs == NULL)
-                doctor_found(f, DOCTOR_FAIL, INSTALL, "TrainingJobs cannot be listed: %s", answer.sentence);
+                found_none(f, &answer, "list of TrainingJobs", "");
         if (jobs == NULL || !find_account(p, "remuda-controller", f, installed, user)) {
                 json_decref(jobs);
                 return;
@@ -245,7 +504,7 @@ static void check_namespaces(const struct doctor_patient *p, struct doctor_findi
         json_array_foreach(json_object_get(jobs, "items"), i, job)
         {
                 const char *namespace_ = text_at(job, "metadata", "namespace");
-                bool known = count == NAMESPACES_MAX;
+                bool known = count == JOBS_MAX; /* more than were asked for */
                 int has;
 
                 for (size_t k = 0; k < count && !known; k++)
@@ -266,6 +525,10 @@ static void check_namespaces(const struct doctor_patient *p, struct doctor_findi
                         doctor_found(f, DOCTOR_WARN, ASK_AS,
                                      "the controller's rights in %s could not be asked", namespace_);
         }
+        if (text_at(jobs, "metadata", "continue")[0] != '\0')
+                doctor_found(f, DOCTOR_WARN, "kubectl get trainingjobs -A names the namespaces of the others",
+                             "there are more than %d TrainingJobs, and only their namespaces were looked at",
+                             JOBS_MAX);
         doctor_found(f, DOCTOR_PASS, "", "the %zu namespaces with TrainingJobs are admitted", count);
         json_decref(jobs);
 }
@@ -275,6 +538,10 @@ const struct doctor_check doctor_checks_cluster[] = {
         { "policies", false, check_policies },
         { "rights", false, check_rights },
         { "scheduler leads", false, check_scheduler },
+        { "preemption", false, check_preemption },
+        { "managed resources", false, check_managed },
+        { "scheduler version", false, check_version },
+        { "pod groups", false, check_groups },
         { "controller leads", false, check_controller },
         { "job namespaces", false, check_namespaces },
         { 0 },

@@ -17,11 +17,22 @@
 #include "io/http/http_server.h"
 #include "io/loop.h"
 
-#define ADMISSION "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
-#define BINDINGS  "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/"
-#define LEASES    "/apis/coordination.k8s.io/v1/namespaces/remuda/leases/"
-#define REVIEWS   "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-#define JOBS      "/apis/remuda.dev/v1alpha1/trainingjobs"
+#define ADMISSION   "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+#define BINDINGS    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/"
+#define LEASES      "/apis/coordination.k8s.io/v1/namespaces/remuda/leases/"
+#define REVIEWS     "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+#define JOBS        "/apis/remuda.dev/v1alpha1/trainingjobs"
+#define PROFILE     "/api/v1/namespaces/remuda/configmaps/remuda-scheduler"
+#define INVENTORIES "/apis/remuda.dev/v1alpha1/nodeaccelerators"
+#define INVENTORY(RESOURCE)                                                                                  \
+        "{\"items\":[{\"metadata\":{\"name\":\"n7\"},\"status\":{\"groups\":[{\"resource\":\"" RESOURCE      \
+        "\"}]}}]}"
+#define GROUPS            "/apis/scheduling.k8s.io"
+#define VERSIONS(VERSION) "{\"versions\":[{\"version\":\"v1\"},{\"version\":\"" VERSION "\"}]}"
+#define DEPLOYMENT        "/apis/apps/v1/namespaces/remuda/deployments/remuda-scheduler"
+#define SCHEDULER(IMAGE)                                                                                     \
+        "{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"extender\"},{\"name\":\"kube-"       \
+        "scheduler\",\"image\":\"" IMAGE "\"}]}}}}"
 #define LONG                                                                                                 \
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
         "aaaaaaaaaaaaaa"
@@ -46,11 +57,15 @@ struct row {
 #define INSTALL "kubectl apply -k manifests/"
 /* clang-format off */
 static const struct row rows[] = {
-        { .check = "policies", .verdict = DOCTOR_PASS, .says = "6 admission policies are in force" },
-        { .check = "policies", .verdict = DOCTOR_FAIL, .says = "policy remuda-job-status: 404: gone", .remedy = INSTALL,
+        { .check = "policies", .verdict = DOCTOR_PASS, .says = "7 admission policies are in force" },
+        { .check = "policies", .verdict = DOCTOR_FAIL, .says = "there is no policy remuda-job-status: 404: gone", .remedy = INSTALL,
           .change = { ADMISSION "ies/remuda-job-status", 404, "{\"message\":\"gone\"}" } },
-        { .check = "policies", .verdict = DOCTOR_FAIL, .says = "policy remuda-pod-records: the API server answered 404", .remedy = INSTALL,
+        { .check = "policies", .verdict = DOCTOR_FAIL, .says = "there is no policy remuda-pod-records: the API server answered 404", .remedy = INSTALL,
           .change = { ADMISSION "ybindings/remuda-pod-records", 404, "" } },
+        { .check = "policies", .verdict = DOCTOR_WARN, .says = "policy remuda-pod-records cannot be read: 403: no", .remedy = "ask as somebody who may",
+          .change = { ADMISSION "ies/remuda-pod-records", 403, "{\"message\":\"no\"}" } },
+        { .check = "policies", .verdict = DOCTOR_FAIL, .says = "policy remuda-pod-records cannot be read: 500: oh", .remedy = "ask again",
+          .change = { ADMISSION "ybindings/remuda-pod-records", 500, "{\"message\":\"oh\"}" } },
         { .check = "policies", .verdict = DOCTOR_FAIL, .says = "policy remuda-agent-own-node names an account", .remedy = INSTALL,
           .change = { ADMISSION "ies/remuda-agent-own-node", 200, "{\"spec\":{\"for\":\"system:serviceaccount:remuda:remuda-agent\"}}" } },
         { .check = "policies", .verdict = DOCTOR_FAIL, .says = "policy remuda-agent-own-lease is bound without Deny", .remedy = INSTALL,
@@ -62,10 +77,14 @@ static const struct row rows[] = {
         { .check = "rights", .verdict = DOCTOR_PASS, .says = "no more rights", .right = "team create pods" },
         { .check = "rights", .verdict = DOCTOR_FAIL, .says = "there is no ClusterRoleBinding remuda-scheduler", .remedy = INSTALL,
           .change = { BINDINGS "remuda-scheduler", 404, "" } },
-        { .check = "rights", .verdict = DOCTOR_FAIL, .says = "there is no ClusterRoleBinding remuda-controller", .remedy = INSTALL,
+        { .check = "rights", .verdict = DOCTOR_FAIL, .says = "ClusterRoleBinding remuda-controller names no account of a namespace", .remedy = INSTALL,
           .change = { BINDINGS "remuda-controller", 200, "{\"subjects\":[{\"kind\":\"User\",\"name\":\"eve\"}]}" } },
-        { .check = "rights", .verdict = DOCTOR_FAIL, .says = "there is no ClusterRoleBinding remuda-controller", .remedy = INSTALL,
+        { .check = "rights", .verdict = DOCTOR_FAIL, .says = "ClusterRoleBinding remuda-controller names no account of a namespace", .remedy = INSTALL,
           .change = { BINDINGS "remuda-controller", 200, "{\"subjects\":[{\"namespace\":\"" LONG LONG LONG "\",\"name\":\"a\"}]}" } },
+        { .check = "rights", .verdict = DOCTOR_WARN, .says = "ClusterRoleBinding remuda-controller cannot be read: 403: no", .remedy = "ask as somebody who may",
+          .change = { BINDINGS "remuda-controller", 403, "{\"message\":\"no\"}" } },
+        { .check = "rights", .verdict = DOCTOR_FAIL, .says = "ClusterRoleBinding remuda-controller cannot be read: the API server's answer is no JSON", .remedy = "ask again",
+          .change = { BINDINGS "remuda-controller", 200, "junk" } },
         { .check = "rights", .verdict = DOCTOR_FAIL, .says = "system:serviceaccount:remuda:remuda-scheduler may patch pods in every namespace",
           .remedy = "take the role away", .right = "* patch pods" },
         { .check = "rights", .verdict = DOCTOR_FAIL, .says = "remuda:remuda-controller may create pods/binding in every namespace",
@@ -74,10 +93,61 @@ static const struct row rows[] = {
           .remedy = "subjectaccessreviews", .change = { REVIEWS, 403, "{\"message\":\"no\"}" } },
 
         { .check = "scheduler leads", .verdict = DOCTOR_PASS, .says = "pod-7 leads" },
-        { .check = "scheduler leads", .verdict = DOCTOR_FAIL, .says = "there is no ClusterRoleBinding remuda-scheduler", .remedy = INSTALL,
+        { .check = "scheduler leads", .verdict = DOCTOR_FAIL, .says = "ClusterRoleBinding remuda-scheduler cannot be read: the API server answered 500", .remedy = "ask again",
           .change = { BINDINGS "remuda-scheduler", 500, "junk" } },
+        { .check = "scheduler leads", .verdict = DOCTOR_WARN, .says = "Lease remuda/remuda-extender cannot be read: 403: no", .remedy = "ask as somebody who may",
+          .change = { LEASES "remuda-extender", 403, "{\"message\":\"no\"}" } },
+        { .check = "scheduler leads", .verdict = DOCTOR_FAIL, .says = "Lease remuda/remuda-extender cannot be read: 503: busy", .remedy = "ask again",
+          .change = { LEASES "remuda-extender", 503, "{\"message\":\"busy\"}" } },
         { .check = "scheduler leads", .verdict = DOCTOR_FAIL, .says = "nobody leads: Lease remuda/remuda-extender: the API server answered 404", .remedy = "look at the log",
           .change = { LEASES "remuda-extender", 404, "" } },
+        { .check = "preemption", .verdict = DOCTOR_PASS, .says = "kube-scheduler leaves preemption to the extender" },
+        { .check = "preemption", .verdict = DOCTOR_WARN, .says = "profile remuda of kube-scheduler preempts, too", .remedy = "disable DefaultPreemption",
+          .change = { PROFILE, 200, "{\"data\":{\"scheduler.yaml\":\"profiles: [{schedulerName: remuda}]\"}}" } },
+        { .check = "preemption", .verdict = DOCTOR_FAIL, .says = "kube-scheduler's configuration: line ", .remedy = INSTALL,
+          .change = { PROFILE, 200, "{\"data\":{\"scheduler.yaml\":\"[\"}}" } },
+        { .check = "preemption", .verdict = DOCTOR_WARN, .says = "is not scheduler.yaml of ConfigMap remuda/remuda-scheduler: 404: gone", .remedy = "compare it with manifests/",
+          .change = { PROFILE, 404, "{\"message\":\"gone\"}" } },
+
+        { .check = "managed resources", .verdict = DOCTOR_PASS, .says = "pods of every resource in an inventory come to the extender" },
+        { .check = "managed resources", .verdict = DOCTOR_PASS, .says = "pods of every resource", .change = { INVENTORIES, 200, INVENTORY("nvidia.com/gpu") } },
+        { .check = "managed resources", .verdict = DOCTOR_FAIL, .says = "pods that ask for example.com/gpu (node n7) never come to the extender",
+          .remedy = "add its name to managedResources", .change = { INVENTORIES, 200, INVENTORY("example.com/gpu") } },
+        { .check = "managed resources", .verdict = DOCTOR_WARN, .says = "there are more than 5000 inventories, and only their resources were looked at",
+          .remedy = "kubectl get nodeaccelerators", .change = { INVENTORIES, 200, "{\"metadata\":{\"continue\":\"next\"},\"items\":[]}" } },
+        { .check = "managed resources", .verdict = DOCTOR_WARN, .says = "nodeaccelerators cannot be read: 403: no", .remedy = "ask as somebody",
+          .change = { INVENTORIES, 403, "{\"message\":\"no\"}" } },
+        { .check = "preemption", .verdict = DOCTOR_WARN, .says = "ConfigMap remuda/remuda-scheduler cannot be read: 403: no", .remedy = "ask as somebody who may",
+          .change = { PROFILE, 403, "{\"message\":\"no\"}" } },
+
+        { .check = "scheduler version", .verdict = DOCTOR_PASS, .says = "kube-scheduler 1.33 suits Kubernetes v1.34.4+k3s1" },
+        { .check = "scheduler version", .verdict = DOCTOR_FAIL, .says = "kube-scheduler is of version 1.33, Kubernetes is v1.32.9", .remedy = "newTag",
+          .change = { "/version", 200, "{\"gitVersion\":\"v1.32.9\"}" } },
+        { .check = "scheduler version", .verdict = DOCTOR_FAIL, .says = "kube-scheduler is of version 1.33, Kubernetes is v1.35", .remedy = "newTag",
+          .change = { "/version", 200, "{\"gitVersion\":\"v1.35\"}" } },
+        { .check = "scheduler version", .verdict = DOCTOR_WARN, .says = "the API server's /version cannot be read: 403: no", .remedy = "ask as somebody who may",
+          .change = { "/version", 403, "{\"message\":\"no\"}" } },
+        { .check = "scheduler version", .verdict = DOCTOR_WARN, .says = "cannot be compared with Kubernetes ''", .remedy = "newTag",
+          .change = { "/version", 200, "{}" } },
+        { .check = "scheduler version", .verdict = DOCTOR_WARN, .says = "Deployment remuda/remuda-scheduler cannot be read: 403: no", .remedy = "ask as somebody who may",
+          .change = { DEPLOYMENT, 403, "{\"message\":\"no\"}" } },
+        { .check = "scheduler version", .verdict = DOCTOR_WARN, .says = "kube-scheduler 'mine:latest' cannot be compared", .remedy = "newTag",
+          .change = { DEPLOYMENT, 200, SCHEDULER("mine:latest") } },
+        { .check = "scheduler version", .verdict = DOCTOR_WARN, .says = "kube-scheduler '' cannot be compared", .remedy = "newTag",
+          .change = { DEPLOYMENT, 404, "" } },
+
+        { .check = "pod groups", .verdict = DOCTOR_PASS, .says = "Kubernetes has no groups of pods here" },
+        { .check = "pod groups", .verdict = DOCTOR_PASS, .says = "the groups of pods that Kubernetes has are read", .right = "* list podgroups",
+          .change = { GROUPS, 200, VERSIONS("v1alpha2") } },
+        { .check = "pod groups", .verdict = DOCTOR_FAIL, .says = "remuda:remuda-scheduler may not list podgroups: pods of such groups go each by itself", .remedy = INSTALL,
+          .change = { GROUPS, 200, VERSIONS("v1alpha2") } },
+        { .check = "pod groups", .verdict = DOCTOR_FAIL, .says = "may not list workloads", .remedy = INSTALL, .right = "* list podgroups",
+          .change = { GROUPS, 200, VERSIONS("v1alpha1") } },
+        { .check = "pod groups", .verdict = DOCTOR_WARN, .says = "groups of pods of scheduling.k8s.io/v1beta1 are not read", .remedy = "v1alpha2",
+          .change = { GROUPS, 200, VERSIONS("v1beta1") } },
+        { .check = "pod groups", .verdict = DOCTOR_FAIL, .says = "API group scheduling.k8s.io cannot be read: the API server answered 500", .remedy = "ask again",
+          .change = { GROUPS, 500, "{}" } },
+
         { .check = "controller leads", .verdict = DOCTOR_PASS, .says = "pod-7 leads" },
         { .check = "controller leads", .verdict = DOCTOR_FAIL, .says = "nobody leads: Lease remuda/remuda-controller", .remedy = "look at the log",
           .change = { LEASES "remuda-controller", 200, "{\"spec\":{\"renewTime\":\"2099-01-01T00:00:00Z\"}}" } },
@@ -92,8 +162,13 @@ static const struct row rows[] = {
         { .check = "job namespaces", .verdict = DOCTOR_FAIL, .says = "namespace other has TrainingJobs and is not admitted", .right = "team create pods",
           .remedy = "-n other --clusterrole=remuda-job-namespace --serviceaccount=remuda:remuda-controller",
           .change = { JOBS, 200, "{\"items\":[" JOB("team") "," JOB("other") "]}" } },
-        { .check = "job namespaces", .verdict = DOCTOR_FAIL, .says = "TrainingJobs cannot be listed: 403: no", .remedy = INSTALL,
+        { .check = "job namespaces", .verdict = DOCTOR_WARN, .says = "list of TrainingJobs cannot be read: 403: no", .remedy = "ask as somebody who may",
           .change = { JOBS, 403, "{\"message\":\"no\"}" } },
+        { .check = "job namespaces", .verdict = DOCTOR_FAIL, .says = "there is no list of TrainingJobs: 404: what", .remedy = INSTALL,
+          .change = { JOBS, 404, "{\"message\":\"what\"}" } },
+        { .check = "job namespaces", .verdict = DOCTOR_WARN, .says = "there are more than 500 TrainingJobs, and only their namespaces were looked at", .right = "team create pods",
+          .remedy = "kubectl get trainingjobs -A",
+          .change = { JOBS, 200, "{\"metadata\":{\"continue\":\"next\"},\"items\":[" JOB("team") "]}" } },
         { .check = "job namespaces", .verdict = DOCTOR_FAIL, .says = "there is no ClusterRoleBinding remuda-controller", .remedy = INSTALL,
           .change = { BINDINGS "remuda-controller", 404, "" } },
 };
@@ -113,6 +188,14 @@ static const char *in_order(const char *path)
                 return "{\"subjects\":[{\"namespace\":\"remuda\",\"name\":\"remuda-controller\"}]}";
         if (text_starts_with(path, LEASES))
                 return "{\"spec\":{\"holderIdentity\":\"pod-7\",\"renewTime\":\"2099-01-01T00:00:00Z\"}}";
+        if (strcmp(path, "/version") == 0)
+                return "{\"gitVersion\":\"v1.34.4+k3s1\"}";
+        if (strcmp(path, DEPLOYMENT) == 0)
+                return SCHEDULER("registry.k8s.io/kube-scheduler:v1.33.13@sha256:0123");
+        if (strcmp(path, PROFILE) == 0)
+                return "{\"data\":{\"scheduler.yaml\":\"{profiles: [{plugins: {postFilter: {disabled: "
+                       "[{name: DefaultPreemption}]}}}], extenders: [{managedResources: [{name: "
+                       "nvidia.com/gpu}]}]}\"}}";
         return "{\"items\":[]}";
 }
 
@@ -181,6 +264,8 @@ static void each_thing_that_is_wrong_is_found(void **state)
 {
         static const struct http_route routes[] = {
                 { .method = "GET", .path = "/apis/*", .handler = on_get },
+                { .method = "GET", .path = "/api/*", .handler = on_get },
+                { .method = "GET", .path = "/version", .handler = on_get },
                 { .method = "POST", .path = REVIEWS, .handler = on_review },
                 { 0 }
         };
