@@ -1,6 +1,8 @@
 """The shipped manifests on a kube-apiserver (apiserver_rig.Cluster), by the lines of docs/how-to/install.md."""
 import os, re, subprocess, textwrap, time
 
+from extender_rig import GPU, inventory
+
 
 def kubectl(c, *command, **more):
     tool = os.path.join(c.folder, "kubectl")
@@ -12,6 +14,12 @@ def kubectl(c, *command, **more):
 def overlays():
     """Every kustomization.yaml that the page shows."""
     return [textwrap.dedent(o) for o in re.findall(r"(?m)^    resources: \[\.\./manifests\]\n(?:    .*\n)+", open("docs/how-to/install.md").read())]
+
+
+def shipped(key):
+    """A file of the shipped ConfigMap."""
+    text = open("manifests/scheduler/configmap.yaml").read()
+    return textwrap.dedent(re.search(r"(?m)^  %s: \|\n((?:    .*\n)+)" % re.escape(key), text).group(1))
 
 
 def install(c, namespace):
@@ -44,3 +52,17 @@ def admit(c, namespace, installed="remuda-system"):
 def token(c, namespace, account, **spec):
     answer = c.api("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", {"spec": {"expirationSeconds": 3600, **spec}})
     return answer["status"]["token"]
+
+
+def tell_inventory(c, said):
+    """As its agent does: the object, then its status."""
+    path = "/apis/remuda.dev/v1alpha1/nodeaccelerators"
+    c.api("POST", path, {k: said[k] for k in ("apiVersion", "kind", "metadata")})
+    c.api("PATCH", f"{path}/{said['metadata']['name']}/status", {"status": said["status"]}, content_type="application/merge-patch+json")
+
+
+def machine(c, name, pool):
+    """A node of eight chips, with its inventory."""
+    sizes = {"cpu": "64", "memory": "256Gi", "pods": "110", GPU: "8"}
+    c.api("POST", "/api/v1/nodes", {"metadata": {"name": name}, "status": {"capacity": sizes, "allocatable": sizes, "conditions": [{"type": "Ready", "status": "True"}]}})
+    tell_inventory(c, inventory(name, 8, pool=pool))
