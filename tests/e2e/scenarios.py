@@ -6,6 +6,7 @@ is real: the API server, scheduler, controller manager, kubelet and containerd, 
 import glob
 import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -72,7 +73,10 @@ def import_images():
     image = os.path.join(KUBE, "remuda.tar")
     subprocess.run(["packaging/build-image", image], check=True, stdout=subprocess.DEVNULL)
     cluster("import", image)
-    subprocess.run([CLUSTER, "image", "registry.k8s.io/kube-scheduler:v1.34.4", "/usr/local/bin/kube-scheduler",
+    tag = re.search(r"kube-scheduler, newTag: (v[0-9.]+)", open("manifests/scheduler/kustomization.yaml").read()).group(1)
+    pinned = subprocess.run(["tests/e2e/kube/build", "-n"], check=True, capture_output=True, text=True).stdout
+    assert "-%s-" % tag in pinned, "the manifests' kube-scheduler %s is not the tested one, %s" % (tag, pinned)
+    subprocess.run([CLUSTER, "image", "registry.k8s.io/kube-scheduler:" + tag, "/usr/local/bin/kube-scheduler",
                     os.environ["KUBERNETES"] + ":usr/local/bin/kube-scheduler"], check=True)
 
 

@@ -1,15 +1,19 @@
 """A real kube-apiserver and etcd of its own on free ports, without root: what several tests and benches stand on. Nodes get no
 taint when they are made (TaintNodesByCondition): there is no controller that would take it away."""
-import base64, glob, json, os, ssl, subprocess, sys, time, urllib.error, urllib.request
+import base64, json, os, ssl, subprocess, sys, time, urllib.error, urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
 from ports import free_port
 
 
 def binary():
-    cache = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "remuda-tests")
-    candidates = [os.environ.get("REMUDA_KUBERNETES", "")] + sorted(glob.glob(cache + "/kubernetes-v*[0-9a-f]"))
-    return next((c for c in candidates if c and os.path.isfile(c) and os.access(c, os.X_OK)), None)
+    """The Kubernetes to test on: REMUDA_KUBERNETES, a path; else what `make e2e` builds (of the version E2E_KUBERNETES), if it is there."""
+    path = os.environ.get("REMUDA_KUBERNETES", "")
+    if not path:
+        version = os.environ.get("E2E_KUBERNETES", "")
+        build = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e/kube/build")
+        path = subprocess.run([build, "-n"] + [version] * bool(version), check=True, capture_output=True, text=True).stdout.strip()
+    return path if os.path.isfile(path) and os.access(path, os.X_OK) else None
 
 
 class Cluster:
