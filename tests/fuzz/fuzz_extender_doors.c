@@ -25,9 +25,9 @@ static void check(const char *reply, unsigned status)
         json_decref(json);
 }
 
-static void on_answer(void *userdata, const char *reply)
+static void on_answer(void *userdata, unsigned status, const char *reply)
 {
-        check(reply, 200);
+        check(reply, status);
         *(bool *) userdata = true;
 }
 

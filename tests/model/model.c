@@ -129,9 +129,9 @@ static const char *const label_values[] = { "2",     "true", "emergency", "a",  
                                             "false", "16",   "-1",        "1e20", "" };
 static const char *const annotation_names[] = { "remuda.dev/models", "remuda.dev/groups", "remuda.dev/batch",
                                                 "remuda.dev/gang", "remuda.dev/placement" };
-static const char *const annotation_values[] = {
-        "H100", "g0=1", "g1=4", "64", "A100", "x", "nvidia.com/gpu=4x2", "g0=4,g1=4", "packed", "g0=8", "="
-};
+static const char *const annotation_values[] = { "H100", "g0=1",           "g1=4",      "64",     "A100",
+                                                 "x",    WORLD_GPU "=4x2", "g0=4,g1=4", "packed", "g0=8",
+                                                 "=",    "g0=4,g0=4",      "g0=1,g0=1" };
 #define PICK(list) (list)[chance_below(world.chance, sizeof(list) / sizeof((list)[0]))]
 
 static void scribble(struct world_pod *pod)
@@ -163,6 +163,8 @@ static void make(int index)
         pod->node = -1;
         pod->created_usec = stand_ins_realtime_usec / 1000000 * 1000000;
         pod->chips = 1u << chance_below(world.chance, chance_of(world.chance, 30) ? 4 : 3);
+        pod->of_each = (unsigned) chance_below(world.chance, 2);
+        pod->others = chance_of(world.chance, 80) ? 0 : pod->of_each == 0 ? 70 : 15;
         if (chance_of(world.chance, 30))
                 (void) json_object_set_new(pod->labels, "remuda.dev/preemptible", json_string("true"));
         if (strcmp(pod->namespace_, "ops") == 0 && chance_of(world.chance, 40))
@@ -443,43 +445,55 @@ static bool is_borrowed(void)
         return any && world.usable[WORLD_NODES - 1] == WORLD_CHIPS;
 }
 
-/* An emergency of all the reserve's chips, while nobody but borrowers sits there, whatever their labels say.
- */
-static void take_back(void)
+/* A member of an emergency that asks for half of the reserve. */
+static void make_urgent(int index)
 {
-        int index = 2; /* of namespace ops */
         struct world_pod *pod = &world.pods[index];
 
-        pod->exists = false;
-        pod->node = -1;
+        make(index);
+        json_object_clear(pod->annotations);
+        json_object_clear(pod->labels);
+        (void) json_object_set_new(pod->labels, "remuda.dev/urgency", json_string("emergency"));
+        (void) json_object_set_new(pod->labels, "remuda.dev/job", json_string("fire"));
+        (void) json_object_set_new(pod->labels, "remuda.dev/gang-size", json_string("2"));
+        pod->chips = WORLD_CHIPS / 2;
+        pod->others = 0; /* of which no node has any: it would go nowhere */
         world_changed(index);
+}
+
+static void remove_pod(int index)
+{
+        world.pods[index].exists = false;
+        world.pods[index].node = -1;
+        world_changed(index);
+}
+
+/* A gang of emergencies of all the reserve's chips, while nobody but borrowers sits there, whatever their
+ * labels say. */
+static void take_back(void)
+{
+        int index = 2, other_index = 5; /* of namespace ops */
+
+        remove_pod(index);
+        remove_pod(other_index);
         if (!is_borrowed())
                 return;
         for (int i = 0; i < WORLD_PODS; i++) { /* other emergencies would have the chips first */
                 struct world_pod *other = &world.pods[i];
 
-                if (other->exists && other->node < 0) {
-                        other->exists = false;
-                        world_changed(i);
-                }
+                if (other->exists && other->node < 0)
+                        remove_pod(i);
         }
-        make(index);
-        json_object_clear(pod->annotations);
-        json_object_clear(pod->labels);
-        (void) json_object_set_new(pod->labels, "remuda.dev/urgency", json_string("emergency"));
-        pod->chips = WORLD_CHIPS;
-        world_changed(index);
+        make_urgent(index);
+        make_urgent(other_index);
         for (int round = 0; round < 4; round++) {
                 settle();
                 for (int i = 0; i < WORLD_PODS; i++)
-                        if (world.pods[i].exists && world.pods[i].deleting) {
-                                world.pods[i].exists = false; /* its kubelet ends it */
-                                world.pods[i].node = -1;
-                                world_changed(i);
-                        }
+                        if (world.pods[i].exists && world.pods[i].deleting)
+                                remove_pod(i); /* its kubelet ends it */
         }
         settle();
-        if (filter(stand_ins_leader, index) < 0)
+        if (filter(stand_ins_leader, index) < 0 || filter(stand_ins_leader, other_index) < 0)
                 world_break("borrowers were not evicted", "%u chips are held on the reserve",
                             world_held(WORLD_NODES - 1));
 }

@@ -1,6 +1,7 @@
 /* Timers are a list, looked through from the start; a replica's routes are called directly. */
 #include "tests/model/stand_ins.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-event.h>
@@ -9,6 +10,7 @@
 #include "io/http/http.h"
 #include "io/http/http_server.h"
 #include "io/loop.h"
+#include "io/snapshot.h"
 #include "job/controller/controller.h"
 #include "store/lease.h"
 
@@ -60,6 +62,7 @@ struct sd_event_source {
         bool enabled, gone;
         void (*handler)(void *userdata);
         sd_event_time_handler_t at_time;
+        sd_event_handler_t deferred;
         void *userdata;
 };
 
@@ -95,6 +98,13 @@ int loop_after(sd_event *loop, uint64_t delay_usec, void (*handler)(void *userda
         return loop_every(loop, delay_usec, 0, handler, userdata, ret);
 }
 
+int loop_timer(sd_event *loop, void (*handler)(void *userdata), void *userdata, sd_event_source **ret)
+{
+        (void) loop_after(loop, 0, handler, userdata, ret);
+        (*ret)->enabled = false;
+        return 0;
+}
+
 int sd_event_add_time(sd_event *loop, sd_event_source **ret, clockid_t clock, uint64_t usec,
                       uint64_t accuracy, sd_event_time_handler_t handler, void *userdata)
 {
@@ -106,10 +116,23 @@ int sd_event_add_time(sd_event *loop, sd_event_source **ret, clockid_t clock, ui
         return 0;
 }
 
+int sd_event_add_defer(sd_event *loop, sd_event_source **ret, sd_event_handler_t handler, void *userdata)
+{
+        (void) loop;
+        *ret = add_source(0, userdata);
+        (*ret)->deferred = handler;
+        return 0;
+}
+
 int sd_event_source_set_time(sd_event_source *source, uint64_t usec)
 {
         source->due_usec = usec;
         return 0;
+}
+
+int sd_event_source_set_time_relative(sd_event_source *source, uint64_t usec)
+{
+        return sd_event_source_set_time(source, stand_ins_monotonic_usec + usec);
 }
 
 int sd_event_source_set_enabled(sd_event_source *source, int enabled)
@@ -122,6 +145,13 @@ int sd_event_source_set_priority(sd_event_source *source, int64_t priority)
 {
         (void) source;
         (void) priority;
+        return 0;
+}
+
+int sd_event_source_set_prepare(sd_event_source *source, sd_event_handler_t handler)
+{
+        (void) source;
+        (void) handler; /* nothing waits here */
         return 0;
 }
 
@@ -178,6 +208,8 @@ void stand_ins_run(void)
                 next->due_usec = stand_ins_monotonic_usec + next->period_usec;
                 if (next->handler != NULL)
                         next->handler(next->userdata);
+                else if (next->deferred != NULL)
+                        (void) next->deferred(next, next->userdata);
                 else
                         (void) next->at_time(next, stand_ins_monotonic_usec, next->userdata);
         }
@@ -291,10 +323,60 @@ void http_resume(struct http_pending *pending, struct http_reply *reply)
 {
         struct stand_ins_call *call = (struct stand_ins_call *) (void *) pending;
 
-        if (call->done != NULL)
-                call->done(call->userdata, reply->body == NULL ? "" : reply->body);
+        if (call->done != NULL) {
+                char *body = reply->body == NULL ? NULL : strndup(reply->body, reply->body_bytes);
+
+                call->done(call->userdata, reply->status, body == NULL ? "" : body);
+                free(body);
+        }
         free(reply->body);
         free(call);
+}
+
+/* --- a snapshot is worked out at once, and told from the loop */
+
+struct stand_in_snapshot {
+        snapshot_done *done;
+        void *userdata;
+        struct text text;
+        sd_event_source *timer;
+};
+
+int snapshot_pool_new(sd_event *loop, unsigned seconds, struct snapshot_pool **ret)
+{
+        (void) loop;
+        (void) seconds;
+        *ret = NULL;
+        return 0;
+}
+
+void snapshot_pool_free(struct snapshot_pool *pool)
+{
+        (void) pool;
+}
+
+static void tell_snapshot(void *userdata)
+{
+        struct stand_in_snapshot *s = userdata;
+        size_t bytes = 0;
+        char *text = text_take(&s->text, &bytes);
+
+        s->done(s->userdata, text == NULL ? -EIO : 0, text, bytes);
+        sd_event_source_disable_unref(s->timer);
+        free(s);
+}
+
+int snapshot_run(struct snapshot_pool *pool, snapshot_work *work, snapshot_done *done, void *userdata)
+{
+        struct stand_in_snapshot *s = calloc(1, sizeof(*s));
+
+        (void) pool;
+        if (s == NULL)
+                abort();
+        s->done = done;
+        s->userdata = userdata;
+        work(userdata, &s->text);
+        return loop_after(NULL, 0, tell_snapshot, s, &s->timer);
 }
 
 bool stand_ins_call(int replica, const char *path, const char *body, struct stand_ins_call *call)

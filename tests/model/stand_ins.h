@@ -22,7 +22,8 @@ void stand_ins_lead(int replica);
 struct stand_ins_call {
         char *reply; /* malloc'd; NULL = it is suspended, or has no body */
         unsigned status;
-        void (*done)(void *userdata, const char *reply); /* a suspended one is answered; may be NULL */
+        void (*done)(void *userdata, unsigned status,
+                     const char *reply); /* a suspended one is answered; may be NULL */
         void *userdata;
 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/timestamp.h"
+#include "store/budgets.h"
 #include "store/store.h"
 
 struct world world;
@@ -112,19 +113,31 @@ void world_reset(struct chance *chance)
 
 /* --- objects */
 
+static json_t *limits_json(const struct world_pod *pod)
+{
+        json_t *limits = json_object();
+        char name[24];
+
+        for (unsigned i = 0; i < pod->others; i++) {
+                (void) snprintf(name, sizeof(name), "a%u.com/r", i);
+                (void) json_object_set_new(limits, name, json_integer(pod->of_each));
+        }
+        (void) json_object_set_new(limits, WORLD_GPU, json_integer(pod->chips));
+        return limits;
+}
+
 json_t *world_pod_json(const struct world_pod *pod)
 {
-        char uid[16], chips[12], created[TIMESTAMP_BYTES];
+        char uid[16], created[TIMESTAMP_BYTES];
         json_t *object, *metadata, *spec;
 
         (void) snprintf(uid, sizeof(uid), "u%u", pod->uid);
-        (void) snprintf(chips, sizeof(chips), "%u", pod->chips);
         timestamp_format(pod->created_usec, created);
-        object = json_pack("{s:{s:s,s:s,s:s,s:s,s:O,s:O},s:{s:[{s:s,s:{s:{s:s}}}]},s:{s:s}}", "metadata",
-                           "name", pod->name, "namespace", pod->namespace_, "uid", uid, "creationTimestamp",
-                           created, "labels", pod->labels, "annotations", pod->annotations, "spec",
-                           "containers", "name", "c", "resources", "limits", WORLD_GPU, chips, "status",
-                           "phase", pod->ended ? "Succeeded" : "Running");
+        object = json_pack("{s:{s:s,s:s,s:s,s:s,s:O,s:O},s:{s:[{s:s,s:{s:o}}]},s:{s:s}}", "metadata", "name",
+                           pod->name, "namespace", pod->namespace_, "uid", uid, "creationTimestamp", created,
+                           "labels", pod->labels, "annotations", pod->annotations, "spec", "containers",
+                           "name", "c", "resources", "limits", limits_json(pod), "status", "phase",
+                           pod->ended ? "Succeeded" : "Running");
         if (object == NULL)
                 abort();
         metadata = json_object_get(object, "metadata");
@@ -252,12 +265,12 @@ static bool is_queued(const struct store *view, int pod)
 /* @recheck: what was not on its way should have been known in just this form. */
 static void list_all(struct store *view, bool recheck)
 {
-        bool late[WORLD_PODS];
+        bool late[WORLD_PODS], pods_first = chance_of(world.chance, 50);
 
         for (int i = 0; i < WORLD_PODS; i++)
                 late[i] = !recheck || is_queued(view, i);
         drop_events(view);
-        for (int n = 0; n < WORLD_NODES; n++)
+        for (int n = 0; n < WORLD_NODES && !pods_first; n++)
                 queue_node(view, n);
         for (int i = 0; i < WORLD_PODS; i++)
                 if (world.pods[i].exists || world.told[view->replica][i].uid != 0) {
@@ -266,6 +279,8 @@ static void list_all(struct store *view, bool recheck)
                         event->recheck = !late[i];
                         event->fresh = recheck;
                 }
+        for (int n = 0; n < WORLD_NODES && pods_first; n++)
+                queue_node(view, n);
         for (unsigned kind = 0; kind < STORE_KIND_COUNT; kind++)
                 if (view->options.kinds & 1u << kind)
                         queue(view, (enum store_kind) kind, "", NULL)->synced = true;
@@ -567,10 +582,31 @@ void store_evict(struct store *view, const char *namespace_, const char *name, c
         write_of_pod(view, namespace_, name, uid, answer, userdata)->evicts = true;
 }
 
+void store_try_evict(struct store *view, const char *namespace_, const char *name, const char *uid,
+                     store_answer answer, void *userdata)
+{
+        (void) namespace_;
+        (void) name;
+        (void) uid;
+        if (answer != NULL)
+                (void) add_write(view, ANSWER_ONLY, answer, userdata);
+}
+
 static void succeed(struct store *view, store_answer answer, void *userdata)
 {
         if (answer != NULL)
                 (void) add_write(view, ANSWER_ONLY, answer, userdata);
+}
+
+/* There are no budgets. */
+void budgets_judge(struct store *view, const char *namespace_, const char *const *names, size_t count,
+                   budgets_refuse refuse, store_answer answer, void *userdata)
+{
+        (void) namespace_;
+        (void) names;
+        (void) count;
+        (void) refuse;
+        succeed(view, answer, userdata);
 }
 
 void store_patch(struct store *view, enum store_kind kind, const char *namespace_, const char *name,
@@ -597,6 +633,13 @@ bool store_is_rechecking(const struct store *view)
 bool store_is_fresh(const struct store *view)
 {
         return view->fresh;
+}
+
+bool store_serves(const struct store *view, enum store_kind kind)
+{
+        (void) view;
+        (void) kind;
+        return true;
 }
 
 uint64_t store_age_usec(const struct store *view, unsigned kinds, uint64_t now_usec)

@@ -13,8 +13,8 @@
 
 #define WORLD_PODS  40
 #define WORLD_NODES 6
-#define WORLD_CHIPS 8 /* of a node, in two groups */
-#define WORLD_GPU   "nvidia.com/gpu"
+#define WORLD_CHIPS 8                       /* of a node, in two groups */
+#define WORLD_GPU   "nvidia.com/mig-1g.5gb" /* chips by the word of inventories alone */
 
 struct world_pod {
         bool exists, ended, deleting;
@@ -24,6 +24,7 @@ struct world_pod {
         unsigned uid;
         int node; /* -1 = on none */
         unsigned chips;
+        unsigned others, of_each; /* resources that it names before its chips */
         uint64_t created_usec;
         json_t *labels, *annotations;
 };
