@@ -375,6 +375,26 @@ static void who_may_still_be_bound_keeps_his_chips(void **state)
         bed_end(b);
 }
 
+static void who_waits_for_an_eviction_keeps_his_chips(void **state)
+{
+        struct bed *b = bed_begin((struct controller_options){ .pods_wait_sec = 600 });
+
+        (void) state;
+        allow_emergencies(b);
+        b->cluster->options.rules.lend_reserve = true;
+        b->cluster->options.rules.takes = LEDGER_PODS_TAKES_BORROWERS;
+        memory_store_merge(b->store, "NodeAccelerators a", "{\"status\":{\"pool\":\"reserved\"}}");
+        bed_run_job(b, "lent", EIGHT_CHIPS ",\"preemptible\":true");
+        bed_put_job(b, "j", EIGHT_CHIPS ",\"urgency\":\"emergency\"");
+        BED_WAIT(b, bed_is_there(b, "j-m0") && bed_is_there(b, "j-w0-0"));
+        bed_merge(b, "Pod", "j-m0", "{\"spec\":{\"nodeName\":\"a\"}}");
+        bed_look(b, "j");
+        assert_int_equal(bed_record(b, "j")->unbound_usec, 0);
+        bed_drop(b, "Pod", "lent-w0-0");
+        BED_WAIT(b, bed_record(b, "j")->unbound_usec != 0);
+        bed_end(b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -389,6 +409,7 @@ int main(void)
                 cmocka_unit_test(what_is_held_for_an_emergency_stays_held),
                 cmocka_unit_test(what_is_bound_to_no_node_for_too_long_has_no_lease),
                 cmocka_unit_test(who_may_still_be_bound_keeps_his_chips),
+                cmocka_unit_test(who_waits_for_an_eviction_keeps_his_chips),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
