@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -108,8 +110,21 @@ static bool checksum_holds(const char *line, size_t size)
         return text_parse_hex64(digits, &sum) == 0 && sum == checksum(line, size - TAIL_BYTES);
 }
 
-/* Is the line what was written, and the next that was? Only the first damage is noted: others follow from it.
- */
+/* Only the first damage is noted: others follow from it. A missing end may come yet, a line that is wrong
+ * will not be mended by what follows: it stands from then on. */
+__attribute__((format(printf, 2, 3))) static void note_damage(struct journal *j, const char *format, ...)
+{
+        va_list arguments;
+
+        if (j->damage[0] != '\0' && !j->cut_short)
+                return;
+        va_start(arguments, format);
+        (void) vsnprintf(j->damage, sizeof(j->damage), format, arguments);
+        va_end(arguments);
+        j->cut_short = false;
+}
+
+/* Is the line what was written, and the next that was? */
 static bool check_line(struct journal *j, const char *line, size_t size)
 {
         uint64_t sequence, expected = j->sequence + 1;
@@ -118,17 +133,13 @@ static bool check_line(struct journal *j, const char *line, size_t size)
                 return true;
         sequence = sequence_of(line, size - TAIL_BYTES);
         if (!checksum_holds(line, size)) {
-                if (j->damage[0] == '\0')
-                        (void) text_format(j->damage, sizeof(j->damage),
-                                           "'%s' is damaged: the checksum of line %llu is another's", j->name,
-                                           (unsigned long long) expected);
+                note_damage(j, "'%s' is damaged: the checksum of line %llu is another's", j->name,
+                            (unsigned long long) expected);
                 return false;
         }
-        if (sequence != expected && j->damage[0] == '\0')
-                (void) text_format(
-                        j->damage, sizeof(j->damage),
-                        "'%s' is damaged: line %llu follows line %llu, what was between them is lost",
-                        j->name, (unsigned long long) sequence, (unsigned long long) j->sequence);
+        if (sequence != expected)
+                note_damage(j, "'%s' is damaged: line %llu follows line %llu, what was between them is lost",
+                            j->name, (unsigned long long) sequence, (unsigned long long) j->sequence);
         j->sequence = sequence;
         return true;
 }

@@ -477,6 +477,29 @@ static void a_lost_line_is_noticed_by_the_next(void **state)
         assert_non_null(strstr(f->lines.data, "{\"d\":4")); /* what can be read still counts */
 }
 
+/* Somebody saves the file anew below a reader that lives: for a moment it is empty, and then its end is
+ * there. */
+static void an_end_that_comes_hides_no_other_damage(void **state)
+{
+        struct fixture *f = *state;
+        CLEANUP(free_p) char *bytes = NULL;
+        const char *second;
+        struct err err = { 0 };
+
+        assert_int_equal(append(f, "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n", NULL), 0);
+        bytes = whole(f->file);
+        second = strchr(bytes, '\n') + 1;
+        put(f->file, "", "we");
+        assert_int_equal(read_lines(f, NULL), 1);
+        assert_string_equal(f->journal.damage,
+                            "'j.jsonl' is damaged: it ends after line 0 of 3, the others are lost");
+        put(f->file, second, "ae");
+        assert_int_equal(read_lines(f, NULL), 0);
+        assert_string_equal(f->journal.damage,
+                            "'j.jsonl' is damaged: line 2 follows line 0, what was between them is lost");
+        assert_int_equal(append(f, "{\"d\":4}\n", &err), -EBADMSG);
+}
+
 static void what_cannot_be_opened_says_why(void **state)
 {
         struct fixture *f = *state;
@@ -558,6 +581,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(any_tale_forgets_nothing, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(damage_is_named_and_ends_appending, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_lost_line_is_noticed_by_the_next, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(an_end_that_comes_hides_no_other_damage, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(what_cannot_be_opened_says_why, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(what_cannot_be_read_or_written_says_why, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_write_that_fails_leaves_the_file_as_it_was, set_up,
