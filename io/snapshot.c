@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "io/loop.h"
+#include "io/write_all.h"
 
 #define CHILD_FD   3 /* the only descriptor beyond the standard ones */
 #define CHILD_NICE 5
@@ -59,18 +60,6 @@ static void offer_to_oom(void)
         (void) close(fd);
 }
 
-static int write_all(const struct text *text)
-{
-        for (size_t done = 0; done < text->size_bytes;) {
-                ssize_t n = write(CHILD_FD, text->data + done, text->size_bytes - done);
-
-                if (n < 0 && errno != EINTR)
-                        return -errno;
-                done += n > 0 ? (size_t) n : 0;
-        }
-        return 0;
-}
-
 static _Noreturn void be_child(int fd, pid_t parent, snapshot_work *work, void *userdata)
 {
         struct text text = { 0 };
@@ -85,7 +74,7 @@ static _Noreturn void be_child(int fd, pid_t parent, snapshot_work *work, void *
         (void) setpriority(PRIO_PROCESS, 0, CHILD_NICE);
         offer_to_oom();
         work(userdata, &text);
-        _exit(text.failed || write_all(&text) < 0);
+        _exit(text.failed || write_all(CHILD_FD, text.data, text.size_bytes) < 0);
 }
 
 static void release(struct snapshot *s)

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/failpoint.h"
+#include "io/write_all.h"
 
 int whole_file_open(struct whole_file *w, const char *what, const char *path, struct err *err)
 {
@@ -32,19 +33,6 @@ int whole_file_end(struct whole_file *w, struct err *err)
 int whole_file_rename(const struct whole_file *w, struct err *err)
 {
         return rename(w->part, w->path) < 0 ? err_set(err, -errno, "%s: file '%s': %m", w->what, w->path) : 0;
-}
-
-static int write_all(int fd, const char *bytes, size_t size_bytes)
-{
-        while (size_bytes > 0) {
-                ssize_t n = write(fd, bytes, size_bytes);
-
-                if (n < 0 && errno != EINTR)
-                        return -errno;
-                bytes += n > 0 ? n : 0;
-                size_bytes -= n > 0 ? (size_t) n : 0;
-        }
-        return 0;
 }
 
 int whole_file_write(const char *path, const char *bytes, size_t size_bytes, mode_t mode, unsigned flags,

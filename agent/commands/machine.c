@@ -51,7 +51,7 @@ static const struct option_program program = {
         .specs = specs,
 };
 
-static int write_all(const char *path, const char *bytes, size_t size, struct err *err)
+static int write_out(const char *path, const char *bytes, size_t size, struct err *err)
 {
         CLEANUP(fclose_p) FILE *file = NULL;
         FILE *out = stdout;
@@ -101,7 +101,7 @@ static int record(const char *file, const struct machine_options *options, struc
                 r = tree_record_take(tree, options->mask, &out, err);
         }
         if (r == 0)
-                r = write_all(file, out.data, out.size_bytes, err);
+                r = write_out(file, out.data, out.size_bytes, err);
         inventory_free(&inventory);
         text_free(&out);
         tree_close(tree);

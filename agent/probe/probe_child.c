@@ -14,6 +14,7 @@
 #include "agent/inventory/link_report_line.h"
 #include "agent/probe/probe_driver.h"
 #include "base/exit_code.h"
+#include "io/write_all.h"
 
 static void *open_library(const struct probe_driver *driver, const char *path)
 {
@@ -51,21 +52,15 @@ static bool answer(const struct probe_driver *driver, void *state, char request)
 {
         struct text out = { 0 };
         struct err err = { 0 };
-        size_t done = 0;
+        bool written;
 
         if (ask(driver, state, request, &out, &err) < 0)
                 text_printf(&out, "error %s\n", err.msg);
         else
                 text_append(&out, "end\n");
-        while (!out.failed && done < out.size_bytes) {
-                ssize_t n = write(1, out.data + done, out.size_bytes - done);
-
-                if (n <= 0)
-                        break;
-                done += (size_t) n;
-        }
+        written = !out.failed && write_all(1, out.data, out.size_bytes) == 0;
         text_free(&out);
-        return done > 0;
+        return written;
 }
 
 /* The first of the vendor's libraries that is there and is what it is taken for. Return: 0 and *driver its

@@ -13,6 +13,7 @@
 #include "agent/tree/tree_machine.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "io/write_all.h"
 
 struct tree_record {
         void *root; /* tsearch(3) tree of struct tree_machine_entry, by path */
@@ -281,20 +282,12 @@ static int make_directories(int fd, const char *path, bool whole, struct err *er
 static int write_file(int fd, const struct tree_machine_entry *entry, struct err *err)
 {
         CLEANUP(close_p) int file = openat(fd, entry->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-        size_t done = 0, size = entry->kind == TREE_FILE ? entry->size_bytes : 0;
+        int r;
 
         if (file < 0)
                 return err_set(err, -errno, "create '%s': %m", entry->path);
-        while (done < size) {
-                ssize_t n = write(file, entry->bytes + done, size - done);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return err_set(err, -errno, "write '%s': %m", entry->path);
-                done += (size_t) n;
-        }
-        return 0;
+        r = write_all(file, entry->bytes, entry->kind == TREE_FILE ? entry->size_bytes : 0);
+        return r < 0 ? err_set(err, r, "write '%s': %s", entry->path, strerrordesc_np(-r)) : 0;
 }
 
 static int expand_entry(int fd, const struct tree_machine_entry *entry, struct err *err)

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "io/failpoint.h"
+#include "io/write_all.h"
 
 #define BLOCK_BYTES 65536
 
@@ -214,21 +215,6 @@ static int reopen(struct journal *j, bool create, void (*forget)(void *userdata)
         if (j->fd < 0)
                 r = open_file(j, create, err);
         return r < 0 ? r : replaced;
-}
-
-static int write_all(int fd, const char *bytes, size_t size)
-{
-        while (size > 0) {
-                ssize_t n = write(fd, bytes, size);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                bytes += n;
-                size -= (size_t) n;
-        }
-        return 0;
 }
 
 /* Each line with its number, from the one after `number`, and its checksum. Return: the last number. */

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/failpoint.h"
+#include "io/write_all.h"
 
 char *json_file_read(int directory_fd, const char *name, uint64_t max_bytes, size_t *ret_size_bytes,
                      struct stat *ret_stat, struct err *err)
@@ -55,19 +56,13 @@ static int write_synced(int directory_fd, const char *temporary, const char *byt
 {
         CLEANUP(close_p)
         int fd = openat(directory_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+        int r;
 
         if (fd < 0)
                 return err_set(err, -errno, "create '%s': %m", temporary);
-        while (size > 0) {
-                ssize_t n = write(fd, bytes, size);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return err_set(err, -errno, "write '%s': %m", temporary);
-                bytes += n;
-                size -= (size_t) n;
-        }
+        r = write_all(fd, bytes, size);
+        if (r < 0)
+                return err_set(err, r, "write '%s': %s", temporary, strerrordesc_np(-r));
         return fdatasync(fd) < 0 ? err_set(err, -errno, "sync '%s': %m", temporary) : 0;
 }
 
