@@ -96,7 +96,7 @@ $(call object,$(call sources,$(rooms)) $(mains) $(unit_tests) $(wildcard tests/*
 
 # Tests
 support := $(B)/lib/tests.a
-$(support): $(call object,$(addprefix tests/support/,machine_text.c http_child.c dir_store.c kube_store.c memory_store.c controller_bed.c extender_bed.c))
+$(support): $(call object,$(addprefix tests/support/,machine_text.c http_child.c dir_store.c kube_store.c memory_store.c controller_bed.c extender_bed.c refused_timers.c))
 $(foreach test,$(unit_tests),$(eval $(B)/tests/$(basename $(notdir $(test))): $(call object,$(test))))
 # Two tests have the vendors' libraries in themselves.
 $(B)/tests/test_probe_libraries $(B)/tests/test_measure_kernels: override LDFLAGS += -Wl,--wrap=dlsym,--wrap=dlopen

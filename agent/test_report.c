@@ -16,21 +16,9 @@
 #include "io/loop.h"
 #include "tests/support/dir_store.h"
 #include "tests/support/patience.h"
+#include "tests/support/refused_timers.h"
 
 #define NODE "node-1"
-
-static bool timers_refused;
-int __real_sd_event_add_time_relative(sd_event *loop, sd_event_source **ret, clockid_t clock, uint64_t usec,
-                                      uint64_t accuracy, sd_event_time_handler_t handler, void *userdata);
-int __wrap_sd_event_add_time_relative(sd_event *loop, sd_event_source **ret, clockid_t clock, uint64_t usec,
-                                      uint64_t accuracy, sd_event_time_handler_t handler, void *userdata);
-int __wrap_sd_event_add_time_relative(sd_event *loop, sd_event_source **ret, clockid_t clock, uint64_t usec,
-                                      uint64_t accuracy, sd_event_time_handler_t handler, void *userdata)
-{
-        return timers_refused ? -ENOMEM
-                              : __real_sd_event_add_time_relative(loop, ret, clock, usec, accuracy, handler,
-                                                                  userdata);
-}
 
 struct bed {
         struct dir_store *directory; /* also the loop */

@@ -23,6 +23,7 @@
 #include "io/tls/tls.h"
 #include "io/tls/tls_keys.h"
 #include "tests/support/patience.h"
+#include "tests/support/refused_timers.h"
 
 #define MESSAGE_MAX 16
 #define LARGE_BYTES 300000
@@ -327,19 +328,6 @@ static void a_caller_of_the_other_family_has_an_address_too(void **state)
         assert_string_equal(b->peer, "::1");
         close_caller(&c);
         end(b);
-}
-
-static bool timers_refused;
-int __real_sd_event_add_time_relative(sd_event *loop, sd_event_source **ret, clockid_t clock, uint64_t usec,
-                                      uint64_t accuracy, sd_event_time_handler_t handler, void *userdata);
-int __wrap_sd_event_add_time_relative(sd_event *loop, sd_event_source **ret, clockid_t clock, uint64_t usec,
-                                      uint64_t accuracy, sd_event_time_handler_t handler, void *userdata);
-int __wrap_sd_event_add_time_relative(sd_event *loop, sd_event_source **ret, clockid_t clock, uint64_t usec,
-                                      uint64_t accuracy, sd_event_time_handler_t handler, void *userdata)
-{
-        return timers_refused ? -ENOMEM
-                              : __real_sd_event_add_time_relative(loop, ret, clock, usec, accuracy, handler,
-                                                                  userdata);
 }
 
 struct outcome {
