@@ -214,16 +214,6 @@ static void set_training(struct ledger *l, uint64_t gpus, uint64_t least, bool m
         assert_int_equal(ledger_jobs_set_training(l, "default", "train", job), 0);
 }
 
-static size_t slots_on(struct ledger *l, const char *node)
-{
-        size_t count = 0;
-
-        for (const struct ledger_job_slot *slot = node_of(l, node)->slots; slot != NULL;
-             slot = slot->next_on_node)
-                count++;
-        return count;
-}
-
 static void members_that_a_training_job_lists_are_planned_with_the_first(void **state)
 {
         struct ledger *l = three_nodes();

@@ -168,14 +168,6 @@ static struct ledger *three_nodes(void)
         return l;
 }
 
-static const char *held_node(const struct ledger *l)
-{
-        for (uint32_t i = 0; i < l->node_count; i++)
-                if (l->nodes[i]->backfills != NULL)
-                        return l->nodes[i]->name;
-        return "";
-}
-
 static void a_reservation_is_on_a_node_that_the_pod_may_have(void **state)
 {
         struct ledger *l = three_nodes();
@@ -204,16 +196,6 @@ static void a_reservation_is_on_a_node_that_the_pod_may_have(void **state)
         assert_int_equal(backfill_update(l, &fixture_rules, 2000000), 1);
         assert_string_equal(held_node(l), "b");
         ledger_life_free(l);
-}
-
-static size_t slots_on(struct ledger *l, const char *node)
-{
-        size_t count = 0;
-
-        for (const struct ledger_job_slot *slot = node_of(l, node)->slots; slot != NULL;
-             slot = slot->next_on_node)
-                count++;
-        return count;
 }
 
 /* @other: what the second member demands; NULL = it is not there yet. */

@@ -89,16 +89,6 @@ static bool fits(struct ledger *l, struct ledger_pod *self)
         return !ctx.gang_blocked;
 }
 
-static size_t slots_on(struct ledger *l, const char *node)
-{
-        size_t count = 0;
-
-        for (const struct ledger_job_slot *slot = node_of(l, node)->slots; slot != NULL;
-             slot = slot->next_on_node)
-                count++;
-        return count;
-}
-
 static void a_gang_is_planned_where_its_cpus_are(void **state)
 {
         struct ledger *l = two_nodes();
@@ -231,14 +221,6 @@ static void what_is_no_chip_is_counted_too(void **state)
         assert_true(fits(l, ledger_pods_find(l, "default", "m-0")));
         assert_int_equal(slots_on(l, "a"), 1); /* the other is not there yet */
         ledger_life_free(l);
-}
-
-static const char *held_node(const struct ledger *l)
-{
-        for (uint32_t i = 0; i < l->node_count; i++)
-                if (l->nodes[i]->backfills != NULL)
-                        return l->nodes[i]->name;
-        return "";
 }
 
 static void no_chips_are_held_where_the_cpus_never_suffice(void **state)

@@ -319,15 +319,27 @@ static void the_cheapest_set_is_found_as_by_trying_all(void **state)
         assert_true(regular > CASES / 50);
 }
 
+/* A chip is only borrowed here. */
+static void plan_against_borrowers(struct ledger *l, struct ledger_pod_facts *asks, struct take_back *plan)
+{
+        const struct victim_rules rules = { .takes = LEDGER_PODS_TAKES_BORROWERS, .now_usec = NOW };
+        struct trial trial;
+        struct asked asked;
+
+        asks->request.emergency = true;
+        (void) ledger_pods_set(l, asks);
+        asked = asked_of(l, asks->name);
+        trial_begin(&trial, l);
+        assert_int_equal(take_back_plan(&trial, &asked, &rules, plan), 0);
+        trial_end(&trial);
+}
+
 /* Reserved nodes of 24 one-chip borrowers: every set of them has as many chips, only their ages differ. */
 static void alike_borrowers_are_not_combined(void **state)
 {
         struct ledger *l = test_ledger();
         struct ledger_pod_facts fire = pod_of(l, "fire", 12);
-        struct victim_rules rules = { .takes = LEDGER_PODS_TAKES_BORROWERS, .now_usec = NOW };
-        struct asked asked;
         struct take_back plan;
-        struct trial trial;
         char name[32], node[16];
 
         (void) state;
@@ -344,12 +356,7 @@ static void alike_borrowers_are_not_combined(void **state)
                         (void) ledger_pods_set(l, &pod);
                 }
         }
-        fire.request.emergency = true;
-        (void) ledger_pods_set(l, &fire);
-        asked = asked_of(l, "fire");
-        trial_begin(&trial, l);
-        assert_int_equal(take_back_plan(&trial, &asked, &rules, &plan), 0);
-        trial_end(&trial);
+        plan_against_borrowers(l, &fire, &plan);
         assert_int_equal(plan.victims.count, 12);
         for (size_t i = 0; i < plan.victims.count; i++) {
                 assert_string_equal(plan.victims.pods[i]->node->name, "r19"); /* whose are the youngest */
@@ -367,10 +374,7 @@ static void of_equal_borrowers_the_first_names_go(void **state)
         for (unsigned turn = 0; turn < 8; turn++) {
                 struct ledger *l = test_ledger();
                 struct ledger_pod_facts fire = pod_of(l, "fire", 3);
-                struct victim_rules rules = { .takes = LEDGER_PODS_TAKES_BORROWERS, .now_usec = NOW };
                 struct take_back plan;
-                struct trial trial;
-                struct asked asked;
 
                 (void) state;
                 add_node(l, "r", NODE_CLASS_ANY, "reserved", "H100", 8, 8);
@@ -384,12 +388,7 @@ static void of_equal_borrowers_the_first_names_go(void **state)
                         pod.created_usec = 1000000;
                         (void) ledger_pods_set(l, &pod);
                 }
-                fire.request.emergency = true;
-                (void) ledger_pods_set(l, &fire);
-                asked = asked_of(l, "fire");
-                trial_begin(&trial, l);
-                assert_int_equal(take_back_plan(&trial, &asked, &rules, &plan), 0);
-                trial_end(&trial);
+                plan_against_borrowers(l, &fire, &plan);
                 assert_int_equal(plan.victims.count, 3);
                 for (size_t i = 0; i < plan.victims.count; i++)
                         assert_true(plan.victims.pods[i]->name[1] < '3');
@@ -403,10 +402,7 @@ static void nobody_goes_where_there_is_no_room_beside_chips(void **state)
 {
         struct ledger *l = test_ledger();
         struct ledger_pod_facts fire = pod_of(l, "fire", 8);
-        struct victim_rules rules = { .takes = LEDGER_PODS_TAKES_BORROWERS, .now_usec = NOW };
         struct take_back plan;
-        struct trial trial;
-        struct asked asked;
         char name[32], node[16];
 
         (void) state;
@@ -431,13 +427,8 @@ static void nobody_goes_where_there_is_no_room_beside_chips(void **state)
                 clerk.request.needs.cpu_milli = n < 10 ? 60000 : 10000;
                 (void) ledger_pods_set(l, &clerk);
         }
-        fire.request.emergency = true;
         fire.request.needs.cpu_milli = 8000;
-        (void) ledger_pods_set(l, &fire);
-        asked = asked_of(l, "fire");
-        trial_begin(&trial, l);
-        assert_int_equal(take_back_plan(&trial, &asked, &rules, &plan), 0);
-        trial_end(&trial);
+        plan_against_borrowers(l, &fire, &plan);
         assert_int_equal(plan.victims.count, 1);
         assert_string_equal(plan.victims.pods[0]->node->name, "r10");
         take_back_free(&plan);

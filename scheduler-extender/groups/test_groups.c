@@ -85,6 +85,17 @@ static int put_group(struct ledger *l, const char *key, int least)
         return r;
 }
 
+/* Both members of "train" are there, of two chips each. */
+static struct ledger *two_of_train(unsigned nodes, unsigned chips)
+{
+        struct ledger *l = ledger_of(nodes, chips);
+
+        (void) put_group(l, "ns/train", 2);
+        put_pod(l, "m-0", 2, OF_TRAIN);
+        put_pod(l, "m-1", 2, OF_TRAIN);
+        return l;
+}
+
 static struct ledger_pod *pod_named(const struct ledger *l, const char *name)
 {
         struct ledger_pod *pod = ledger_pods_find(l, "ns", name);
@@ -271,13 +282,10 @@ static void a_cycle_leaves_nothing_and_counts_who_was_answered(void **state)
 
 static void a_planned_node_that_is_not_asked_about_is_another(void **state)
 {
-        struct ledger *l = ledger_of(3, 2);
+        struct ledger *l = two_of_train(3, 2);
         uint32_t others[2], first;
 
         (void) state;
-        (void) put_group(l, "ns/train", 2);
-        put_pod(l, "m-0", 2, OF_TRAIN);
-        put_pod(l, "m-1", 2, OF_TRAIN);
         first = ask_all(l, "m-0");
         for (uint32_t i = 0, n = 0; i < 3; i++)
                 if (i != first)
@@ -292,14 +300,11 @@ static void a_planned_node_that_is_not_asked_about_is_another(void **state)
 
 static void the_first_bind_leases_for_its_fellows(void **state)
 {
-        struct ledger *l = ledger_of(2, 2);
+        struct ledger *l = two_of_train(2, 2);
         struct ledger_pod_facts other = pod_of(l, "other", 2);
         uint32_t first, second;
 
         (void) state;
-        (void) put_group(l, "ns/train", 2);
-        put_pod(l, "m-0", 2, OF_TRAIN);
-        put_pod(l, "m-1", 2, OF_TRAIN);
         first = ask_all(l, "m-0");
         second = ask_all(l, "m-1");
         assert_string_equal(word_for(l, &other.request, l->nodes[second]->name), "");
@@ -313,13 +318,10 @@ static void the_first_bind_leases_for_its_fellows(void **state)
 
 static void a_group_whose_room_has_gone_is_not_begun(void **state)
 {
-        struct ledger *l = ledger_of(2, 2);
+        struct ledger *l = two_of_train(2, 2);
         uint32_t first, second;
 
         (void) state;
-        (void) put_group(l, "ns/train", 2);
-        put_pod(l, "m-0", 2, OF_TRAIN);
-        put_pod(l, "m-1", 2, OF_TRAIN);
         first = ask_all(l, "m-0");
         second = ask_all(l, "m-1");
         bind_pod(l, "thief", l->nodes[second]->name, 1);
@@ -335,12 +337,9 @@ static void a_group_whose_room_has_gone_is_not_begun(void **state)
 
 static void a_pass_ends(void **state)
 {
-        struct ledger *l = ledger_of(3, 2);
+        struct ledger *l = two_of_train(3, 2);
 
         (void) state;
-        (void) put_group(l, "ns/train", 2);
-        put_pod(l, "m-0", 2, OF_TRAIN);
-        put_pod(l, "m-1", 2, OF_TRAIN);
         for (int way = 0; way < 3; way++) {
                 uint32_t first = ask_all(l, "m-0");
 
@@ -362,13 +361,10 @@ static void a_pass_ends(void **state)
 
 static void who_wasted_a_lease_is_bound_without_one(void **state)
 {
-        struct ledger *l = ledger_of(2, 2);
+        struct ledger *l = two_of_train(2, 2);
         uint32_t first;
 
         (void) state;
-        (void) put_group(l, "ns/train", 2);
-        put_pod(l, "m-0", 2, OF_TRAIN);
-        put_pod(l, "m-1", 2, OF_TRAIN);
         first = ask_all(l, "m-0");
         (void) ask_all(l, "m-1");
         gang_share_unused(l, pod_named(l, "m-0")->job, fixture_rules.lease_usec, now_usec);

@@ -8,6 +8,7 @@
 #include "scheduler-extender/decide/rules.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/ledger/ledger.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 
@@ -106,4 +107,24 @@ static inline const char *word_for(struct ledger *ledger, const struct request *
         struct rules_context ctx = context_of(ledger, request);
 
         return reason_text(rules_judge(&ctx, node_of(ledger, node)))->word;
+}
+
+/* The places that leases of gangs have on the node. */
+static inline size_t slots_on(struct ledger *ledger, const char *node)
+{
+        size_t count = 0;
+
+        for (const struct ledger_job_slot *slot = node_of(ledger, node)->slots; slot != NULL;
+             slot = slot->next_on_node)
+                count++;
+        return count;
+}
+
+/* The first node with a hold; "" = none. */
+static inline const char *held_node(const struct ledger *ledger)
+{
+        for (uint32_t i = 0; i < ledger->node_count; i++)
+                if (ledger->nodes[i]->backfills != NULL)
+                        return ledger->nodes[i]->name;
+        return "";
 }
