@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "io/loop.h"
 
 #define KUBELET_SOCKET "kubelet.sock"
 #define TICK_USEC      ((uint64_t) 1000000)
@@ -103,8 +104,8 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata)
         watch_directory(w);
         look(w, false);
         w->options.check(w->options.userdata);
-        (void) sd_event_source_set_time_relative(source, TICK_USEC);
-        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        loop_rearm(source, TICK_USEC);
+        return 0;
 }
 
 int kubelet_watch_new(sd_event *loop, const struct kubelet_watch_options *options, struct kubelet_watch **ret,

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "io/clock.h"
 #include "io/grpc/grpc_client.h"
+#include "io/loop.h"
 #include "plugin/pod_resources.pb-c.h"
 
 #define LIST_METHOD          "/v1.PodResourcesLister/List"
@@ -163,12 +164,6 @@ static void on_message(void *userdata, const uint8_t *message, size_t size)
                 pods->on_change(pods->userdata);
 }
 
-static void arm(struct pod_resources *pods, uint64_t delay_usec)
-{
-        (void) sd_event_source_set_time_relative(pods->timer, delay_usec);
-        (void) sd_event_source_set_enabled(pods->timer, SD_EVENT_ONESHOT);
-}
-
 static void on_done(void *userdata, enum grpc_status status, const char *sentence)
 {
         struct pod_resources *pods = userdata;
@@ -178,7 +173,7 @@ static void on_done(void *userdata, enum grpc_status status, const char *sentenc
         (void) text_format(why, sizeof(why), "pod-resources (%s): %s", grpc_status_name(status), sentence);
         if (status != GRPC_OK)
                 set_trouble(pods, why);
-        arm(pods, pods->poked ? POKE_USEC : pods->period_usec);
+        loop_rearm(pods->timer, pods->poked ? POKE_USEC : pods->period_usec);
         pods->poked = false;
 }
 
@@ -193,7 +188,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
         (void) usec;
         if (pods->call == NULL && grpc_client_call(pods->client, LIST_METHOD, NULL, 0, REQUEST_TIMEOUT_USEC,
                                                    &handlers, &pods->call) < 0)
-                arm(pods, pods->period_usec);
+                loop_rearm(pods->timer, pods->period_usec);
         return 0;
 }
 
@@ -207,7 +202,7 @@ static void request_within(struct pod_resources *pods, uint64_t delay_usec)
         }
         (void) sd_event_source_get_time(pods->timer, &due);
         if (due > clock_monotonic_usec() + delay_usec)
-                arm(pods, delay_usec);
+                loop_rearm(pods->timer, delay_usec);
 }
 
 void pod_resources_poke(struct pod_resources *pods)

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/loop.h"
 
 /* One turn reads at most this much, so that one busy peer leaves room for the others. */
 #define READ_TURN_BYTES ((size_t) 256 << 10)
@@ -231,8 +232,7 @@ static int on_keepalive(sd_event_source *source, uint64_t usec, void *userdata)
         } else {
                 c->ping_open = true;
                 (void) nghttp2_submit_ping(c->session, NGHTTP2_FLAG_NONE, NULL);
-                (void) sd_event_source_set_time_relative(source, c->keepalive_timeout_usec);
-                (void) sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+                loop_rearm(source, c->keepalive_timeout_usec);
         }
         settle(c);
         return 0;
@@ -243,8 +243,7 @@ void grpc_connection_pong(struct grpc_connection *c)
         if (!c->ping_open)
                 return;
         c->ping_open = false;
-        (void) sd_event_source_set_time_relative(c->keepalive, c->keepalive_usec);
-        (void) sd_event_source_set_enabled(c->keepalive, SD_EVENT_ONESHOT);
+        loop_rearm(c->keepalive, c->keepalive_usec);
 }
 
 int grpc_connection_keepalive(struct grpc_connection *c, uint64_t every_usec, uint64_t timeout_usec)

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "io/grpc/grpc_address.h"
 #include "io/grpc/grpc_server_internal.h"
+#include "io/loop.h"
 
 #define ACCEPT_PAUSE_USEC ((uint64_t) 100000) /* out of descriptors: look again, do not spin */
 
@@ -134,8 +135,8 @@ static int on_accept(sd_event_source *source, int fd, uint32_t events, void *use
                 if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
                         return 0;
                 (void) sd_event_source_set_enabled(source, SD_EVENT_OFF);
-                (void) sd_event_source_set_time_relative(server->accept_pause, ACCEPT_PAUSE_USEC);
-                return sd_event_source_set_enabled(server->accept_pause, SD_EVENT_ONESHOT);
+                loop_rearm(server->accept_pause, ACCEPT_PAUSE_USEC);
+                return 0;
         }
         return 0;
 }
