@@ -9,7 +9,7 @@
 #include "base/json/json_read.h"
 #include "scheduler-extender/extender.h"
 #include "scheduler-extender/extender_options.h"
-#include "tests/model/world.h"
+#include "tests/model/views.h"
 
 #define PODS 6
 
@@ -33,7 +33,7 @@ static void on_answer(void *userdata, unsigned status, const char *reply)
 
 static void deliver(void)
 {
-        while (world_answer(0) || world_deliver(0))
+        while (view_answer(0) || view_deliver(0))
                 stand_ins_run();
         stand_ins_run();
 }

@@ -8,6 +8,8 @@
 #include "scheduler-extender/extender.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
+#include "tests/model/tenants.h"
+#include "tests/model/views.h"
 
 #define QUIET_EVERY     250
 #define QUIET_FAILOVERS 20
@@ -22,8 +24,6 @@ static struct {
         unsigned uid;
         int node;
 } chosen[WORLD_PODS];
-
-/* --- the extenders */
 
 static void start(int replica)
 {
@@ -49,11 +49,9 @@ static void change_leader(int to)
 {
         world_trace("leader %d, then %d", stand_ins_leader, to);
         if (stand_ins_leader >= 0)
-                world_settle_late(stand_ins_leader); /* what it had begun ends before another begins */
+                view_settle_late(stand_ins_leader); /* what it had begun ends before another begins */
         stand_ins_lead(to);
 }
-
-/* --- the ledger of our own, and theirs */
 
 static uint64_t held_by(int replica, int node)
 {
@@ -119,70 +117,6 @@ static void look(void)
                                             (unsigned long long) held_by(r, n), world_node_name(n),
                                             must_hold(r, n));
 }
-
-/* --- what tenants do */
-
-static const char *const label_names[] = { "remuda.dev/gang-size",   "remuda.dev/preemptible",
-                                           "remuda.dev/urgency",     "remuda.dev/job",
-                                           "remuda.dev/max-seconds", "remuda.dev/same-group" };
-static const char *const label_values[] = { "2",     "true", "emergency", "a",    "x",
-                                            "false", "16",   "-1",        "1e20", "" };
-static const char *const annotation_names[] = { "remuda.dev/models", "remuda.dev/groups", "remuda.dev/batch",
-                                                "remuda.dev/gang", "remuda.dev/placement" };
-static const char *const annotation_values[] = { "H100", "g0=1",           "g1=4",      "64",     "A100",
-                                                 "x",    WORLD_GPU "=4x2", "g0=4,g1=4", "packed", "g0=8",
-                                                 "=",    "g0=4,g0=4",      "g0=1,g0=1" };
-#define PICK(list) (list)[chance_below(world.chance, sizeof(list) / sizeof((list)[0]))]
-
-static void scribble(struct world_pod *pod)
-{
-        char model[WORLD_NAME_BYTES];
-
-        if (chance_of(world.chance, 10)) { /* a model that a node has, or had, or nobody */
-                (void) snprintf(model, sizeof(model), "M%u",
-                                world.renames - (unsigned) chance_below(world.chance, 3));
-                (void) json_object_set_new(pod->annotations, "remuda.dev/models", json_string(model));
-        } else if (chance_of(world.chance, 50))
-                (void) json_object_set_new(pod->labels, PICK(label_names), json_string(PICK(label_values)));
-        else
-                (void) json_object_set_new(pod->annotations, PICK(annotation_names),
-                                           json_string(PICK(annotation_values)));
-}
-
-static void make(int index)
-{
-        struct world_pod *pod = &world.pods[index];
-
-        json_decref(pod->labels);
-        json_decref(pod->annotations);
-        pod->labels = json_object();
-        pod->annotations = json_object();
-        pod->uid = ++world.uids;
-        pod->exists = true;
-        pod->ended = pod->deleting = pod->right = false;
-        pod->node = -1;
-        pod->created_usec = stand_ins_realtime_usec / 1000000 * 1000000;
-        pod->chips = 1u << chance_below(world.chance, chance_of(world.chance, 30) ? 4 : 3);
-        pod->of_each = (unsigned) chance_below(world.chance, 2);
-        pod->others = chance_of(world.chance, 80) ? 0 : pod->of_each == 0 ? 70 : 15;
-        if (chance_of(world.chance, 30))
-                (void) json_object_set_new(pod->labels, "remuda.dev/preemptible", json_string("true"));
-        if (strcmp(pod->namespace_, "ops") == 0 && chance_of(world.chance, 40))
-                (void) json_object_set_new(pod->labels, "remuda.dev/urgency", json_string("emergency"));
-        for (size_t n = chance_below(world.chance, 4); n > 2; n--)
-                scribble(pod);
-        world_changed(index);
-}
-
-static void step_make(void)
-{
-        int index = (int) chance_below(world.chance, WORLD_PODS);
-
-        if (!world.pods[index].exists)
-                make(index);
-}
-
-/* --- what kube-scheduler does */
 
 static char *filter_body(const struct world_pod *pod)
 {
@@ -278,85 +212,37 @@ static void step_bind_by_others(void)
             node = (int) chance_below(world.chance, WORLD_NODES);
         struct world_pod *pod = &world.pods[index];
 
-        if (!pod->exists || pod->ended || pod->deleting || pod->node >= 0 || !world_is_quiet() ||
+        if (!pod->exists || pod->ended || pod->deleting || pod->node >= 0 || !views_are_quiet() ||
             world_held(node) + pod->chips > WORLD_CHIPS)
                 return;
         for (int r = 0; r < STAND_INS_REPLICAS; r++)
                 if (held_by(r, node) > world_held(node))
                         return; /* a bind that is being settled may yet come through */
         pod->node = node;
-        world_changed(index);
+        views_tell_pod(index);
         for (int r = 0; r < STAND_INS_REPLICAS; r++)
-                while (world_deliver(r)) {
+                while (view_deliver(r)) {
                 }
 }
-
-/* --- what becomes of pods */
-
-static void step_life(void)
-{
-        int index = (int) chance_below(world.chance, WORLD_PODS);
-        struct world_pod *pod = &world.pods[index];
-
-        if (!pod->exists || (pod->node < 0 && chance_of(world.chance, 80)))
-                return;
-        switch (chance_below(world.chance, 6)) {
-        case 0:
-                pod->ended = pod->ended || pod->node >= 0;
-                break;
-        case 1:
-                pod->deleting = true;
-                break;
-        case 2: /* force-deleted */
-                pod->exists = false;
-                break;
-        case 3: /* another of its name at once */
-                pod->exists = false;
-                world_changed(index);
-                make(index);
-                return;
-        case 4:
-                pod->exists = !pod->deleting;
-                break;
-        default:
-                pod->exists = !pod->ended;
-                break;
-        }
-        if (!pod->exists)
-                pod->node = -1;
-        world_changed(index);
-}
-
-static void step_scribble(void)
-{
-        int index = (int) chance_below(world.chance, WORLD_PODS);
-
-        if (!world.pods[index].exists || (world.pods[index].node < 0 && chance_of(world.chance, 80)))
-                return; /* mostly those that are on a node already */
-        scribble(&world.pods[index]);
-        world_changed(index);
-}
-
-/* --- what the world does */
 
 static void step_deliver(void)
 {
         int replica = (int) chance_below(world.chance, STAND_INS_REPLICAS);
 
-        for (size_t n = 1 + chance_below(world.chance, 20); n > 0 && world_deliver(replica); n--) {
+        for (size_t n = 1 + chance_below(world.chance, 20); n > 0 && view_deliver(replica); n--) {
         }
 }
 
 static void step_answer(void)
 {
-        (void) world_answer((int) chance_below(world.chance, STAND_INS_REPLICAS));
+        (void) view_answer((int) chance_below(world.chance, STAND_INS_REPLICAS));
 }
 
 static void step_time(void)
 {
         static const uint64_t steps_msec[] = { 1, 10, 100, 500, 1000, 1000, 5000, 65000 };
 
-        stand_ins_monotonic_usec += PICK(steps_msec) * 1000;
+        stand_ins_monotonic_usec += WORLD_PICK(steps_msec) * 1000;
         stand_ins_realtime_usec += 1000000;
         if (chance_of(world.chance, 3)) /* somebody sets the clock: up to ten years, either way */
                 stand_ins_realtime_usec = UINT64_C(1795000000000000) +
@@ -380,10 +266,10 @@ static void make_trouble(void)
         case 2:
                 world.usable[node] = WORLD_CHIPS - (unsigned) chance_below(world.chance, 3);
                 world.names[node] = chance_of(world.chance, 30) ? 0 : ++world.renames;
-                world_tell(node);
+                views_tell_node(node);
                 break;
         default:
-                world_list_anew(replica);
+                view_list_anew(replica);
                 break;
         }
 }
@@ -396,8 +282,6 @@ static void step_trouble(void)
                 make_trouble();
 }
 
-/* --- once all is quiet */
-
 static void settle(void)
 {
         world.faults = false;
@@ -405,9 +289,9 @@ static void settle(void)
                 change_leader(0);
         for (int round = 0; round < 60; round++) {
                 for (int r = 0; r < STAND_INS_REPLICAS; r++) {
-                        while (world_answer(r)) {
+                        while (view_answer(r)) {
                         }
-                        while (world_deliver(r)) {
+                        while (view_deliver(r)) {
                         }
                 }
                 stand_ins_monotonic_usec += 2000000;
@@ -445,52 +329,29 @@ static bool is_borrowed(void)
         return any && world.usable[WORLD_NODES - 1] == WORLD_CHIPS;
 }
 
-/* A member of an emergency that asks for half of the reserve. */
-static void make_urgent(int index)
-{
-        struct world_pod *pod = &world.pods[index];
-
-        make(index);
-        json_object_clear(pod->annotations);
-        json_object_clear(pod->labels);
-        (void) json_object_set_new(pod->labels, "remuda.dev/urgency", json_string("emergency"));
-        (void) json_object_set_new(pod->labels, "remuda.dev/job", json_string("fire"));
-        (void) json_object_set_new(pod->labels, "remuda.dev/gang-size", json_string("2"));
-        pod->chips = WORLD_CHIPS / 2;
-        pod->others = 0; /* of which no node has any: it would go nowhere */
-        world_changed(index);
-}
-
-static void remove_pod(int index)
-{
-        world.pods[index].exists = false;
-        world.pods[index].node = -1;
-        world_changed(index);
-}
-
 /* A gang of emergencies of all the reserve's chips, while nobody but borrowers sits there, whatever their
  * labels say. */
 static void take_back(void)
 {
         int index = 2, other_index = 5; /* of namespace ops */
 
-        remove_pod(index);
-        remove_pod(other_index);
+        tenants_remove(index);
+        tenants_remove(other_index);
         if (!is_borrowed())
                 return;
         for (int i = 0; i < WORLD_PODS; i++) { /* other emergencies would have the chips first */
                 struct world_pod *other = &world.pods[i];
 
                 if (other->exists && other->node < 0)
-                        remove_pod(i);
+                        tenants_remove(i);
         }
-        make_urgent(index);
-        make_urgent(other_index);
+        tenants_make_urgent(index);
+        tenants_make_urgent(other_index);
         for (int round = 0; round < 4; round++) {
                 settle();
                 for (int i = 0; i < WORLD_PODS; i++)
                         if (world.pods[i].exists && world.pods[i].deleting)
-                                remove_pod(i); /* its kubelet ends it */
+                                tenants_remove(i); /* its kubelet ends it */
         }
         settle();
         if (filter(stand_ins_leader, index) < 0 || filter(stand_ins_leader, other_index) < 0)
@@ -500,12 +361,28 @@ static void take_back(void)
 
 static void step(void)
 {
-        static void (*const steps[])(void) = {
-                step_make,    step_make,    step_make,      step_schedule,      step_schedule, step_schedule,
-                step_life,    step_life,    step_scribble,  step_scribble,      step_deliver,  step_deliver,
-                step_deliver, step_deliver, step_answer,    step_answer,        step_answer,   step_time,
-                step_time,    step_trouble, step_bind_late, step_bind_by_others
-        };
+        static void (*const steps[])(void) = { tenants_step_make,
+                                               tenants_step_make,
+                                               tenants_step_make,
+                                               step_schedule,
+                                               step_schedule,
+                                               step_schedule,
+                                               tenants_step_life,
+                                               tenants_step_life,
+                                               tenants_step_scribble,
+                                               tenants_step_scribble,
+                                               step_deliver,
+                                               step_deliver,
+                                               step_deliver,
+                                               step_deliver,
+                                               step_answer,
+                                               step_answer,
+                                               step_answer,
+                                               step_time,
+                                               step_time,
+                                               step_trouble,
+                                               step_bind_late,
+                                               step_bind_by_others };
 
         steps[chance_below(world.chance, sizeof(steps) / sizeof(steps[0]))]();
         stand_ins_run();
@@ -526,13 +403,13 @@ static void bind_all(void)
                         continue;
                 chosen[i].uid = pod->uid;
                 bind_pod(stand_ins_leader, i, node);
-                while (world_answer(stand_ins_leader)) {
+                while (view_answer(stand_ins_leader)) {
                 }
                 if (pod->node != node)
                         world_break("a pod that fits was not bound", "%s/%s on %s", pod->namespace_,
                                     pod->name, world_node_name(node));
                 for (int r = 0; r < STAND_INS_REPLICAS; r++)
-                        while (world_deliver(r)) {
+                        while (view_deliver(r)) {
                         }
         }
         world.faults = true;
@@ -540,10 +417,11 @@ static void bind_all(void)
 
 static void step_of_service(void)
 {
-        static void (*const steps[])(void) = { step_make,     step_make,     step_schedule, step_schedule,
-                                               step_schedule, step_schedule, step_life,     step_scribble,
-                                               step_deliver,  step_deliver,  step_deliver,  step_answer,
-                                               step_answer,   step_time,     step_bind_late };
+        static void (*const steps[])(void) = {
+                tenants_step_make, tenants_step_make, step_schedule,         step_schedule, step_schedule,
+                step_schedule,     tenants_step_life, tenants_step_scribble, step_deliver,  step_deliver,
+                step_deliver,      step_answer,       step_answer,           step_time,     step_bind_late
+        };
 
         steps[chance_below(world.chance, sizeof(steps) / sizeof(steps[0]))]();
         stand_ins_run();

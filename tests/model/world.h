@@ -1,9 +1,5 @@
-/* World: an API server in memory, with the promises of the real one and its faults, and the truth of who
- * holds what: a plain ledger, kept apart from the extender's and written from what the API server did alone.
- *
- * store_open() of a replica opens a view of it. What happens is told to a view event by event, when it is
- * asked to; a write is decided when it comes and answered later, by chance also never done, done without an
- * answer, or done after its answer. */
+/* World: what an API server in memory has: the truth of who holds what, a plain ledger, kept apart from the
+ * extender's and written from what the API server did alone. How it is told to the extenders: views.h. */
 #pragma once
 
 #include <jansson.h>
@@ -66,15 +62,14 @@ void world_reset(struct chance *chance);
 #define WORLD_NAME_BYTES 24
 void world_group_names(unsigned names, char *name, char *model);
 
-/* world_changed() - the pod is told of to all views, as it is now; also that it is gone. */
-void world_changed(int pod);
-void world_tell(int node);           /* the same for a node and its inventory */
-bool world_deliver(int replica);     /* the next event. Return: was there one? */
-void world_list_anew(int replica);   /* 410, or a watch that broke: all is listed */
-bool world_answer(int replica);      /* a write. Return: was there one? */
-void world_settle_late(int replica); /* writes that are on their way, are done or never will be */
-bool world_is_quiet(void);           /* nothing is to be delivered or answered */
-json_t *world_pod_json(const struct world_pod *pod); /* a new reference */
+/* As the API server writes them; a new reference. */
+json_t *world_pod_json(const struct world_pod *pod);
+json_t *world_node_json(int node);
+json_t *world_inventory_json(int node);
+
 /* world_trace() - a line on standard error, with MODEL_TRACE in the environment. */
 void world_trace(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void world_break(const char *what, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* One of an array, by chance. */
+#define WORLD_PICK(list) (list)[chance_below(world.chance, sizeof(list) / sizeof((list)[0]))]
