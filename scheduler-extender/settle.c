@@ -71,14 +71,10 @@ static struct ledger_pod *still_assumed(const struct settling *s)
                        : NULL;
 }
 
-static void try_again(void *userdata);
-
 static void wait_a_while(struct settling *s)
 {
-        if (loop_after(s->extender->loop, s->wait_usec, try_again, s, &s->timer) < 0)
-                settling_free(s, false); /* the audit is left */
-        else
-                s->wait_usec = 2 * s->wait_usec < LONGEST_USEC ? 2 * s->wait_usec : LONGEST_USEC;
+        loop_rearm(s->timer, s->wait_usec);
+        s->wait_usec = 2 * s->wait_usec < LONGEST_USEC ? 2 * s->wait_usec : LONGEST_USEC;
 }
 
 static void written(void *userdata, int result, const char *sentence)
@@ -121,7 +117,6 @@ static void try_again(void *userdata)
                                          .node = s->node,
                                          .annotations = s->annotations };
 
-        s->timer = sd_event_source_disable_unref(s->timer);
         if (pod == NULL) {
                 settling_free(s, false);
         } else if (pod->writing) {
@@ -161,8 +156,9 @@ void settle_bind(struct extender *x, const struct store_binding *binding)
         s->node = strdup(binding->node);
         s->annotations = json_incref((json_t *) binding->annotations);
         s->wait_usec = FIRST_USEC;
-        if (s->namespace_ == NULL || s->name == NULL || s->uid == NULL || s->node == NULL)
-                settling_free(s, true);
+        if (s->namespace_ == NULL || s->name == NULL || s->uid == NULL || s->node == NULL ||
+            loop_timer(x->loop, try_again, s, &s->timer) < 0)
+                settling_free(s, true); /* the audit is left */
         else
                 begin(s);
 }

@@ -193,7 +193,7 @@ static void stop_waiting(struct waiting *w, struct http_reply *reply)
                 at = &(*at)->next;
         *at = w->next;
         w->api->waiting_count--;
-        (void) sd_event_source_unref(w->timer);
+        (void) sd_event_source_disable_unref(w->timer);
         http_resume(w->pending, reply);
         free(w->list);
         free(w);
@@ -218,10 +218,10 @@ static void on_waited(void *userdata)
         json_t *answer = NULL;
         int r = answer_or_refuse(w->api, &w->caller, w->runtime, w->list, &answer, &err);
 
-        w->timer = sd_event_source_unref(w->timer);
-        if (r == -EACCES && !has_answer(w) &&
-            loop_after(w->api->services->loop, LOOK_USEC, on_waited, w, &w->timer) == 0)
+        if (r == -EACCES && !has_answer(w)) {
+                loop_rearm(w->timer, LOOK_USEC);
                 return;
+        }
         reply_launch(w->api, w->runtime, r, answer, &err, &reply);
         stop_waiting(w, &reply);
 }
@@ -250,13 +250,14 @@ static int wait_for_kubelet(struct launch_api *api, const struct http_request *r
         *w = (struct waiting){ .api = api, .caller = *c, .list = strdup(list) };
         w->since_usec = loop_now_usec(api->services->loop);
         if (w->list == NULL || !text_copy(w->runtime, sizeof(w->runtime), runtime) ||
-            loop_after(api->services->loop, LOOK_USEC, on_waited, w, &w->timer) < 0 ||
+            loop_timer(api->services->loop, on_waited, w, &w->timer) < 0 ||
             (w->pending = http_suspend(request)) == NULL) {
                 (void) sd_event_source_disable_unref(w->timer);
                 free(w->list);
                 free(w);
                 return err_set(err, -ENOMEM, "no memory");
         }
+        loop_rearm(w->timer, LOOK_USEC);
         w->next = api->waiting;
         api->waiting = w;
         api->waiting_count++;
@@ -508,7 +509,6 @@ static void on_guard(void *userdata)
         struct http_server *before = api->server;
         struct err err = { 0 };
 
-        api->guard = sd_event_source_unref(api->guard);
         if (!http_server_is_reachable(before) && !is_served_by_host(api, socket_of(api))) {
                 if (listen_at(api, socket_of(api), &err) == 0)
                         http_server_free(before);
@@ -520,7 +520,6 @@ static void on_guard(void *userdata)
                                socket_of(api),
                                err.code < 0 ? ", and cannot be made anew: " : ", and is made anew", err.msg);
         }
-        (void) loop_after(api->services->loop, GUARD_USEC, on_guard, api, &api->guard);
 }
 
 int launch_api_new(const struct services *services, const struct launch_api_options *options,
@@ -543,7 +542,7 @@ int launch_api_new(const struct services *services, const struct launch_api_opti
         if (r == 0)
                 r = listen_at(api, socket_of(api), err);
         if (r == 0)
-                r = loop_after(services->loop, GUARD_USEC, on_guard, api, &api->guard);
+                r = loop_every(services->loop, GUARD_USEC, GUARD_USEC, on_guard, api, &api->guard);
         if (r < 0) {
                 launch_api_free(api);
                 if (path != NULL)

@@ -47,7 +47,7 @@ static void launch_free(struct launch *l)
         if (l == NULL)
                 return;
         (void) sd_event_source_unref(l->source);
-        (void) sd_event_source_unref(l->stop_timer);
+        (void) sd_event_source_disable_unref(l->stop_timer);
         free(l->devices);
         free(l);
 }
@@ -171,29 +171,46 @@ static int run(const struct launches_request *q, pid_t *ret_pid)
         return 0;
 }
 
-int launches_start(struct launches *launches, const struct launches_request *request, unsigned *ret_id,
-                   pid_t *ret_pid, struct err *err)
+static void on_stop_due(void *userdata)
+{
+        const struct launch *l = userdata;
+
+        (void) kill(-l->pid, SIGKILL);
+}
+
+/* Also what it takes to end it. Return: NULL = no memory. */
+static struct launch *launch_new(struct launches *launches, const struct launches_request *request)
 {
         struct launch *l = calloc(1, sizeof(*l));
-        int r;
 
-        if (l != NULL)
-                l->devices = calloc(request->device_count + 1, sizeof(*l->devices));
-        if (l == NULL || l->devices == NULL) {
-                launch_free(l);
-                return err_set(err, -ENOMEM, "no memory for a launch");
-        }
-        if (launches->count >= LAUNCHES_MAX) {
-                launch_free(l);
-                return err_set(err, -ENOSPC, "%d processes are launched already", LAUNCHES_MAX);
-        }
+        if (l == NULL)
+                return NULL;
         l->launches = launches;
         l->uid = request->caller->uid;
         l->device_count = request->device_count;
+        l->devices = calloc(request->device_count + 1, sizeof(*l->devices));
+        if (l->devices == NULL || loop_timer(launches->loop, on_stop_due, l, &l->stop_timer) < 0) {
+                launch_free(l);
+                return NULL;
+        }
         if (request->device_count > 0)
                 memcpy(l->devices, request->devices, request->device_count * sizeof(*l->devices));
         (void) text_copy(l->runtime, sizeof(l->runtime), request->runtime);
         l->started_usec = loop_realtime_usec(launches->loop);
+        return l;
+}
+
+int launches_start(struct launches *launches, const struct launches_request *request, unsigned *ret_id,
+                   pid_t *ret_pid, struct err *err)
+{
+        struct launch *l;
+        int r;
+
+        if (launches->count >= LAUNCHES_MAX)
+                return err_set(err, -ENOSPC, "%d processes are launched already", LAUNCHES_MAX);
+        l = launch_new(launches, request);
+        if (l == NULL)
+                return err_set(err, -ENOMEM, "no memory for a launch");
         FAILPOINT("launches.start");
         r = run(request, &l->pid);
         if (r < 0) {
@@ -217,13 +234,6 @@ int launches_start(struct launches *launches, const struct launches_request *req
         return 0;
 }
 
-static void on_stop_due(void *userdata)
-{
-        const struct launch *l = userdata;
-
-        (void) kill(-l->pid, SIGKILL);
-}
-
 int launches_stop(struct launches *launches, unsigned id, const struct caller *caller)
 {
         for (struct launch *l = launches->first; l != NULL; l = l->next) {
@@ -232,8 +242,8 @@ int launches_stop(struct launches *launches, unsigned id, const struct caller *c
                 if (caller->uid != 0 && caller->uid != l->uid)
                         return -EACCES;
                 (void) kill(-l->pid, SIGTERM);
-                if (l->stop_timer == NULL)
-                        (void) loop_after(launches->loop, STOP_USEC, on_stop_due, l, &l->stop_timer);
+                if (!loop_is_armed(l->stop_timer))
+                        loop_rearm(l->stop_timer, STOP_USEC);
                 return 0;
         }
         return -ENOENT;

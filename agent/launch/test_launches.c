@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "io/loop.h"
 #include "tests/support/patience.h"
+#include "tests/support/refused_timers.h"
 
 #define NOBODY 65534
 #define LONE   54321 /* of no user's name */
@@ -296,6 +297,9 @@ static void a_program_that_cannot_be_watched_does_not_run(void **state)
         assert_int_equal(start(&bed, "exec sleep 60", NULL, &caller, &id, &err), -EBUSY);
         assert_string_equal(err.msg, "cannot supervise a process: Device or resource busy");
         assert_int_equal(sigprocmask(SIG_BLOCK, &child, NULL), 0);
+        timers_refused = true; /* nobody could end it if it did not want to */
+        assert_int_equal(start(&bed, "exec sleep 60", NULL, &caller, &id, &err), -ENOMEM);
+        timers_refused = false;
         assert_false(launches_hold(bed.launches, "GPU-0"));
         bed_free(&bed);
 }

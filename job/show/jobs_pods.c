@@ -144,8 +144,6 @@ static void add_pods(struct follower *f, const struct job_view *view)
                         start_log(f, pod);
 }
 
-static void look(void *userdata);
-
 static void on_object(void *userdata, const struct http_call_result *result)
 {
         struct follower *f = userdata;
@@ -170,9 +168,7 @@ static void on_object(void *userdata, const struct http_call_result *result)
                 for (struct pod_log *pod = f->pods; f->ended && pod != NULL; pod = pod->next)
                         pod->done = pod->done || !pod->running;
                 stop_if_done(f);
-                sd_event_source_disable_unref(f->timer);
-                f->timer = NULL;
-                (void) loop_after(f->loop, LOOK_USEC, look, f, &f->timer);
+                loop_rearm(f->timer, LOOK_USEC);
         }
         json_decref(object);
 }
@@ -186,7 +182,8 @@ static void look(void *userdata)
         };
 
         (void) text_format(path, sizeof(path), OBJECT_FORMAT, f->namespace_, f->job);
-        (void) kube_call_start(f->client, &request, NULL);
+        if (kube_call_start(f->client, &request, NULL) < 0)
+                loop_rearm(f->timer, LOOK_USEC);
 }
 
 static void follower_free(struct follower *f)
@@ -212,6 +209,8 @@ int jobs_pod_logs(const struct jobs_options *options, const struct job_view *vie
 
         if (r == 0)
                 r = kube_client_new(f.loop, options->kubeconfig, &f.client, &err);
+        if (r == 0 && loop_timer(f.loop, look, &f, &f.timer) < 0)
+                r = err_set(&err, -ENOMEM, "no memory");
         if (r < 0) {
                 follower_free(&f);
                 return jobs_refuse("logs", r, &err);

@@ -227,8 +227,6 @@ static void on_name(struct store_dir *d, const char *name, uint32_t mask)
                 note_touch(d, name);
 }
 
-static void on_revive(void *userdata);
-
 static void lose(struct store_dir *d)
 {
         if (d->lost_since_usec != 0)
@@ -237,7 +235,7 @@ static void lose(struct store_dir *d)
         store_trouble(&d->store, STORE_NODE,
                       "the directory '%s' is gone; what was read last counts, and grows old", d->path);
         d->inotify = sd_event_source_disable_unref(d->inotify);
-        (void) loop_every(d->store.loop, REVIVE_USEC, REVIVE_USEC, on_revive, d, &d->reviving);
+        loop_rearm(d->reviving, REVIVE_USEC);
 }
 
 static int on_inotify(sd_event_source *source, const struct inotify_event *event, void *userdata)
@@ -290,11 +288,11 @@ static void on_revive(void *userdata)
 
         if (open_directory(d, NULL) < 0 || watch(d, NULL) < 0) {
                 d->inotify = sd_event_source_disable_unref(d->inotify);
+                loop_rearm(d->reviving, REVIVE_USEC);
                 return;
         }
         d->lost_since_usec = 0;
         store_trouble(&d->store, STORE_NODE, "the directory '%s' is back", d->path);
-        d->reviving = sd_event_source_disable_unref(d->reviving);
 }
 
 static void close_(struct store *store)
@@ -386,6 +384,8 @@ static int start(struct store_dir *d, const char *path, struct err *err)
         r = sd_event_add_defer(d->store.loop, &d->working, on_work, d);
         if (r >= 0)
                 r = sd_event_source_set_enabled(d->working, SD_EVENT_OFF);
+        if (r >= 0)
+                r = loop_timer(d->store.loop, on_revive, d, &d->reviving);
         if (r >= 0)
                 r = binding_start(d);
         if (r < 0)
