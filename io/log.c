@@ -61,15 +61,21 @@ static bool may_write(struct log *log, const char *event)
         return true;
 }
 
+/* U+0080 to U+009F: some terminals take them as they take ESC. */
+static bool is_c1(const char *s)
+{
+        return s[0] == '\xc2' && (unsigned char) s[1] < 0xa0;
+}
+
 void log_harmless(char *text)
 {
         size_t bytes;
 
         for (char *s = text; *s != '\0'; s += bytes) {
                 bytes = (signed char) *s < 0 ? json_scan_utf8(s, s + strnlen(s, 4)) : 1;
-                if (bytes == 0 || (unsigned char) *s < 0x20 || *s == 0x7f) {
+                if (bytes == 0 || (unsigned char) *s < 0x20 || *s == 0x7f || is_c1(s)) {
                         *s = '?';
-                        bytes = 1;
+                        bytes = 1; /* of a C1 the second byte follows, by itself no UTF-8 */
                 }
         }
 }
