@@ -96,19 +96,38 @@ void cluster_ages_free(struct cluster *c)
         liveness_free_signs(&c->agents);
 }
 
+/* Silence that is not believed any more ends for all at once. */
+static void wake(struct cluster *c, const struct liveness *before)
+{
+        const struct ledger *ledger = c->ledger;
+
+        if (before->silent_before_usec <= ledger->liveness.silent_before_usec ||
+            c->options.node_changed == NULL)
+                return;
+        for (uint32_t i = 0; i < ledger->node_count; i++) {
+                uint64_t seen = ledger_seen_usec(ledger, ledger->nodes[i]);
+
+                if (liveness_silent(before, seen) && !liveness_silent(&ledger->liveness, seen))
+                        c->options.node_changed(c->options.userdata, ledger->nodes[i]->name, true);
+        }
+}
+
 void cluster_ages_look(struct cluster *c)
 {
         struct ledger *ledger = c->ledger;
         unsigned signs = c->is_directory ? 1u << STORE_INVENTORY : 1u << STORE_LEASE;
         uint64_t now = loop_now_usec(c->loop);
+        struct liveness before;
 
         if (!c->options.judge_age)
                 return;
         for (uint32_t i = 0; c->is_directory && i < ledger->node_count; i++)
                 if (ledger->nodes[i]->has_inventory)
                         cluster_ages_update(c, ledger->nodes[i]->name);
+        before = ledger->liveness;
         liveness_look(&ledger->liveness, &ledger->roster, store_age_usec(c->store, signs, now) == 0,
                       c->options.rules.stale_after_usec, now);
+        wake(c, &before);
         for (uint32_t i = 0; i < ledger->node_count; i++)
                 judge(c, ledger->nodes[i]);
 }

@@ -42,6 +42,11 @@ static void on_unreadable(void *userdata, enum store_kind kind, const char *key,
                     sentence);
 }
 
+static void on_node_changed(void *userdata, const char *node, bool gained)
+{
+        text_printf(&((struct bed *) userdata)->said, "node %s%s\n", node, gained ? " gained" : "");
+}
+
 static struct bed *begin(void)
 {
         struct bed *b = calloc(1, sizeof(*b));
@@ -53,6 +58,7 @@ static struct bed *begin(void)
                                                             .trouble = on_trouble,
                                                             .drifted = on_drifted,
                                                             .unreadable = on_unreadable,
+                                                            .node_changed = on_node_changed,
                                                             .userdata = b },
                                   TOLD_PLAIN("a", "H100", "8"));
         b->store = memory_store_replace(&b->cluster->store);
@@ -296,6 +302,27 @@ static void what_a_node_offers_too_much_of_is_said_once(void **state)
         end(b);
 }
 
+/* The watch failed, or the process stood still: nobody is silent then, and waiting pods are to know. */
+static void silence_that_is_not_believed_ends_for_those_who_wait(void **state)
+{
+        struct bed *b = begin();
+        struct ledger *ledger = b->cluster->ledger;
+
+        (void) state;
+        b->cluster->is_directory = false;
+        b->cluster->options.judge_age = true;
+        b->cluster->options.rules.stale_after_usec = 60000000;
+        ledger_set_seen(ledger, ledger_nodes_find(ledger, "a", 1), 1000);
+        ledger->liveness = (struct liveness){ .silent_before_usec = 2000 }; /* looked at last long ago */
+        text_reset(&b->said);
+        cluster_every_second(b->cluster);
+        assert_true(said(b, "node a gained\n"));
+        text_reset(&b->said);
+        cluster_every_second(b->cluster);
+        assert_false(said(b, "node a"));
+        end(b);
+}
+
 static void a_store_that_tells_nothing_is_given_up(void **state)
 {
         struct dir_store *folder = dir_store_new();
@@ -328,6 +355,7 @@ int main(void)
                 cmocka_unit_test(a_class_is_worth_what_was_said_last),
                 cmocka_unit_test(who_sits_on_a_sick_chip_is_known),
                 cmocka_unit_test(what_a_node_offers_too_much_of_is_said_once),
+                cmocka_unit_test(silence_that_is_not_believed_ends_for_those_who_wait),
                 cmocka_unit_test(a_store_that_tells_nothing_is_given_up),
         };
 
