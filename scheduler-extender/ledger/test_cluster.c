@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "planner/speeds/speed_table.h"
 #include "scheduler-extender/ledger/cluster_internal.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -323,6 +324,30 @@ static void silence_that_is_not_believed_ends_for_those_who_wait(void **state)
         end(b);
 }
 
+static void of_a_speed_table_that_is_gone_nothing_is_kept(void **state)
+{
+        static const char *const tables[] = { "s", SPEED_TABLE_NAME };
+        struct bed *b = begin();
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+                char name[40];
+
+                (void) text_format(name, sizeof(name), "SpeedTable %s", tables[i]);
+                text_reset(&b->said);
+                tell(b, name, "{\"kind\":\"SpeedTable\",\"speeds\":{\"x\":7}}");
+                assert_true(said(b, "1 rows make no sense"));
+                assert_int_equal(b->cluster->speed_troubles.map.count, 1);
+                tell(b, name, "{\"kind\":\"SpeedTable\",\"speeds\":7}");
+                assert_true(said(b, "unreadable SpeedTable"));
+                memory_store_drop(b->store, name);
+                memory_store_tell(b->store);
+                assert_int_equal(b->cluster->speed_troubles.map.count, 0);
+                assert_int_equal(b->cluster->unreadable[STORE_SPEED_TABLE].map.count, 0);
+        }
+        end(b);
+}
+
 static void a_store_that_tells_nothing_is_given_up(void **state)
 {
         struct dir_store *folder = dir_store_new();
@@ -356,6 +381,7 @@ int main(void)
                 cmocka_unit_test(who_sits_on_a_sick_chip_is_known),
                 cmocka_unit_test(what_a_node_offers_too_much_of_is_said_once),
                 cmocka_unit_test(silence_that_is_not_believed_ends_for_those_who_wait),
+                cmocka_unit_test(of_a_speed_table_that_is_gone_nothing_is_kept),
                 cmocka_unit_test(a_store_that_tells_nothing_is_given_up),
         };
 
