@@ -63,6 +63,16 @@ static void exchange_end(struct exchange *e)
         sd_event_unref(e->loop);
 }
 
+/* What an extender refuses begins with what it was asked: "explain: there is no pod"; another server, or one
+ * of a version that knows no such question, also says 404. */
+static bool is_its_own(const char *sentence, const struct ask_question *question)
+{
+        const char *verb = question->path + strlen("/v1/");
+        size_t length = strcspn(verb, "?");
+
+        return strncmp(sentence, verb, length) == 0 && sentence[length] == ':';
+}
+
 /* What came of it: an object with what every answer has, or the extender's own sentence. */
 static int judge(struct exchange *e, const struct ask_question *question, json_t **ret, struct err *err)
 {
@@ -82,15 +92,15 @@ static int judge(struct exchange *e, const struct ask_question *question, json_t
                 *ret = answer;
                 return 0;
         }
-        e->said = e->result.status == 404 || e->result.status == 400;
+        e->said = (e->result.status == 404 || e->result.status == 400) && is_its_own(sentence, question);
         if (e->result.status == 200)
                 (void) err_set(err, -EPROTO, "what the extender answers is no answer to that");
         else
                 (void) err_set(err,
-                               e->result.status == 404   ? -ENOENT
-                               : e->result.status == 400 ? -EBADMSG
-                               : e->result.status == 503 ? -EAGAIN
-                                                         : -EPROTO,
+                               e->result.status == 503   ? -EAGAIN
+                               : !e->said                ? -EPROTO
+                               : e->result.status == 404 ? -ENOENT
+                                                         : -EBADMSG,
                                "%s%.200s", sentence[0] != '\0' ? "" : "the extender refuses to answer",
                                sentence);
         json_decref(answer);

@@ -3,7 +3,8 @@
  *
  * It is asked at the address that was given (--extender, else REMUDA_EXTENDER), by plain HTTP; else, on a
  * cluster, by a port that the API server forwards to the replica that leads, with the rights of whoever asks:
- * the Lease ASK_LEASE says which pod, and at which port of it. Nothing waits for longer than forty seconds.
+ * the Lease ASK_LEASE says which pod, and at which port of it. It takes 45 seconds at the longest: for the
+ * Lease ten, and as long again where the API server asks for patience, ten for the port, fifteen to answer.
  */
 #pragma once
 
@@ -33,7 +34,7 @@ struct ask_arguments {
 enum { ASK_E_STORE = 1 };
 
 struct ask_question {
-        const char *path;   /* with query */
+        const char *path;   /* "/v1/VERB", with query */
         const json_t *body; /* POST; NULL = GET */
         const char *wanted; /* a member that every answer has */
 };
