@@ -12,19 +12,75 @@
 #include "job/plan/job_lease.h"
 #include "scheduler-extender/decide/overflow.h"
 
-#define LOAD_USEC 60000000u
+#define LOAD_USEC   60000000u
+#define SILENT_USEC 5000000u  /* then it is said that nothing has come */
+#define DEAD_USEC   20000000u /* then nothing will */
+
+/* Each kind is listed by itself and tried again every second: what they all meet is said once, however many
+ * milliseconds it took. */
+static bool is_news(struct cluster_arguments_opened *opened, const char *sentence)
+{
+        const char *why = text_starts_with(sentence, "list ") ? strstr(sentence, ": ") : NULL;
+        char key[256];
+        size_t size = 0;
+
+        if (why == NULL)
+                return true;
+        for (; *why != '\0' && size < sizeof(key) - 1; why++)
+                if (*why < '0' || *why > '9')
+                        key[size++] = *why;
+        key[size] = '\0';
+        if (name_numbers_get(&opened->said, key) != 0)
+                return false;
+        (void) name_numbers_set(&opened->said, key, 1);
+        return true;
+}
 
 static void print_trouble(void *userdata, const char *sentence)
 {
-        (void) userdata;
-        fprintf(stderr, "remuda: %s\n", sentence);
+        if (is_news(userdata, sentence))
+                fprintf(stderr, "remuda: %s\n", sentence);
+}
+
+static void on_silent(void *userdata)
+{
+        const struct cluster_arguments_opened *opened = userdata;
+
+        if (!opened->heard)
+                fprintf(stderr, "remuda: the store '%s' has told nothing yet; it has %u seconds more\n",
+                        opened->store, (DEAD_USEC - SILENT_USEC) / 1000000);
+}
+
+static void on_dead(void *userdata)
+{
+        const struct cluster_arguments_opened *opened = userdata;
+
+        if (!opened->heard)
+                (void) sd_event_exit(opened->loop, -ETIMEDOUT);
+}
+
+/* Who has told something is given the whole time. */
+static int load(struct cluster_arguments_opened *opened, const struct cluster_options *options,
+                struct err *err)
+{
+        sd_event_source *silent = NULL, *dead = NULL;
+        int r = loop_after(opened->loop, SILENT_USEC, on_silent, opened, &silent);
+
+        if (r == 0)
+                r = loop_after(opened->loop, DEAD_USEC, on_dead, opened, &dead);
+        r = r < 0 ? err_set(err, r, "no timer: %s", strerrordesc_np(-r))
+                  : cluster_load(opened->loop, options, LOAD_USEC, &opened->cluster, err);
+        sd_event_source_disable_unref(silent);
+        sd_event_source_disable_unref(dead);
+        return r;
 }
 
 /* What was decided for jobs is leased here as in the extender. */
 static void on_observed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
 {
-        const struct cluster_arguments_opened *opened = userdata;
+        struct cluster_arguments_opened *opened = userdata;
 
+        opened->heard = true;
         if (kind == STORE_TRAINING_JOB)
                 job_lease_observe(opened->cluster, key, object);
 }
@@ -58,7 +114,7 @@ int cluster_arguments_open(const struct cluster_arguments *a, struct cluster_arg
         const char *classes = a->emergency_classes == NULL ? "" : a->emergency_classes;
         int r;
 
-        *ret = (struct cluster_arguments_opened){ 0 };
+        *ret = (struct cluster_arguments_opened){ .store = a->store };
         options.rules = (struct rules){ .lend_reserve = a->lend_reserve,
                                         .takes = a->take_from_regular ? LEDGER_PODS_TAKES_PREEMPTIBLE
                                                                       : LEDGER_PODS_TAKES_BORROWERS,
@@ -86,7 +142,7 @@ int cluster_arguments_open(const struct cluster_arguments *a, struct cluster_arg
                 return r;
         options.programs = &ret->programs;
         r = loop_new(&ret->loop, err);
-        return r < 0 ? r : cluster_load(ret->loop, &options, LOAD_USEC, &ret->cluster, err);
+        return r < 0 ? r : load(ret, &options, err);
 }
 
 void cluster_arguments_close(struct cluster_arguments_opened *opened)
@@ -95,5 +151,6 @@ void cluster_arguments_close(struct cluster_arguments_opened *opened)
         sd_event_unref(opened->loop);
         free(opened->words);
         program_table_free(&opened->programs);
+        name_numbers_free(&opened->said);
         *opened = (struct cluster_arguments_opened){ 0 };
 }

@@ -3,6 +3,7 @@
 
 #include "base/options.h"
 #include "scheduler-extender/ledger/cluster.h"
+#include "scheduler-extender/ledger/name_numbers.h"
 
 struct cluster_arguments {
         const char *store, *kubeconfig, *placement, *overflow, *emergency_namespaces, *emergency_classes,
@@ -66,10 +67,14 @@ struct cluster_arguments_opened {
         char *words; /* the comma lists, cut */
         struct program_table programs;
         const char *namespaces[64], *classes[64];
+        const char *store;
+        bool heard; /* it has told of an object */
+        struct name_numbers said;
 };
 
-/* cluster_arguments_open() - load the cluster; ages are not judged. cluster_arguments_close() in any case.
- * Return: 0 or a negative errno with *err. */
+/* cluster_arguments_open() - load the cluster; ages are not judged. cluster_arguments_close() in any case. A
+ * store that tells nothing at all is given up after twenty seconds, another that does not tell all after a
+ * minute. Return: 0 or a negative errno with *err. */
 int cluster_arguments_open(const struct cluster_arguments *arguments, struct cluster_arguments_opened *ret,
                            struct err *err);
 void cluster_arguments_close(struct cluster_arguments_opened *opened);
