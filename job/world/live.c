@@ -417,8 +417,8 @@ static struct live find_mute(struct world *world, uint64_t now_usec)
                 heard = heard || seen->reported;
                 if (seen->busy_ms > 0 && seen->live)
                         speaks = i;
-                else
-                        mute = i;
+                else if (progress_believed(seen))
+                        mute = i; /* of one that is not, all was said */
         }
         if (!heard || mute == world->rank_count ||
             (world->seen[mute].busy_ms > 0 && speaks == world->rank_count))
