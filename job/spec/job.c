@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "job/spec/job_arguments.h"
 #include "job/spec/preprocess_steps.h"
 
 /* clang-format off */
@@ -142,12 +143,12 @@ static int check_roles(const struct job *job, struct err *err)
         return 0;
 }
 
-/* The reference trainer knows three models; a job that brings its own `args` names its model as it likes. */
+/* The reference trainer knows three models; a job of a program of one's own names its model as it likes. */
 static int check_model(const struct job *job, struct err *err)
 {
         static const char *const known[] = { "mlp", "cnn", "text" };
 
-        if (job->has_args)
+        if (!job_arguments_taken(job))
                 return 0;
         for (size_t i = 0; i < ARRAY_SIZE(known); i++)
                 if (strcmp(job->model, known[i]) == 0)

@@ -161,7 +161,7 @@ static const struct {
         { LEAST "  staleness: -1\n",                            "spec.staleness: -1 is not a whole number" },
         { LEAST "  data: {path: /d, preprocess: 'scale,blur'}\n", "spec.data.preprocess: step 'blur'" },
         { LEAST "  data: {path: /d, preprocess: 'tokenise:byte'}\n", "step 'tokenise' is for text" },
-        { LEAST "  model: transformer\n",                       "spec.model: 'transformer' is not mlp, cnn or text" },
+        { LEAST "  model: transformer\n  data: {path: /d}\n", "spec.model: 'transformer' is not mlp, cnn or text" },
         { LEAST "  seed: 1.5\n",                                "spec.seed: 1.5 is not a whole number" },
         { LEAST "  learningRate: 0\n",                          "spec.learningRate: 0 is not a number in" },
         { LEAST "  learningRate: fast\n",                       "spec.learningRate: \"fast\" is not a number" },
@@ -353,6 +353,20 @@ static void a_program_of_ones_own_names_its_model(void **state)
         job_free(&job);
 }
 
+/* A script needs neither options nor data of the job's. */
+static void a_job_without_args_and_data_names_its_model(void **state)
+{
+        static const char text[] = LEAST "  model: my-net\n";
+        struct err err = { 0 };
+        struct job job;
+
+        (void) state;
+        if (job_yaml_parse(text, strlen(text), &job, &err) < 0)
+                fail_msg("%s", err.msg);
+        assert_string_equal(job.model, "my-net");
+        job_free(&job);
+}
+
 /* What a cluster takes: a part of a Secret's name may be longer than 63, and only a prefix is a DNS name. */
 static void names_are_those_of_kubernetes(void **state)
 {
@@ -458,6 +472,7 @@ int main(void)
                 cmocka_unit_test(a_model_is_one_of_the_alternatives),
                 cmocka_unit_test(some_jobs_are_shared_anew_while_they_run),
                 cmocka_unit_test(a_program_of_ones_own_names_its_model),
+                cmocka_unit_test(a_job_without_args_and_data_names_its_model),
                 cmocka_unit_test(names_are_those_of_kubernetes),
                 cmocka_unit_test(a_checkpoint_alone_allows_three_restarts),
                 cmocka_unit_test(every_program_is_told_the_epochs),
