@@ -327,10 +327,48 @@ static void what_is_wrong_is_told_with_its_place(void **state)
         assert_int_equal(wrong, 0);
 }
 
+/* The shares of a fast chip and of one that is a hundred times slower. */
+static void expect_shares(const char *text, uint64_t fast, uint64_t slow)
+{
+        struct plan_speeds_chip chips[] = { { .model = "fast", .figures.tflops = { 100, 100, 100 } },
+                                            { .model = "slow", .figures.tflops = { 1, 1, 1 } } };
+        const struct plan_speeds_known known = { .chips = chips, .chip_count = ARRAY_SIZE(chips) };
+        json_t *json = json_loads(text, 0, NULL);
+        struct plan_shards_request request;
+        struct plan_shards_answer answer;
+        struct err err = { 0 };
+
+        if (plan_shards_request_decode(json, &known, "mlp", &request, &err) < 0 ||
+            plan_shards_request_answer(&request, false, &answer, &err) < 0)
+                fail_msg("%s: %s", text, err.msg);
+        assert_int_equal(answer.shards[0].batch, fast);
+        assert_int_equal(answer.shards[1].batch, slow);
+        assert_int_equal(answer.plan.used, (fast > 0) + (slow > 0));
+        plan_shards_answer_free(&answer);
+        plan_shards_request_free(&request);
+        json_decref(json);
+}
+
+/* As every other way to cut the batch of a job. */
+static void ranks_of_a_job_have_a_sample_each(void **state)
+{
+        (void) state;
+        expect_shares("{\"batch\":8,\"workers\":[{\"name\":\"a\",\"device\":\"fast\"},{\"name\":\"b\","
+                      "\"device\":\"slow\"}]}",
+                      7, 1);
+        expect_shares("{\"batch\":8,\"workers\":[{\"name\":\"a\",\"device\":\"fast\",\"multiple\":4},"
+                      "{\"name\":\"b\",\"device\":\"slow\"}]}",
+                      8, 0);
+        expect_shares(
+                "{\"batch\":8,\"workers\":[{\"name\":\"a\",\"speed\":100},{\"name\":\"b\",\"speed\":1}]}", 8,
+                0);
+}
+
 int main(void)
 {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_is_wrong_is_told_with_its_place),
+                cmocka_unit_test(ranks_of_a_job_have_a_sample_each),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -355,6 +355,31 @@ static int find_left_out(const struct plan_shards_request *request, struct plan_
         return 0;
 }
 
+static bool has_limits(const struct plan_shards_request *request)
+{
+        for (size_t i = 0; i < request->worker_count; i++)
+                if (request->workers[i].min > 0 || request->workers[i].has_max ||
+                    request->workers[i].multiple > 1)
+                        return true;
+        return false;
+}
+
+/* Ranks of a job all take part, as the job itself is cut; where limits were given the plan stays. */
+static int employ_ranks(const struct plan_shards_request *request, struct plan_shards_answer *answer,
+                        struct err *err)
+{
+        int r;
+
+        if (answer->plan.used == request->worker_count || !request->speeds.ranks || has_limits(request))
+                return 0;
+        r = shards_cut(request->workers, request->worker_count, request->batch, true, answer->shards,
+                       &answer->plan.step_ms, err);
+        answer->plan.used = 0;
+        for (size_t i = 0; r == 0 && i < request->worker_count; i++)
+                answer->plan.used += answer->shards[i].batch > 0;
+        return r;
+}
+
 int plan_shards_request_answer(const struct plan_shards_request *request, bool least,
                                struct plan_shards_answer *ret, struct err *err)
 {
@@ -376,6 +401,8 @@ int plan_shards_request_answer(const struct plan_shards_request *request, bool l
                 return err_set(err, -ENOMEM, "no memory for %zu workers", request->worker_count);
         r = shards_plan_least(request->workers, request->worker_count, request->batch,
                               least ? &request->communication : NULL, answer.shards, &answer.plan, err);
+        if (r == 0 && !least)
+                r = employ_ranks(request, &answer, err);
         if (r == 0 && least) {
                 answer.communication_ms = shards_communication_ms(&request->communication, answer.plan.used);
                 r = find_left_out(request, &answer, err);

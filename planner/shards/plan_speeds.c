@@ -116,6 +116,7 @@ static int fill_all(struct shard_worker *workers, const struct plan_speeds_devic
         verdict = chip_speed_find(&known->table, model, members, count, workers);
         for (size_t i = 0; i < count; i++)
                 workers[i].source = chip_speed_names[verdict.source];
+        ret->ranks = true;
         ret->untimed = verdict.source != CHIP_SPEED_MEASURED;
         if (chip_speed_precision_names[verdict.precision][0] != '\0')
                 ret->precision = chip_speed_precision_names[verdict.precision];

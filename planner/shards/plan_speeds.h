@@ -34,6 +34,7 @@ struct plan_speeds_device {
 
 struct plan_speeds_found {
         const char *precision; /* of the figures that were compared; NULL = of none */
+        bool ranks;            /* all workers name a device: they are ranks of a job */
         bool untimed;          /* they are no times: what follows from them are ratios, not milliseconds */
         const char *word;      /* of what people have to be told (chip_speed_remark()); NULL = nothing */
         char sentence[CHIP_SPEED_REMARK_BYTES];
