@@ -234,7 +234,7 @@ static void take_figures(struct record *record, const struct job_report *report)
         progress->step = report->step;
         progress->samples = report->samples;
         progress->samples_per_s = report->samples_per_s;
-        if (report->loss > 0)
+        if (isnormal(report->loss)) /* 0: a manager of before says none */
                 progress->loss = report->loss;
         if (!isnan(report->accuracy))
                 progress->accuracy = report->accuracy;

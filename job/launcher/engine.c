@@ -207,16 +207,18 @@ json_t *engine_state(const struct engine *engine, const char *job, uint64_t numb
         uint64_t now = clock_monotonic_usec();
         double seconds = (double) (now - world->progress.began_usec) / 1e6;
         json_t *state = json_pack(
-                "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:i, s:o}",
-                "job", job, "state", state_name(engine), "reason", engine->last.reason, "message",
+                "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:i, s:o}", "job",
+                job, "state", state_name(engine), "reason", engine->last.reason, "message",
                 engine->last.message, "world", (json_int_t) number, "restarts", (json_int_t) world->restarts,
                 "reshards", (json_int_t) world->reshards, "recuts", (json_int_t) world->recuts, "world_size",
                 (json_int_t) world->rank_count, "epoch", (json_int_t) all.epoch, "step",
                 (json_int_t) all.step, "samples", (json_int_t) all.samples, "samples_per_s",
-                world->worlds > 0 && seconds > 0 ? (double) all.samples / seconds : 0.0, "loss", all.loss,
-                "seconds", (double) (now - engine->began_usec) / 1e6, "exit_code", engine->last.exit_code,
-                "ranks", ranks_json(world));
+                world->worlds > 0 && seconds > 0 ? (double) all.samples / seconds : 0.0, "seconds",
+                (double) (now - engine->began_usec) / 1e6, "exit_code", engine->last.exit_code, "ranks",
+                ranks_json(world));
 
+        if (isnormal(all.loss))
+                (void) json_object_set_new(state, "loss", json_real(all.loss));
         if (engine->accuracy > 0)
                 (void) json_object_set_new(state, "accuracy", json_real(engine->accuracy));
         if (all.epoch_samples > 0 || epoch_samples > 0)

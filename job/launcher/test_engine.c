@@ -261,7 +261,7 @@ static void what_programs_say_is_written_as_numbers(void **state)
         (void) state;
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
                 struct play play = { .refuse = false };
-                json_t *said, *ranks;
+                json_t *said, *ranks, *loss;
 
                 open_play(&play, &hands, 0);
                 assert_int_equal(engine_lay_out(&play.engine, 2, NULL), 0);
@@ -287,6 +287,9 @@ static void what_programs_say_is_written_as_numbers(void **state)
                 assert_true(json_number_value(json_object_get(json_array_get(ranks, 1), "samples_per_s")) <=
                             PROGRESS_RATE_MAX);
                 assert_int_equal(progress_believed(&play.world.seen[1]), rows[i].believed);
+                loss = json_object_get(said, "loss"); /* of the rank that says one; nobody's is none */
+                assert_int_equal(loss != NULL, fabs(rows[i].loss) == 0.5);
+                assert_true(loss == NULL || json_number_value(loss) == 0.5);
                 json_decref(said);
                 close_play(&play);
         }

@@ -2,6 +2,7 @@
 #include "job/run/run_watch.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -74,8 +75,9 @@ static void show(const struct run *run, struct run_watch *watch, bool terminal, 
         text_printf(&line, "%s: epoch %llu", run->job.name, (unsigned long long) epoch);
         if (known)
                 text_printf(&line, " of %llu", (unsigned long long) epochs);
-        text_printf(&line, ", step %llu, %.0f samples/s, loss %.4f", (unsigned long long) all.step, speed,
-                    all.loss);
+        text_printf(&line, ", step %llu, %.0f samples/s", (unsigned long long) all.step, speed);
+        if (isnormal(all.loss))
+                text_printf(&line, ", loss %.4f", all.loss);
         if (total > all.samples && speed > 0)
                 text_printf(&line, ", %.0f s left", (double) (total - all.samples) / speed);
         (void) fprintf(stderr, terminal ? "\r%s\033[K" : "%s\n", line.data == NULL ? "" : line.data);

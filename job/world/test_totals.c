@@ -33,6 +33,10 @@ static void samples_add_up_and_the_furthest_is_how_far_it_is(void **state)
         assert_int_equal(all.epoch, 2);
         assert_int_equal(all.epoch_samples, 1000);
         assert_true(all.loss == 0.75); /* by their batches */
+        world.seen[1].loss = 0;        /* it says none */
+        assert_true(totals_of(&world).loss == 0.5);
+        world.seen[0].loss = 0;
+        assert_true(totals_of(&world).loss == 0);
         world_free(&world);
 }
 

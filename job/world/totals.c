@@ -1,6 +1,8 @@
 /* One pass over the ranks. */
 #include "job/world/totals.h"
 
+#include <math.h>
+
 struct totals totals_of(const struct world *world)
 {
         struct totals all = { 0 };
@@ -15,7 +17,7 @@ struct totals totals_of(const struct world *world)
                 if (seen->epoch_samples > 0)
                         all.epoch_samples = seen->epoch_samples;
                 all.loss += seen->loss * (double) world->ranks[i].batch;
-                batch += world->ranks[i].batch;
+                batch += isnormal(seen->loss) ? world->ranks[i].batch : 0;
         }
         all.loss = batch > 0 ? all.loss / (double) batch : 0;
         return all;
