@@ -249,7 +249,7 @@ static int serve_pod(struct pass *pass, struct ledger_pod *pod)
         int r = pod_request_begin_pod(pass->x->cluster, pod, pass->rules.now_usec, false, &pod_request, NULL);
         bool alone = pod->job == NULL;
 
-        if (r == 0 && pod_request.request.item_count > 0 &&
+        if (r == 0 && pod_request.request.item_count > 0 && !pod_request.request.lacking &&
             !(alone && memcmp(&pass->hopeless, &pod_request.request, sizeof(pass->hopeless)) == 0)) {
                 struct asked asked = { .context = pod_request.context,
                                        .job = pod_request.job,

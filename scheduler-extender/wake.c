@@ -76,7 +76,7 @@ static void notice_departures(struct extender *x)
         if (departures != x->departures_seen && x->wake_why == NULL)
                 x->wake_why = "chips were given back";
         if (arrivals != x->arrivals_seen && x->wake_why == NULL)
-                x->wake_why = "a gang has its second member";
+                x->wake_why = "a gang has its members";
         x->departures_seen = departures;
         x->arrivals_seen = arrivals;
 }

@@ -489,6 +489,8 @@ int backfill_update(struct ledger *ledger, const struct rules *rules, uint64_t n
                 request.lone = gang_members_are_lone(ctx.job, ctx.self, &request);
                 rules_prepare_in(&ctx, overflow_room_of(&rooms, &ctx, NULL));
                 if (backfill_had_its_time(waiting[i], rules, now_usec) ||
+                    gang_members_are_lacking(ctx.job, ctx.self, &request, waiting[i]->kinds,
+                                             waiting[i]->kind_count) ||
                     !within_share(ledger, &ctx, &holding))
                         continue;
                 tried++;

@@ -302,7 +302,7 @@ int gang_prepare(struct ledger *ledger, struct rules_context *ctx, struct ledger
         int r;
 
         gang_share_left(ledger, ctx->rules->lease_usec, ctx->now_usec);
-        if (ctx->request->item_count == 0 || job == NULL ||
+        if (ctx->request->item_count == 0 || job == NULL || ctx->request->lacking ||
             (ctx->request->gang_size <= 1 && demand->kind_count == 0) ||
             job->place_count > 0 || /* its controller has planned it */
             (ctx->self != NULL && ctx->self->node != NULL) || is_covered(ctx, job))

@@ -40,6 +40,44 @@ bool gang_members_are_lone(const struct ledger_job *job, const struct ledger_pod
         return true;
 }
 
+/* As its list says, else its label. */
+static uint32_t members_of(const struct request *request, const struct request_member *kinds,
+                           size_t kind_count)
+{
+        uint32_t members = 0;
+
+        for (size_t i = 0; i < kind_count; i++)
+                members += kinds[i].members;
+        return kind_count > 0 ? members : request->gang_size;
+}
+
+uint32_t gang_members_there(const struct ledger_job *job, const struct ledger_pod *self)
+{
+        uint32_t there = 1;
+
+        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
+                there += pod != self && !pod->ended && !pod->deleting && !request_is_held_back(&pod->request);
+        return there;
+}
+
+/* A manager without chips may run before the others. */
+static bool has_begun(const struct ledger_job *job)
+{
+        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
+                if (pod->node != NULL && !pod->ended && !pod->deleting && pod->request.item_count > 0)
+                        return true;
+        return false;
+}
+
+bool gang_members_are_lacking(const struct ledger_job *job, const struct ledger_pod *self,
+                              const struct request *request, const struct request_member *kinds,
+                              size_t kind_count)
+{
+        return job != NULL && job->training == NULL && job->place_count == 0 &&
+               request->group == REQUEST_GROUP_NONE &&
+               gang_members_there(job, self) < members_of(request, kinds, kind_count) && !has_begun(job);
+}
+
 static bool is_kind(const struct request *request, const struct request_member *kind)
 {
         return request->item_count > 0 && request->items[0].resource == kind->resource &&
@@ -407,7 +445,7 @@ static int compare_requests(const void *a, const void *b)
                               offsetof(struct request, fixed_bytes) ==
                                       offsetof(struct request, deadline_sec) + sizeof(p->deadline_sec) &&
                               offsetof(struct request, gang_size) ==
-                                      offsetof(struct request, nothing) + sizeof(p->nothing),
+                                      offsetof(struct request, lacking) + sizeof(p->lacking),
                       "padding has no order");
         return memcmp(p, q, sizeof(*p));
 }

@@ -123,7 +123,8 @@ static bool keeps_out(const struct rules_context *ctx, const struct ledger_job *
 
         ledger_chips_only(ctx->ledger, &request);
         request.lone = gang_members_are_lone(pod->job, pod, &request);
-        if (request.item_count == 0)
+        if (request.item_count == 0 ||
+            gang_members_are_lacking(pod->job, pod, &request, pod->kinds, pod->kind_count))
                 return false;
         prepare(looks, &other);
         return is_kept_out(looks, &other, job);

@@ -56,21 +56,21 @@ struct request {
         bool preemptible;
         bool same_group;
         bool equal_nodes;
-        bool serves;           /* a server or the manager of its job: no share of the batch is its own */
-        bool share_given;      /* its share is decided already: whoever made it planned the job */
-        bool gated;            /* has scheduling gates: does not wait for us yet */
-        bool absent;           /* a gang's member that is not there yet: planned, and not leased */
-        bool deadline_kept;    /* the kubelet ends it at its deadline: not its owner's word alone */
-        bool more;             /* not all is in items: on a node it counts as all of what is not in them */
-        bool lone;             /* says that it is of a gang of chips, and is the only one of it there */
-        bool ungrouped;        /* its group is not there: does not wait for us yet */
-        uint8_t group;         /* enum request_group */
-        uint8_t beside_count;  /* items behind item_count: no chips, kube-scheduler's to judge */
-        uint8_t nothing[1];    /* no padding */
-        uint32_t gang_size;    /* 0 or 1 = no gang */
-        uint32_t network_mbps; /* 0 = any */
-        uint32_t batch;        /* remuda.dev/batch: weighted shards of this batch; 0 = none */
-        uint32_t deadline_sec; /* it ends so long after its start; 0 = not known */
+        bool serves;          /* a server or the manager of its job: no share of the batch is its own */
+        bool share_given;     /* its share is decided already: whoever made it planned the job */
+        bool gated;           /* has scheduling gates: does not wait for us yet */
+        bool absent;          /* a gang's member that is not there yet: planned, and not leased */
+        bool deadline_kept;   /* the kubelet ends it at its deadline: not its owner's word alone */
+        bool more;            /* not all is in items: on a node it counts as all of what is not in them */
+        bool lone;            /* says that it is of a gang of chips, and is the only one of it there */
+        bool ungrouped;       /* its group is not there: does not wait for us yet */
+        uint8_t group;        /* enum request_group */
+        uint8_t beside_count; /* items behind item_count: no chips, kube-scheduler's to judge */
+        bool lacking;       /* of a gang by labels that has not begun, and whose members are not all there */
+        uint32_t gang_size; /* 0 or 1 = no gang */
+        uint32_t network_mbps;              /* 0 = any */
+        uint32_t batch;                     /* remuda.dev/batch: weighted shards of this batch; 0 = none */
+        uint32_t deadline_sec;              /* it ends so long after its start; 0 = not known */
         uint64_t fixed_bytes, sample_bytes; /* memory of a chip: fixed + sample x its share; 0 = unknown */
         struct request_needs needs;
         uint64_t class_chips; /* the whole job's chips, which the class rule counts; one of a lone pod's */

@@ -86,7 +86,7 @@ static bool lacks_members(const struct rules_context *ctx)
  * that is not there has none. */
 static bool is_incomplete(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        return ctx->request->ungrouped || (ctx->unfiltered && lacks_members(ctx)) ||
+        return ctx->request->ungrouped || ctx->request->lacking || (ctx->unfiltered && lacks_members(ctx)) ||
                (ctx->request->lone && node->node_class == NODE_CLASS_MULTI);
 }
 

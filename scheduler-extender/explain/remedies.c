@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "scheduler-extender/decide/backfill.h"
+#include "scheduler-extender/decide/gang_members.h"
 #include "scheduler-extender/emergency/take_back.h"
 #include "scheduler-extender/explain/play.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -544,6 +545,8 @@ static void try_smaller_gang(struct remedies *r)
                 return;
         for (request->gang_size = wanted - 1; request->gang_size > 0; request->gang_size--) {
                 request->class_chips = (uint64_t) request_chips(request) * request->gang_size;
+                request->lacking = gang_members_are_lacking(r->pod_request->job, r->pod_request->context.self,
+                                                            request, NULL, 0);
                 if (!fits_now(r, &variant))
                         continue;
                 offer(r, EFFECT_NOW, NULL, "smaller-gang",

@@ -405,6 +405,37 @@ static int place_job(struct cluster *c, const json_t *object, uint64_t now_usec,
         return r < 0 ? r : place_known(c, namespace_, name, now_usec, placements, placed, err);
 }
 
+/* Of which job of which namespace it says that it is. */
+static const char *job_of(const json_t *pod, const char **namespace_)
+{
+        struct json_field root = json_field_root(pod), metadata = json_field_get(&root, "metadata");
+        struct json_field labels = json_field_get(&metadata, "labels");
+        const char *job = "", *kind = json_string_value(json_object_get(pod, "kind"));
+
+        *namespace_ = "default";
+        if (kind != NULL && strcmp(kind, "Pod") != 0)
+                return "";
+        (void) json_field_string(&metadata, "namespace", namespace_, NULL);
+        (void) json_field_string(&labels, POD_LABEL_JOB, &job, NULL);
+        return job;
+}
+
+/* A gang begins whole: those of it that are asked about later are there when the first of them is placed. */
+static struct ledger_pod *admit_gang(struct cluster *c, const json_t *items, size_t i, struct err *err)
+{
+        struct ledger_pod *pod = admit(c, json_array_get(items, i), i, err);
+        const char *namespace_, *job = job_of(json_array_get(items, i), &namespace_), *of;
+
+        if (pod == NULL ||
+            !gang_members_are_lacking(pod->job, pod, &pod->request, pod->kinds, pod->kind_count))
+                return pod;
+        for (size_t k = i + 1; k < json_array_size(items); k++)
+                if (strcmp(job_of(json_array_get(items, k), &of), job) == 0 && strcmp(of, namespace_) == 0 &&
+                    admit(c, json_array_get(items, k), k, err) == NULL)
+                        return NULL;
+        return admit(c, json_array_get(items, i), i, err); /* one of its name may have come after it */
+}
+
 static int place_all(struct cluster *c, const json_t *items, uint64_t now_usec, json_t *placements,
                      int *placed, struct err *err)
 {
@@ -419,7 +450,7 @@ static int place_all(struct cluster *c, const json_t *items, uint64_t now_usec, 
                 } else if (kind != NULL && strcmp(kind, "Pod") != 0) {
                         r = err_set(err, -EBADMSG, "kind: must be Pod or TrainingJob, not '%.40s'", kind);
                 } else {
-                        pod = admit(c, item, i, err);
+                        pod = admit_gang(c, items, i, err);
                         r = pod == NULL ? -EBADMSG : place(c, pod, now_usec, placements, placed, err);
                 }
                 if (r < 0)

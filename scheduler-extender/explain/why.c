@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "scheduler-extender/decide/gang_members.h"
 #include "scheduler-extender/decide/node_room.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -137,6 +138,10 @@ static void incomplete_message(const struct rules_context *ctx, char *text, size
         else if (ctx->request->group != REQUEST_GROUP_NONE && ctx->job->pod_count < ctx->request->gang_size)
                 (void) text_format(text, text_bytes, "%u of the group's %u members are there",
                                    ctx->job->pod_count, ctx->request->gang_size);
+        else if (ctx->request->lacking && ctx->job != NULL)
+                (void) text_format(text, text_bytes, "a gang begins whole, and %u of its members %s there",
+                                   gang_members_there(ctx->job, ctx->self),
+                                   gang_members_there(ctx->job, ctx->self) == 1 ? "is" : "are");
         else
                 (void) text_format(
                         text, text_bytes,

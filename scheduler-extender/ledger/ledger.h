@@ -118,8 +118,8 @@ struct ledger {
         struct name_numbers group_sizes; /* members that groups need: scheduler-extender/groups/groups.h */
         uint8_t groups_served;           /* bit set of enum request_group: their objects are shown to us */
         uint64_t departure_count;        /* pods and gangs that gave chips back since the start */
-        uint64_t arrival_count;          /* gangs that came to have a second member since then */
-        uint64_t generation;             /* grows with every change of a node, pod or lease */
+        uint64_t arrival_count; /* members since then that came second, or made their gang complete */
+        uint64_t generation;    /* grows with every change of a node, pod or lease */
 };
 
 /* ledger_set_seen() - last heard of (CLOCK_MONOTONIC); 0: not judged, LIVENESS_REMOVED: no node any more */

@@ -295,8 +295,6 @@ static int join_job(struct ledger *ledger, struct ledger_pod *pod, const struct 
         leave_job(ledger, pod);
         pod->job = job;
         if (job != NULL) {
-                ledger->arrival_count +=
-                        job->pods != NULL && job->pods->next_in_job == NULL && facts->request.gang_size > 1;
                 pod->next_in_job = job->pods;
                 job->pods = pod;
                 job->pod_count++;
@@ -441,13 +439,27 @@ static int stay(struct ledger *ledger, struct ledger_pod *pod, const struct ledg
         return 0;
 }
 
+/* Does it wait as the second of its gang, or as one of so many that the gang may begin? */
+static bool makes_several(const struct ledger_pod *pod)
+{
+        uint32_t members = pod->request.gang_size, there = pod->job == NULL ? 0 : pod->job->pod_count;
+
+        for (size_t i = 0; i < pod->kind_count; i++)
+                members = (i == 0 ? 0 : members) + pod->kinds[i].members;
+        return members > 1 && (there == 2 || there >= members) && pod->request.item_count > 0 &&
+               !request_is_held_back(&pod->request);
+}
+
 static int place_anew(struct ledger *ledger, struct ledger_pod *pod, const struct ledger_pod_facts *facts)
 {
+        const struct ledger_job *former = makes_several(pod) ? pod->job : NULL;
+
         pod->assumed = false;
         detach(ledger, pod);
         if (join_job(ledger, pod, facts) < 0 || copy_kinds(pod, facts) < 0)
                 return -ENOMEM;
         copy_wishes(ledger, pod, facts);
+        ledger->arrival_count += pod->job != former && makes_several(pod);
         return is_bound(facts) ? bind_pod(ledger, pod, facts->node) : 0;
 }
 

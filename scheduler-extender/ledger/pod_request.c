@@ -107,6 +107,8 @@ static int prepare(struct cluster *c, uint64_t now_usec, enum purpose purpose, s
         count_class_chips(in);
         fill_context(c, in, now_usec);
         in->request.lone = gang_members_are_lone(in->job, in->context.self, &in->request);
+        in->request.lacking = gang_members_are_lacking(in->job, in->context.self, &in->request,
+                                                       in->facts.kinds, in->facts.kind_count);
         if (weigh(c, in) < 0)
                 return err_set(err, -ENOMEM, "no memory to weigh the shares");
         r = plan_gang(c, purpose, in);

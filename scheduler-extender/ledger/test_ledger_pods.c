@@ -241,6 +241,36 @@ static void a_borrower_stays_one(void **state)
         ledger_life_free(l);
 }
 
+/* Who was turned down because a gang was not all there is tried again when it is. */
+static void who_makes_a_gang_complete_is_noticed(void **state)
+{
+        struct ledger *l = two_groups();
+        struct ledger_pod_facts p[4];
+
+        (void) state;
+        for (size_t i = 0; i < 4; i++) {
+                static const char *const names[] = { "p", "q", "r", "s" };
+
+                p[i] = pod_of(l, names[i], 1);
+                p[i].job = "j";
+                p[i].request.gang_size = 4;
+        }
+        put(l, &p[0], NULL);
+        assert_int_equal(l->arrival_count, 0);
+        put(l, &p[1], NULL); /* a job of several, for the class of a node */
+        assert_int_equal(l->arrival_count, 1);
+        put(l, &p[2], NULL);
+        p[3].request.gated = true;
+        put(l, &p[3], NULL);
+        assert_int_equal(l->arrival_count, 1);
+        p[3].request.gated = false; /* its gate is gone */
+        put(l, &p[3], NULL);
+        assert_int_equal(l->arrival_count, 2);
+        put(l, &p[3], NULL); /* its status was written */
+        assert_int_equal(l->arrival_count, 2);
+        ledger_life_free(l);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -253,6 +283,7 @@ int main(void)
                 cmocka_unit_test(chips_come_back_on_proof_alone),
                 cmocka_unit_test(a_bind_on_its_way_stands_too),
                 cmocka_unit_test(a_borrower_stays_one),
+                cmocka_unit_test(who_makes_a_gang_complete_is_noticed),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

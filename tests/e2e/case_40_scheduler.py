@@ -85,7 +85,7 @@ def reasons():
         "UnequalNode": (1, "s-unlike", {"job": "equal", "equal-nodes": "true"}, {}, GPU),
         "NetworkTooSlow": (1, "s-eight", {"min-network-mbps": "100000"}, {}, GPU),
         "GangIncomplete": (1, "s-multi", {"job": "lone", "gang-size": "2"}, {}, GPU),
-        "GangDoesNotFit": (3, "s-eight", {"job": "big", "gang-size": "500"}, {}, GPU),
+        "GangDoesNotFit": (5, "s-eight", {"job": "big", "gang-size": "2"}, {}, GPU),
         "ShareTooSmall": (1, "s-slow", {"job": "share"}, {"batch": "64"}, GPU),
         "ShareTooLarge": (1, "s-eight", {}, {"batch": "64", "memory-sample-bytes": "10Gi"}, GPU),
         "InventoryStale": (1, "s-stale", {}, {}, GPU),
@@ -96,6 +96,7 @@ def reasons():
         "application/merge-patch+json")
     for word, (chips, at, labels, annotations, resource) in cases.items():
         create(sim_pod("w-" + word.lower(), chips, at, resource, labels, annotations))
+    create(sim_pod("r-big", *cases["GangDoesNotFit"][:2], labels=cases["GangDoesNotFit"][2]))  # a gang begins whole
     second = sim_pod("r-lease1", 8, "s-lease2", labels={"job": "leased", "gang-size": "2"}, annotations={"models": "L40"})
     second["spec"]["affinity"] = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [  # nobody is such a pod: it is never bound
         {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"never": "there"}}}]}}
@@ -131,9 +132,9 @@ def wakes():
     bound("w-inventorystale")
     heard = time.monotonic() - began
     bound("w-chipsleased", 40)  # --lease-seconds 12 and the scheduler's backoff
-    create(sim_pod("w-gangpaused", 1, "s-sick", labels={"job": "paused", "gang-size": "2"}))
+    for name in ("w-gangpaused1", "w-gangpaused"):
+        create(sim_pod(name, 1, "s-sick", labels={"job": "paused", "gang-size": "2"}))
     wait("the gangs' pause", 10, lambda: "GangPaused: " in message("w-gangpaused"))
-    create(sim_pod("w-gangpaused1", 1, "s-sick", labels={"job": "paused", "gang-size": "2"}))
     bound("w-gangpaused", 40)  # as long as a lease
     return "healed %.1f s, heard of %.1f s" % (healed, heard)
 
