@@ -75,8 +75,9 @@ static bool is_of(const struct ledger_job *job, const char *key, size_t bytes)
         return strncmp(job->key, key, bytes) == 0 && (job->key[bytes] == '\0' || job->key[bytes] == '/');
 }
 
-/* The pods of a group whose size is another one now. Those that are on a node stay what they were. */
-static void tell_pods(struct ledger *ledger, const char *key)
+/* The pods of a group whose size is another one now: a PodGroup may have the name of a Workload, whose
+ * groups' keys begin with its own. Those that are on a node stay what they were. */
+static void tell_pods(struct ledger *ledger, const char *key, enum request_group way)
 {
         size_t bytes = strlen(key);
 
@@ -84,16 +85,18 @@ static void tell_pods(struct ledger *ledger, const char *key)
                 for (const struct ledger_job *job = ledger->jobs[i]; job != NULL; job = job->next)
                         for (struct ledger_pod *pod = is_of(job, key, bytes) ? job->pods : NULL; pod != NULL;
                              pod = pod->next_in_job)
-                                if (pod->request.group != REQUEST_GROUP_NONE && pod->node == NULL)
+                                if (pod->request.group == way && pod->node == NULL)
                                         set_size(ledger, key, &pod->request);
         ledger->arrival_count++;
         ledger->generation++;
 }
 
-/* @least: 0 = it is gone */
+/* @part: may be of the entry itself, which goes with the group
+ * @least: 0 = it is gone */
 static int note(struct ledger *ledger, const char *namespace_, int namespace_bytes, const char *name,
                 const char *part, uint32_t least)
 {
+        enum request_group way = part[0] == '\0' ? REQUEST_GROUP_CYCLE : REQUEST_GROUP_ALONE;
         char key[GROUP_KEY_BYTES];
 
         if (!text_format(key, sizeof(key), "%.*s/group/%s%s%s", namespace_bytes, namespace_, name,
@@ -104,7 +107,7 @@ static int note(struct ledger *ledger, const char *namespace_, int namespace_byt
                 name_numbers_drop(&ledger->group_sizes, key);
         else if (name_numbers_set(&ledger->group_sizes, key, least) < 0)
                 return -ENOMEM;
-        tell_pods(ledger, key);
+        tell_pods(ledger, key, way);
         return 0;
 }
 

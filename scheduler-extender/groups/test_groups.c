@@ -235,6 +235,32 @@ static void a_workload_has_groups_and_they_have_replicas(void **state)
         ledger_life_free(l);
 }
 
+/* "big/w" is a group of the Workload big, and no replica of a PodGroup of that name. */
+static void a_workload_and_a_group_of_one_name_are_two(void **state)
+{
+        struct ledger *l = ledger_of(1, 8);
+        struct err err = { 0 };
+        json_t *object = json("{\"spec\": {\"podGroups\": [{\"name\": \"w\", \"policy\": {\"gang\": "
+                              "{\"minCount\": 4}}}]}}");
+
+        (void) state;
+        assert_int_equal(groups_take_workload(l, "ns/big", object, &err), 0);
+        put_pod(l, "w-0", 1, "\"workloadRef\": {\"name\": \"big\", \"podGroup\": \"w\"}");
+        put_pod(l, "g-0", 1, "\"schedulingGroup\": {\"podGroupName\": \"big\"}");
+        assert_int_equal(put_group(l, "ns/big", 2), 0);
+        assert_int_equal(pod_named(l, "g-0")->request.gang_size, 2);
+        assert_int_equal(pod_named(l, "w-0")->request.gang_size, 4);
+        assert_int_equal(groups_take_pod_group(l, "ns/big", NULL, NULL), 0);
+        assert_true(pod_named(l, "g-0")->request.ungrouped);
+        assert_false(pod_named(l, "w-0")->request.ungrouped);
+        assert_int_equal(put_group(l, "ns/big", 2), 0);
+        assert_int_equal(groups_take_workload(l, "ns/big", NULL, &err), 0);
+        assert_int_equal(pod_named(l, "g-0")->request.gang_size, 2);
+        assert_true(pod_named(l, "w-0")->request.ungrouped);
+        json_decref(object);
+        ledger_life_free(l);
+}
+
 static void an_odd_group_is_passed_over(void **state)
 {
         static const char *const odd[] = { "\"schedulingGroup\": 7",
@@ -505,6 +531,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_group_is_what_its_object_says),
                 cmocka_unit_test(a_workload_has_groups_and_they_have_replicas),
+                cmocka_unit_test(a_workload_and_a_group_of_one_name_are_two),
                 cmocka_unit_test(an_odd_group_is_passed_over),
                 cmocka_unit_test(a_cycle_leaves_nothing_and_counts_who_was_answered),
                 cmocka_unit_test(a_planned_node_that_is_not_asked_about_is_another),
