@@ -49,7 +49,7 @@ static int leave(struct pass *pass)
                 for (struct ledger_pod *pod = pass->ledger->nodes[i]->pods, *next; pod != NULL && r == 0;
                      pod = next) {
                         next = pod->next_on_node;
-                        if (victim_leaves(pod, pass->rules.now_usec))
+                        if (victim_leaves(&pass->rules, pod))
                                 r = trial_detach(&pass->trial, pod);
                 }
         return r;
@@ -356,7 +356,9 @@ bool reserve_update(struct extender *x, uint64_t now_usec)
 {
         struct pass pass = { .x = x,
                              .ledger = cluster_ledger(x->cluster),
-                             .rules = { .takes = cluster_rules(x->cluster)->takes, .now_usec = now_usec } };
+                             .rules = { .takes = cluster_rules(x->cluster)->takes,
+                                        .now_usec = now_usec,
+                                        .grace_usec = cluster_rules(x->cluster)->grace_usec } };
         int r;
 
         if (pass.rules.takes == LEDGER_PODS_TAKES_NOBODY || !anybody_asks(pass.ledger))

@@ -21,20 +21,29 @@ static bool same_namespace(const struct ledger_pod *a, const struct ledger_pod *
                strncmp(a->key, b->key, (size_t) (a->name - a->key)) == 0;
 }
 
+/* Its grace time is the kubelet's to keep. */
+static uint64_t deleted_by(const struct ledger_pod *pod)
+{
+        return pod->deletion_usec != 0 ? pod->deletion_usec : UINT64_MAX;
+}
+
 /* When the bound pod ends, as far as the waiting one may rely on it. */
 static uint64_t end_for(const struct ledger_pod *waiting, const struct ledger_pod *bound)
 {
-        return bound->request.deadline_kept || same_namespace(waiting, bound) ? backfill_pod_ends(bound)
-                                                                              : UINT64_MAX;
+        if (bound->request.deadline_kept || same_namespace(waiting, bound))
+                return backfill_pod_ends(bound);
+        return deleted_by(bound);
 }
 
 uint64_t backfill_pod_ends(const struct ledger_pod *pod)
 {
         uint64_t begin = pod->started_usec != 0 ? pod->started_usec : pod->created_usec;
 
-        return pod->request.deadline_sec == 0 || begin == 0
-                       ? UINT64_MAX
-                       : begin + (uint64_t) pod->request.deadline_sec * 1000000;
+        uint64_t ends = pod->request.deadline_sec == 0 || begin == 0
+                                ? UINT64_MAX
+                                : begin + (uint64_t) pod->request.deadline_sec * 1000000;
+
+        return ends < deleted_by(pod) ? ends : deleted_by(pod);
 }
 
 void backfill_clear(struct ledger *ledger)

@@ -35,5 +35,6 @@ int backfill_add(struct ledger *ledger, struct ledger_node *node, const struct l
  * bound keeps nobody waiting. Is that so now? */
 bool backfill_had_its_time(struct ledger_pod *pod, const struct rules *rules, uint64_t now_usec);
 
-/* backfill_pod_ends() - when a bound pod ends at the latest, as far as it says; UINT64_MAX = not known. */
+/* backfill_pod_ends() - when a bound pod ends at the latest, as far as it says, or as its deletion does;
+ * UINT64_MAX = not known. */
 uint64_t backfill_pod_ends(const struct ledger_pod *pod);

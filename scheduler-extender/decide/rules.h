@@ -25,6 +25,7 @@ struct rules {
         uint32_t overflow_percent; /* 0..100 */
         enum placement placement;  /* where a pod names none; never PLACEMENT_DEFAULT */
         uint64_t lease_usec;
+        uint64_t grace_usec;          /* that pods get which are evicted */
         uint32_t lease_share_percent; /* of a namespace's gangs, and of its waiting pods' holds; 0 = no limit
                                        */
         uint64_t

@@ -435,6 +435,66 @@ static void nobody_goes_where_there_is_no_room_beside_chips(void **state)
         ledger_life_free(l);
 }
 
+struct deleted {
+        const char *what;
+        unsigned seconds; /* until the pods are gone that are being deleted; 0 = nobody knows */
+        unsigned grace;   /* of an eviction */
+        bool asked;       /* it was evicted two minutes ago */
+        bool leaves;
+        const char *goes;
+};
+
+/* Who is being deleted with an hour's grace has its chips for that hour: its eviction shortens that. */
+static void who_goes_in_an_hour_has_not_gone(void **state)
+{
+        static const struct deleted rows[] = {
+                { "within a minute", 50, 30, false, true, "stays" },
+                { "nobody knows when", 0, 30, false, true, "stays" },
+                { "as soon as who is evicted", 110, 120, false, true, "stays" },
+                { "later than who is evicted", 130, 120, false, false, "going" },
+                { "in an hour", 3600, 30, false, false, "going" },
+                { "in an hour, whatever it is asked", 3600, 30, true, false, "stays" },
+        };
+
+        (void) state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct ledger *l = test_ledger();
+                struct ledger_pod_facts fire = pod_of(l, "fire", 8), going = pod_of(l, "going", 8),
+                                        stays = pod_of(l, "stays", 8);
+                struct victim_rules rules = { .takes = LEDGER_PODS_TAKES_BORROWERS,
+                                              .now_usec = NOW,
+                                              .grace_usec = rows[i].grace * UINT64_C(1000000) };
+                struct take_back plan;
+                struct trial trial;
+                struct asked asked;
+
+                add_node(l, "r", NODE_CLASS_ANY, "reserved", "H100", 8, 8);
+                add_node(l, "s", NODE_CLASS_ANY, "reserved", "H100", 8, 8);
+                going.node = "r";
+                going.created_usec = stays.created_usec = 1000000;
+                going.deleting = true;
+                going.deletion_usec = rows[i].seconds == 0 ? 0 : NOW + rows[i].seconds * UINT64_C(1000000);
+                (void) ledger_pods_set(l, &going);
+                ledger_pods_find(l, "default", "going")->evicted_usec =
+                        rows[i].asked ? NOW - 120 * UINT64_C(1000000) : 0;
+                stays.node = "s";
+                (void) ledger_pods_set(l, &stays);
+                fire.request.emergency = true;
+                (void) ledger_pods_set(l, &fire);
+                if (victim_leaves(&rules, ledger_pods_find(l, "default", "going")) != rows[i].leaves)
+                        fail_msg("%s", rows[i].what);
+                asked = asked_of(l, "fire");
+                trial_begin(&trial, l);
+                assert_int_equal(take_back_plan(&trial, &asked, &rules, &plan), 0);
+                trial_end(&trial);
+                assert_int_equal(plan.victims.count, 1); /* the work of the other one is worth more */
+                if (strcmp(plan.victims.pods[0]->name, rows[i].goes) != 0)
+                        fail_msg("%s: %s", rows[i].what, plan.victims.pods[0]->name);
+                take_back_free(&plan);
+                ledger_life_free(l);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -442,6 +502,7 @@ int main(void)
                 cmocka_unit_test(alike_borrowers_are_not_combined),
                 cmocka_unit_test(of_equal_borrowers_the_first_names_go),
                 cmocka_unit_test(nobody_goes_where_there_is_no_room_beside_chips),
+                cmocka_unit_test(who_goes_in_an_hour_has_not_gone),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,10 +15,18 @@
 #define SECONDS_MAX ((UINT64_C(1) << 24) - 1) /* 194 days: of 262,144 chips the work stays in its bits */
 #define GANG_MAX    ((victim_cost) 1 << 112)  /* sums of many stay below VICTIM_COST_MAX */
 
-bool victim_leaves(const struct ledger_pod *pod, uint64_t now_usec)
+/* Its time not known: soon. */
+static bool is_gone_soon(const struct victim_rules *rules, const struct ledger_pod *pod)
 {
-        return pod->deleting || (pod->evicted_usec != 0 && now_usec >= pod->evicted_usec &&
-                                 now_usec - pod->evicted_usec < VICTIM_AGAIN_USEC);
+        uint64_t soon = rules->grace_usec > VICTIM_AGAIN_USEC ? rules->grace_usec : VICTIM_AGAIN_USEC;
+
+        return pod->deleting && pod->deletion_usec <= rules->now_usec + soon;
+}
+
+bool victim_leaves(const struct victim_rules *rules, const struct ledger_pod *pod)
+{
+        return is_gone_soon(rules, pod) || (pod->evicted_usec != 0 && rules->now_usec >= pod->evicted_usec &&
+                                            rules->now_usec - pod->evicted_usec < VICTIM_AGAIN_USEC);
 }
 
 bool victim_spared(const struct ledger_pod *pod, uint64_t now_usec)
@@ -27,11 +35,17 @@ bool victim_spared(const struct ledger_pod *pod, uint64_t now_usec)
                now_usec - pod->spared_usec < VICTIM_AGAIN_USEC;
 }
 
+/* It was evicted, and is being deleted with more time than that gives. */
+static bool keeps_its_time(const struct ledger_pod *pod)
+{
+        return pod->deleting && pod->evicted_usec != 0;
+}
+
 bool victim_may_go(const struct victim_rules *rules, const struct ledger *ledger,
                    const struct ledger_pod *pod, const struct ledger_job *job)
 {
-        return pod->node != NULL && (job == NULL || pod->job != job) &&
-               !victim_leaves(pod, rules->now_usec) && !victim_spared(pod, rules->now_usec) &&
+        return pod->node != NULL && (job == NULL || pod->job != job) && !victim_leaves(rules, pod) &&
+               !keeps_its_time(pod) && !victim_spared(pod, rules->now_usec) &&
                ledger_pods_gives_way(pod, rules->takes) && ledger_chips_asked(ledger, &pod->request) > 0;
 }
 
@@ -51,14 +65,14 @@ static bool saves_at_end(const struct ledger_pod *pod)
                               job_arguments_taken(job));
 }
 
-/* Of the pod's time on its chips, what no checkpoint has. */
+/* Of the pod's time on its chips, what no checkpoint has, and what it would not lose anyway. */
 static uint64_t unsaved_seconds(const struct victim_rules *rules, const struct ledger_pod *pod)
 {
         uint64_t since = pod->started_usec > pod->created_usec ? pod->started_usec : pod->created_usec;
 
         if (pod->job != NULL && pod->job->saved_usec > since)
                 since = pod->job->saved_usec;
-        return saves_at_end(pod) ? 0 : seconds_since(rules, since);
+        return saves_at_end(pod) || pod->deleting ? 0 : seconds_since(rules, since);
 }
 
 victim_cost victim_pod_cost(const struct victim_rules *rules, const struct ledger *ledger,

@@ -23,10 +23,13 @@ typedef unsigned __int128 victim_cost;
 struct victim_rules {
         enum ledger_pods_takes takes;
         uint64_t now_usec;
+        uint64_t grace_usec; /* that who is evicted gets */
 };
 
-/* victim_leaves() - is the pod on its way out already? */
-bool victim_leaves(const struct ledger_pod *pod, uint64_t now_usec);
+/* victim_leaves() - is the pod on its way out already, and gone as soon as who is evicted now, or within
+ * VICTIM_AGAIN_USEC? One that is being deleted with a longer grace time has its chips until then, unless it
+ * is evicted: an eviction shortens it. */
+bool victim_leaves(const struct victim_rules *rules, const struct ledger_pod *pod);
 
 /* victim_spared() - was its eviction refused a while ago? */
 bool victim_spared(const struct ledger_pod *pod, uint64_t now_usec);

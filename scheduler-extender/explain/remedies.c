@@ -482,7 +482,9 @@ static void try_victims(struct remedies *r, enum ledger_pods_takes takes, const 
                         const char *what)
 {
         const struct pod_request *request = r->pod_request;
-        const struct victim_rules rules = { .takes = takes, .now_usec = request->context.now_usec };
+        const struct victim_rules rules = { .takes = takes,
+                                            .now_usec = request->context.now_usec,
+                                            .grace_usec = request->context.rules->grace_usec };
         struct asked asked = { .context = request->context,
                                .job = request->job,
                                .demand = { .kinds = request->facts.kinds,

@@ -399,6 +399,7 @@ static void copy_life(struct ledger_pod *pod, const struct ledger_pod_facts *fac
         pod->created_usec = facts->created_usec;
         pod->started_usec = facts->started_usec;
         pod->ended_usec = facts->ended_usec;
+        pod->deletion_usec = facts->deletion_usec;
         pod->weight = facts->weight;
         pod->batch_share = facts->batch_share;
 }

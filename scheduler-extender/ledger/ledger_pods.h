@@ -46,7 +46,8 @@ struct ledger_pod {
         char *spared_why;      /* ... in the API server's words; owned */
         char *nominated;       /* where its scheduler says that it will go; NULL = it says nothing; owned */
         uint64_t created_usec, started_usec, ended_usec; /* CLOCK_REALTIME; 0 = not known */
-        double weight;                                   /* recorded share; 0 = none */
+        uint64_t deletion_usec; /* likewise: when it is gone at the latest, as the kubelet ends it */
+        double weight;          /* recorded share; 0 = none */
         uint32_t batch_share;
         struct request_member *kinds; /* the members its gang lists; owned */
         uint8_t kind_count;
@@ -69,7 +70,7 @@ struct ledger_pod_facts {
         bool borrowed; /* as its bind recorded */
         bool saves;
         bool ended, deleting;
-        uint64_t created_usec, started_usec, ended_usec;
+        uint64_t created_usec, started_usec, ended_usec, deletion_usec;
         double weight;
         uint32_t batch_share;
         struct request_member kinds[REQUEST_KINDS_MAX];

@@ -100,6 +100,7 @@ static int read_rules(const struct server_options *options, struct rules *ret, s
                          : options->take_from_regular ? LEDGER_PODS_TAKES_PREEMPTIBLE
                                                       : LEDGER_PODS_TAKES_BORROWERS,
                 .lease_usec = (uint64_t) options->lease_seconds * 1000000,
+                .grace_usec = (uint64_t) options->eviction_grace_sec * 1000000,
                 .lease_share_percent = options->lease_share,
                 .hold_usec = (uint64_t) options->hold_seconds * 1000000,
                 .placement = PLACEMENT_PACKED,

@@ -111,10 +111,19 @@ static int decode_share(const struct json_field *at, void *field, struct err *er
         return 0;
 }
 
-static int decode_presence(const struct json_field *at, void *field, struct err *err)
+#define DELETION_UNREAD UINT64_MAX
+
+/* Whatever stands there, it goes. */
+static int decode_deletion(const struct json_field *at, void *field, struct err *err)
 {
+        uint64_t *usec = field;
+        const char *text = "";
+
         (void) err;
-        *(bool *) field = !json_is_array(at->value) || json_array_size(at->value) > 0;
+        if (json_is_array(at->value) && json_array_size(at->value) == 0)
+                return 0;
+        if (json_field_as_string(at, &text, NULL) != 0 || timestamp_parse(text, usec) < 0 || *usec == 0)
+                *usec = DELETION_UNREAD;
         return 0;
 }
 
@@ -168,7 +177,7 @@ static const struct json_table_row metadata_rows[] = {
         { "namespace",                  JSON_TABLE_BORROWED, AT(namespace_) },
         { "uid",                        JSON_TABLE_BORROWED, AT(uid) },
         { "creationTimestamp",          JSON_TABLE_TIME,     AT(created_usec) },
-        { "deletionTimestamp",          JSON_TABLE_CUSTOM,   AT(deleting), BY(decode_presence) },
+        { "deletionTimestamp",          JSON_TABLE_CUSTOM,   AT(deletion_usec), BY(decode_deletion) },
         { .name = NULL },
 };
 static const struct json_table_row label_rows[] = {
@@ -461,6 +470,9 @@ int pod_json_decode(const json_t *pod, const struct pod_json_policy *policy, str
         if (json_field_is_object(&root, err) < 0 || json_field_require(&root, "metadata", err) < 0)
                 return -EBADMSG;
         first = decode_rows(&metadata_table, &metadata, ret, err);
+        ret->deleting = ret->deletion_usec != 0;
+        if (ret->deletion_usec == DELETION_UNREAD)
+                ret->deletion_usec = 0;
         if (ret->name[0] == '\0')
                 return -EBADMSG;
         r = decode_status(&status, ret, first == 0 ? err : NULL);

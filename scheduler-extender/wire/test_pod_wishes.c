@@ -103,7 +103,8 @@ static const struct {
         { POD("'spec':{'activeDeadlineSeconds':9999999999}"), "deadline=4294967295" },
         { POD("'spec':{'activeDeadlineSeconds':-1}"), NULL },
         { POD("'spec':{'priorityClassName':7}"),      NULL },
-        { "'metadata':{'name':'p','deletionTimestamp':'2026-11-21T10:00:00Z'}", "deleting" },
+        { "'metadata':{'name':'p','deletionTimestamp':'2026-11-21T10:00:00Z'}", "deleting by ten" },
+        { "'metadata':{'name':'p','deletionTimestamp':'soon'}", "deleting" },
         { "'metadata':{'name':'p','creationTimestamp':'noon'}", NULL },
         { POD("'status':{'phase':'Running','startTime':'2026-11-21T10:00:00Z'}"), "started" },
         { POD("'status':{'startTime':'noon'}"),       NULL },
@@ -186,7 +187,9 @@ static void put_flags(const struct ledger_pod_facts *f, struct text *to)
                 { f->saves, " saves" },
                 { f->request.serves, " serves" },
                 { f->request.gated, " gated" },
-                { f->deleting, " deleting" },
+                { f->deleting, f->deletion_usec == 0                            ? " deleting"
+                               : f->deletion_usec == UINT64_C(1795255200000000) ? " deleting by ten"
+                                                                                : " deleting by ?" },
                 { f->started_usec > 0, " started" },
                 { f->ended, " ended" },
                 { f->ended_usec % 60000000 == 1000000, " at=1" },
