@@ -106,3 +106,23 @@ void extender_bed_ready(struct extender_bed *b)
                 if (clock_monotonic_usec() > end)
                         fail_msg("never ready: %s", b->body);
 }
+
+bool extender_bed_said(const struct extender_bed *b, const char *words)
+{
+        return b->said.data != NULL && strstr(b->said.data, words) != NULL;
+}
+
+struct extender_bed *extender_bed_begin(bool any_emergency)
+{
+        struct extender_bed *b = extender_bed_new();
+
+        if (any_emergency)
+                b->options.server.emergency_namespaces = "*";
+        else
+                dir_store_remove(b->folder, "q.json");
+        extender_bed_open(b);
+        extender_bed_ready(b);
+        EXTENDER_BED_WAIT(b, b->extender->was_ready);
+        extender_bed_to_memory(b);
+        return b;
+}

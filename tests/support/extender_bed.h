@@ -52,6 +52,11 @@ void extender_bed_free(struct extender_bed *b);
  * `options.server.store` names a cluster then. */
 void extender_bed_to_memory(struct extender_bed *b);
 
+/* extender_bed_begin() - all of this: one that leads, its store the test's; without q unless @any_emergency,
+ * in whatever namespace. extender_bed_said() - were these words logged? */
+struct extender_bed *extender_bed_begin(bool any_emergency);
+bool extender_bed_said(const struct extender_bed *b, const char *words);
+
 /* extender_bed_send() - a request, whose answer `answers` counts; extender_bed_ask() - and waits for it.
  * @body: NULL = GET. Return: its status. */
 void extender_bed_send(struct extender_bed *b, const char *path, const char *body);
