@@ -45,6 +45,7 @@ struct extender {
         size_t emergencies;       /* that wait, at the last look */
         size_t reserve_steps;     /* of one look at them */
         bool reserve_goes_on;     /* the last one ended before all were looked at */
+        bool plans_go_on;         /* ... before all plans of jobs were */
         uint64_t unreadable_usec; /* since when events of unreadable objects are counted */
         unsigned unreadable_events;
 

@@ -207,21 +207,43 @@ bool reserve_plan_waits(const struct ledger_job *job)
         return job != NULL && job->place_count > 0 && job->slots != NULL;
 }
 
-/* A TrainingJob's plan leases chips that borrowers hold. */
+static int serve_plan(struct pass *pass, struct ledger_job *job)
+{
+        struct asked asked =
+                asked_of_plan(pass->ledger, cluster_rules(pass->x->cluster), job, pass->rules.now_usec);
+
+        job->looked_at = true;
+        return serve(pass, &asked, job->key);
+}
+
+static void begin_round(struct ledger *ledger)
+{
+        for (size_t i = 0; i < LEDGER_JOB_BUCKETS; i++)
+                for (struct ledger_job *job = ledger->jobs[i]; job != NULL; job = job->next)
+                        job->looked_at = false;
+}
+
+/* A TrainingJob's plan leases chips that borrowers hold: they stay its own, so that where the steps did not
+ * last the next look goes on with those that had no turn. Return: 1 = all had theirs; 0; -ENOMEM. */
 static int serve_plans(struct pass *pass)
 {
         int r = 0;
 
-        for (size_t i = 0; i < LEDGER_JOB_BUCKETS && pass->ledger->slot_total > 0; i++)
-                for (struct ledger_job *job = pass->ledger->jobs[i]; job != NULL && r >= 0; job = job->next)
-                        if (reserve_plan_waits(job)) {
-                                struct asked asked =
-                                        asked_of_plan(pass->ledger, cluster_rules(pass->x->cluster), job,
-                                                      pass->rules.now_usec);
-
-                                r = serve(pass, &asked, job->key);
-                        }
-        return r < 0 ? r : 0;
+        if (pass->ledger->slot_total == 0)
+                return 1;
+        if (!pass->x->plans_go_on)
+                begin_round(pass->ledger);
+        pass->x->plans_go_on = true;
+        for (size_t i = 0; i < LEDGER_JOB_BUCKETS; i++)
+                for (struct ledger_job *job = pass->ledger->jobs[i]; job != NULL && r >= 0; job = job->next) {
+                        if (!reserve_plan_waits(job) || job->looked_at)
+                                continue;
+                        if (pass->steps > pass->x->reserve_steps)
+                                return 0;
+                        r = serve_plan(pass, job);
+                }
+        pass->x->plans_go_on = false;
+        return r < 0 ? r : 1;
 }
 
 /* A gang is served once, with its oldest member. */
@@ -359,19 +381,19 @@ bool reserve_update(struct extender *x, uint64_t now_usec)
                              .rules = { .takes = cluster_rules(x->cluster)->takes,
                                         .now_usec = now_usec,
                                         .grace_usec = cluster_rules(x->cluster)->grace_usec } };
-        int r;
+        int r, plans;
 
         if (pass.rules.takes == LEDGER_PODS_TAKES_NOBODY || !anybody_asks(pass.ledger))
                 return true; /* without evictions an emergency waits as others do, and first */
         trial_begin(&pass.trial, pass.ledger);
         r = leave(&pass);
-        r = r == 0 ? serve_plans(&pass) : r;
-        r = r == 0 ? serve_pods(&pass) : r;
+        plans = r == 0 ? serve_plans(&pass) : r;
+        r = plans >= 0 ? serve_pods(&pass) : plans;
         trial_end(&pass.trial);
         if (r >= 0)
                 finish(&pass);
         victim_list_free(&pass.victims);
         free(pass.served);
         free(pass.holds);
-        return r != 0;
+        return r != 0 && plans != 0;
 }

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "scheduler-extender/ledger/cluster_internal.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/reserve.h"
 #include "tests/support/extender_bed.h"
@@ -127,8 +128,9 @@ static void who_shares_a_budget_is_counted_together(void **state)
         extender_bed_free(b);
 }
 
-#define JOB_ON(NODE)                                                                                         \
-        "{\"apiVersion\":\"remuda.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"j\","     \
+#define JOB_OF(NAME, NODE)                                                                                   \
+        "{\"apiVersion\":\"remuda.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"" NAME    \
+        "\","                                                                                                \
         "\"namespace\":\"default\",\"uid\":\"u\"},\"spec\":{\"urgency\":\"emergency\",\"workers\":["         \
         "{\"runtime\":\"cuda\",\"chips\":8}],\"programs\":{\"cuda\":{\"image\":\"x\",\"command\":[\"/x\"]}}" \
         "},\"status\":{\"phase\":\"Starting\",\"world\":0,\"plan\":{\"samples\":0,\"notes\":[]},"            \
@@ -137,6 +139,7 @@ static void who_shares_a_budget_is_counted_together(void **state)
         "\",\"group\":\"g\",\"runtime\":\"cuda\",\"vendor\":\"nvidia\",\"model\":\"H100\","                  \
         "\"resource\":\"nvidia.com/gpu\",\"chips\":8,\"ranks\":8,\"firstRank\":0,\"batch\":256,\"weight\":"  \
         "1,\"speedSource\":\"assumed\",\"state\":\"Waiting\"}]}}"
+#define JOB_ON(NODE) JOB_OF("j", NODE)
 
 /* Emergencies that nothing helps use up the steps of every look; the youngest has his turn. */
 static void who_was_not_come_to_has_his_turn(void **state)
@@ -173,6 +176,36 @@ static void pods_have_their_turn_beside_plans(void **state)
         assert_int_equal(cluster_ledger(b->extender->cluster)->slot_total, 1);
         (void) reserve_update(b->extender, extender_now(b->extender));
         assert_true(extender_bed_said(b, "take-back pod=default/q victims=1 chips=4"));
+        extender_bed_free(b);
+}
+
+/* Where a look's steps do not last, plans take turns: each look goes on with those that had none. */
+static void plans_take_turns(void **state)
+{
+        static const char *const names[] = { "a", "b", "c" };
+        struct extender_bed *b = begin_lent();
+        struct ledger *l = cluster_ledger(b->extender->cluster);
+
+        (void) state;
+        b->extender->reserve_steps = 0;
+        memory_store_drop(b->memory, "Pod default/q");
+        memory_store_merge(b->memory, "NodeAccelerators s", EXTENDER_BED_INVENTORY("s"));
+        memory_store_merge(b->memory, "NodeAccelerators t", EXTENDER_BED_INVENTORY("t"));
+        memory_store_merge(b->memory, "TrainingJob default/a", JOB_OF("a", "s"));
+        memory_store_merge(b->memory, "TrainingJob default/b", JOB_OF("b", "r"));
+        memory_store_merge(b->memory, "TrainingJob default/c", JOB_OF("c", "t"));
+        memory_store_tell(b->memory);
+        assert_int_equal(l->slot_total, 3);
+        b->extender->plans_go_on = false;
+        for (size_t look = 1; look <= 3; look++) {
+                size_t looked_at = 0;
+
+                assert_int_equal(reserve_update(b->extender, extender_now(b->extender)), look == 3);
+                for (size_t i = 0; i < 3; i++)
+                        looked_at += ledger_jobs_find(l, "default", names[i])->looked_at;
+                assert_int_equal(looked_at, look);
+        }
+        assert_true(extender_bed_said(b, "take-back job=default/b victims=2 chips=8"));
         extender_bed_free(b);
 }
 
@@ -286,6 +319,7 @@ int main(void)
                 cmocka_unit_test(who_shares_a_budget_is_counted_together),
                 cmocka_unit_test(who_was_not_come_to_has_his_turn),
                 cmocka_unit_test(pods_have_their_turn_beside_plans),
+                cmocka_unit_test(plans_take_turns),
                 cmocka_unit_test(a_plan_of_an_emergency_has_room_made),
                 cmocka_unit_test(a_plan_gets_no_second_lease_for_a_pod_that_goes),
                 cmocka_unit_test(a_gang_of_unlike_chips_has_each_kind_held),

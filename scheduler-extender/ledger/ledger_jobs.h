@@ -28,6 +28,7 @@ struct ledger_job {
         uint64_t pass_ends_usec;  /* this and the next two: scheduler-extender/groups/group_pass.h */
         uint32_t pass_nodes_gone;
         bool pass_failed;
+        bool looked_at; /* room for its plan was looked for in this round (scheduler-extender/reserve.c) */
         uint64_t gave_way_usec;          /* since when others go before its gang's lease; 0 = they do not */
         uint64_t saved_usec;             /* of the TrainingJob's last checkpoint that outlives its pods,
                                             CLOCK_REALTIME; 0 = none is known */
