@@ -100,7 +100,8 @@ static bool is_kept_out(struct looks *looks, const struct rules_context *ctx, co
         const struct ledger *ledger = ctx->ledger;
         const struct ledger_job_slot *slot = job->slots;
 
-        while (slot != NULL && !is_judged(looks, ctx, slot->node, REASON_CHIPS_LEASED))
+        while (slot != NULL &&
+               (rules_incomplete(ctx, slot->node) || !is_judged(looks, ctx, slot->node, REASON_CHIPS_LEASED)))
                 slot = slot->next_in_job;
         for (uint32_t i = 0; slot != NULL && i < ledger->node_count; i++)
                 if (is_judged(looks, ctx, ledger->nodes[i], REASON_NONE))

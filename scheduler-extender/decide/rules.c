@@ -84,7 +84,7 @@ static bool lacks_members(const struct rules_context *ctx)
 
 /* What a pod says of fellows that are not there makes it no job of several chips; and whoever names a group
  * that is not there has none. */
-static bool is_incomplete(const struct rules_context *ctx, const struct ledger_node *node)
+bool rules_incomplete(const struct rules_context *ctx, const struct ledger_node *node)
 {
         return ctx->request->ungrouped || ctx->request->lacking || (ctx->unfiltered && lacks_members(ctx)) ||
                (ctx->request->lone && node->node_class == NODE_CLASS_MULTI);
@@ -258,7 +258,7 @@ static enum reason judge_fresh(const struct rules_context *ctx, const struct led
                 return share;
         if (later == REASON_NONE || later > REASON_HELD_FOR_OLDER)
                 later = rules_holder(ctx, node) != NULL ? REASON_HELD_FOR_OLDER : later;
-        if (is_incomplete(ctx, node))
+        if (rules_incomplete(ctx, node))
                 later = earlier(later, REASON_GANG_INCOMPLETE);
         if (ctx->gang_blocked)
                 later = earlier(later, REASON_GANG_DOES_NOT_FIT);

@@ -71,6 +71,9 @@ void rules_prepare_in(struct rules_context *ctx,
 /* rules_judge() - REASON_NONE, or the one reason why not. `node` NULL = the name is unknown. */
 enum reason rules_judge(const struct rules_context *ctx, const struct ledger_node *node);
 
+/* rules_incomplete() - does the pod lack fellows for the node, whatever room there is? */
+bool rules_incomplete(const struct rules_context *ctx, const struct ledger_node *node);
+
 /* rules_devices() - of rules_judge() what is about the devices that the pod's claims ask for. */
 enum reason rules_devices(const struct rules_context *ctx, const struct ledger_node *node);
 
