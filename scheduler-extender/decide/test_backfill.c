@@ -198,6 +198,26 @@ static void a_gang_that_fits_holds_nothing(void **state)
         free(s.pods);
 }
 
+/* Its fellows may never come, and the chip is one that others can use. */
+static void nothing_is_held_for_a_gang_of_which_one_is_there(void **state)
+{
+        struct ledger *l = test_ledger();
+        struct ledger_pod_facts one = pod_of(l, "one", 1);
+
+        (void) state;
+        ledger_chips_mark(l, GPU);
+        add_node(l, "a", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
+        bind_pod(l, "x", "a", 7);
+        one.job = "gang";
+        one.request.class_chips = one.request.gang_size = 2;
+        assert_int_equal(ledger_pods_set(l, &one), 0);
+        assert_int_equal(backfill_update(l, &fixture_rules, 1000000), 0);
+        one.name = one.uid = "other";
+        assert_int_equal(ledger_pods_set(l, &one), 0);
+        assert_true(backfill_update(l, &fixture_rules, 1000000) > 0);
+        ledger_life_free(l);
+}
+
 /* Two nodes of eight, full, and pods that wait for eight, one older than the other. */
 static struct ledger *two_full_nodes(void)
 {
@@ -566,6 +586,7 @@ int main(void)
                 cmocka_unit_test(eight_chip_pods_never_starve),
                 cmocka_unit_test(gangs_never_starve),
                 cmocka_unit_test(a_gang_that_fits_holds_nothing),
+                cmocka_unit_test(nothing_is_held_for_a_gang_of_which_one_is_there),
                 cmocka_unit_test(a_hold_ends_and_rests_as_long),
                 cmocka_unit_test(holds_of_one_namespace_have_a_share),
                 cmocka_unit_test(a_label_is_the_word_of_its_owner_alone),

@@ -135,6 +135,49 @@ static void unlike_members_are_searched_for(void **state)
         ledger_life_free(l);
 }
 
+/* Which of two nodes with as many open chips a member tries first decides whether the others find room. */
+static void nodes_are_alike_where_all_members_have_room(void **state)
+{
+        struct ledger *l = two_nodes();
+        struct ledger_pod *first = member(l, "m-0", 3, 4, 4000, NULL);
+
+        (void) state;
+        set_node(l, "b", 4500, 110, 0);
+        member(l, "m-1", 3, 4, 4000, NULL);
+        member(l, "m-2", 3, 8, 1000, NULL); /* on a it would leave one of the others without CPUs */
+        assert_true(fits(l, first));
+        assert_int_equal(slots_on(l, "a"), 2);
+        assert_int_equal(slots_on(l, "b"), 1);
+        ledger_life_free(l);
+}
+
+/* What is leased for the gang is there for its members, and for nobody else. */
+static void a_lease_is_room_for_its_own_members(void **state)
+{
+        struct ledger *l = nodes((const char *const[]){ "a", NULL });
+        struct ledger_pod *first, *other;
+        struct rules_context ctx;
+
+        (void) state;
+        member(l, "m-1", 2, 2, 4000, NULL);
+        first = member(l, "m-0", 2, 2, 4000, NULL);
+        assert_true(fits(l, first)); /* all CPUs of the node are leased */
+        ctx = (struct rules_context){ .ledger = l,
+                                      .rules = &fixture_rules,
+                                      .self = first,
+                                      .request = &first->request,
+                                      .job = first->job };
+        assert_true(node_room_takes(&ctx, node_of(l, "a")));
+        assert_true(node_room_ever(&ctx, node_of(l, "a"), LEDGER_PODS_TAKES_NOBODY));
+        put(l, "x", NULL, 2, 1);
+        other = ledger_pods_find(l, "default", "x");
+        ctx = (struct rules_context){
+                .ledger = l, .rules = &fixture_rules, .self = other, .request = &other->request
+        };
+        assert_false(node_room_takes(&ctx, node_of(l, "a")));
+        ledger_life_free(l);
+}
+
 /* Which of the two nodes does filter name for the member: "a", "b" or both? */
 static const char *named(struct ledger *l, const char *name, bool asked_a)
 {
@@ -314,6 +357,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_gang_is_planned_where_its_cpus_are),
                 cmocka_unit_test(unlike_members_are_searched_for),
+                cmocka_unit_test(nodes_are_alike_where_all_members_have_room),
+                cmocka_unit_test(a_lease_is_room_for_its_own_members),
                 cmocka_unit_test(a_member_is_named_the_place_that_was_made_for_it),
                 cmocka_unit_test(demands_outlive_their_pod_in_its_place),
                 cmocka_unit_test(what_is_no_chip_is_counted_too),

@@ -264,6 +264,32 @@ static void a_node_that_was_removed_takes_nothing(void **state)
         ledger_life_free(l);
 }
 
+/* ... and found out once, for each resource. */
+static void a_room_to_overflow_is_found_out_once(void **state)
+{
+        struct ledger *l = cluster();
+        struct ledger_pod_facts pod = pod_of(l, "p", 1), other = pod_of(l, "q", 1);
+        struct overflow_rooms rooms = { .resources = { 0 } };
+        struct rules_context ctx = { .ledger = l, .rules = &fixture_rules, .request = &pod.request },
+                             its = { .ledger = l, .rules = &fixture_rules, .request = &other.request };
+        bool found;
+
+        (void) state;
+        other.request.items[0].resource = symbols_add(&l->symbols, "example.com/chip");
+        assert_int_equal(overflow_parse("both:100", &fixture_rules.overflow, &fixture_rules.overflow_percent),
+                         0);
+        assert_int_equal(overflow_room_of(&rooms, &ctx, &found)->chips_left, 8);
+        assert_true(found);
+        assert_int_equal(overflow_room_of(&rooms, &ctx, &found)->chips_left, 8);
+        assert_false(found);
+        assert_int_equal(overflow_room_of(&rooms, &its, &found)->chips_left, 0); /* nobody has such chips */
+        assert_true(found);
+        assert_int_equal(overflow_room_of(&rooms, &ctx, &found)->chips_left, 8);
+        assert_true(found);
+        fixture_rules.overflow = OVERFLOW_NONE;
+        ledger_life_free(l);
+}
+
 /* Pods that wait, of every kind, on nodes of which some are taken: one is asked for all of its kind. */
 static void pods_of_one_kind_find_the_same_room_to_overflow(void **state)
 {
@@ -318,6 +344,7 @@ int main(void)
                 cmocka_unit_test(the_idle_reserve_may_be_lent),
                 cmocka_unit_test(overflow_never_takes_the_last_whole_group),
                 cmocka_unit_test(pods_of_one_kind_find_the_same_room_to_overflow),
+                cmocka_unit_test(a_room_to_overflow_is_found_out_once),
                 cmocka_unit_test(a_member_of_a_large_job_counts_as_its_job),
                 cmocka_unit_test(chips_lost_under_a_pod_never_count_below_zero),
                 cmocka_unit_test(a_pod_on_a_chip_that_may_not_be_used_is_known),

@@ -47,8 +47,9 @@ static struct ledger *ledger_of(unsigned nodes, unsigned chips)
         return l;
 }
 
-/* A pod of the group "train", or as `spec` says. */
-static void put_pod(struct ledger *l, const char *name, unsigned chips, const char *spec)
+/* A pod of the group "train", or as `spec` says. @node_match: as of ledger_pod_facts */
+static void put_pod_where(struct ledger *l, const char *name, unsigned chips, const char *spec,
+                          const char *node_match)
 {
         const struct pod_json_policy policy = { 0 };
         struct ledger_pod_facts facts;
@@ -64,8 +65,14 @@ static void put_pod(struct ledger *l, const char *name, unsigned chips, const ch
                 name, name, spec, chips));
         pod = json(text);
         assert_int_equal(pod_json_decode(pod, &policy, l, true, &facts, &err), 0);
+        facts.node_match = node_match;
         assert_int_equal(ledger_pods_set(l, &facts), 0);
         json_decref(pod);
+}
+
+static void put_pod(struct ledger *l, const char *name, unsigned chips, const char *spec)
+{
+        put_pod_where(l, name, chips, spec, "");
 }
 
 #define OF_TRAIN "\"schedulingGroup\": {\"podGroupName\": \"train\"}"
@@ -198,6 +205,10 @@ static void a_group_is_what_its_object_says(void **state)
         assert_int_equal(pod_named(l, "m-0")->request.gang_size, 3);
         assert_false(pod_named(l, "m-0")->request.ungrouped);
         assert_int_equal(pod_named(l, "m-0")->request.class_chips, 3);
+        begin(l, "m-0", &a);
+        assert_int_equal(rules_judge(&a.context, l->nodes[0]), REASON_NONE); /* asked, so they are there */
+        a.context.unfiltered = true;
+        assert_int_equal(rules_judge(&a.context, l->nodes[0]), REASON_GANG_INCOMPLETE);
         assert_int_equal(put_group(l, "ns/train", 2000000000), 0);
         assert_int_equal(pod_named(l, "m-0")->request.gang_size, REQUEST_GANG_MAX);
         assert_int_equal(put_group(l, "ns/train", 0), -EBADMSG);
@@ -321,6 +332,24 @@ static void a_planned_node_that_is_not_asked_about_is_another(void **state)
         assert_int_equal(ask(l, "m-1", &first, 1),
                          first); /* asked again: a new cycle, where m-0 has no place yet */
         assert_int_equal(ask(l, "m-0", &first, 1), ROSTER_NONE);
+        ledger_life_free(l);
+}
+
+/* Who may go anywhere is answered before who may not. */
+static void a_member_is_answered_the_place_that_was_planned_for_it(void **state)
+{
+        struct ledger *l = ledger_of(2, 2);
+
+        (void) state;
+        (void) put_group(l, "ns/train", 2);
+        assert_int_equal(
+                ledger_nodes_set(l, &(struct ledger_node_facts){ .name = "a", .traits = "zone=a\n" }), 0);
+        assert_int_equal(
+                ledger_nodes_set(l, &(struct ledger_node_facts){ .name = "b", .traits = "zone=b\n" }), 0);
+        put_pod(l, "m-0", 2, OF_TRAIN);
+        put_pod_where(l, "m-1", 2, OF_TRAIN, "=\tzone\ta\n");
+        assert_int_equal(ask_all(l, "m-0"), node_of(l, "b")->index);
+        assert_int_equal(ask_all(l, "m-1"), node_of(l, "a")->index);
         ledger_life_free(l);
 }
 
@@ -535,6 +564,7 @@ int main(void)
                 cmocka_unit_test(an_odd_group_is_passed_over),
                 cmocka_unit_test(a_cycle_leaves_nothing_and_counts_who_was_answered),
                 cmocka_unit_test(a_planned_node_that_is_not_asked_about_is_another),
+                cmocka_unit_test(a_member_is_answered_the_place_that_was_planned_for_it),
                 cmocka_unit_test(the_first_bind_leases_for_its_fellows),
                 cmocka_unit_test(a_group_whose_room_has_gone_is_not_begun),
                 cmocka_unit_test(a_pass_ends),
