@@ -151,12 +151,40 @@ static void nobody_goes_for_one_that_waits_no_longer(void **state)
         }
 }
 
+/* Nothing else changes that would have it looked at again. */
+static void who_is_refused_is_followed_by_another(void **state)
+{
+        static const int refusals[] = { -EBUSY, -EAGAIN }; /* of one budget, and of several */
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
+                struct extender_bed *b = begin_lent();
+
+                extender_bed_to_memory(b);
+                memory_store_refuse(b->memory, "try Pod default/one", refusals[i], "the budget keep");
+                memory_store_merge(b->memory, "NodeAccelerators s",
+                                   EXTENDER_BED_INVENTORY_OF("s", "reserved", "H100"));
+                memory_store_merge(b->memory, "Pod default/two", POD_ON("two", "", "s", "8"));
+                memory_store_merge(b->memory, "Pod default/q", EMERGENCY);
+                EXTENDER_BED_WAIT(b, said(b, "spare pod=default/one the budget keep"));
+                for (uint64_t until = clock_monotonic_usec() + patience_usec();
+                     b->extender->metrics.evictions == 0;) {
+                        assert_true(clock_monotonic_usec() < until);
+                        (void) sd_event_run(b->folder->loop, 10000);
+                }
+                assert_int_equal(memory_store_count(b->memory, "evict Pod default/two"), 1);
+                assert_int_equal(b->extender->metrics.evictions_refused, 1);
+                extender_bed_free(b);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(who_takes_the_lead_looks_at_those_who_wait),
                 cmocka_unit_test(nobody_goes_at_the_end),
                 cmocka_unit_test(nobody_goes_for_one_that_waits_no_longer),
+                cmocka_unit_test(who_is_refused_is_followed_by_another),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,9 @@ static void an_emergency_takes_the_reserve_back(void **state)
 {
         struct extender_bed *b = begin_lent();
         struct rules *rules = &b->extender->cluster->options.rules;
+        struct ledger_pod *q =
+                (struct ledger_pod *) ledger_pods_find(cluster_ledger(b->extender->cluster), "default", "q");
+        uint64_t now;
 
         (void) state;
         rules->takes = LEDGER_PODS_TAKES_NOBODY;
@@ -63,13 +66,15 @@ static void an_emergency_takes_the_reserve_back(void **state)
         EXTENDER_BED_WAIT(b, extender_bed_said(b, "result=-16 a budget forbids it"));
         assert_true(extender_bed_said(b, "take-back pod=default/q victims=1 chips=4"));
         memory_store_refuse(b->memory, NULL, 0, "");
-        reserve_update(b->extender, extender_now(b->extender)); /* that one not again within a minute */
+        now = extender_now(b->extender);
+        q->waited_usec = now - 1000000;
+        reserve_update(b->extender, now);      /* that one not again within a minute */
+        assert_int_equal(q->waited_usec, now); /* its hold is for as long from now on */
         EXTENDER_BED_WAIT(b, b->extender->metrics.evictions == 1);
         assert_int_equal(memory_store_count(b->memory, "evict Pod default/one"), 1);
         assert_int_equal(memory_store_count(b->memory, "evict Pod default/two"), 1);
         memory_store_tell(b->memory);
-        reserve_update(b->extender,
-                       extender_now(b->extender) + 200000000); /* it fits once that one is gone */
+        reserve_update(b->extender, now + 200000000); /* it fits once that one is gone */
         assert_int_equal(memory_store_count(b->memory, "evict"), 2);
         extender_bed_free(b);
 }
@@ -156,8 +161,8 @@ static void who_was_not_come_to_has_his_turn(void **state)
                   ASKS("10"));
         memory_store_tell(b->memory);
         now = extender_now(b->extender);
-        for (int looks = 0; looks < 3; looks++)
-                (void) reserve_update(b->extender, now);
+        for (int looks = 0; looks < 3; looks++) /* each ends after one that takes steps */
+                assert_int_equal(reserve_update(b->extender, now), looks == 2);
         assert_true(extender_bed_said(b, "take-back pod=default/q victims=1 chips=4"));
         extender_bed_free(b);
 }

@@ -368,6 +368,77 @@ static void alike_borrowers_are_not_combined(void **state)
         ledger_life_free(l);
 }
 
+#define MANY_NODES 80
+
+/* Gangs of 2 to 8 pods of 1 to 8 chips fill the reserve, each over several nodes. */
+static struct ledger *reserve_of_gangs(uint64_t *seed)
+{
+        struct ledger *l = test_ledger();
+        char name[32], node[16], job[16];
+        int serial = 0, gang = 0, left = 0;
+
+        for (int n = 0; n < MANY_NODES; n++) {
+                (void) snprintf(node, sizeof(node), "r%02d", n);
+                add_node(l, node, NODE_CLASS_ANY, "reserved", "H100", 8, 8);
+                for (uint32_t open = 8; open > 0; serial++) {
+                        uint32_t chips = 1u << random_below(seed, 4);
+                        struct ledger_pod_facts pod;
+
+                        if (chips > open)
+                                continue;
+                        (void) snprintf(name, sizeof(name), "b%d", serial);
+                        (void) snprintf(job, sizeof(job), "g%d", gang);
+                        pod = pod_of(l, name, chips);
+                        pod.node = node;
+                        pod.job = job;
+                        pod.request.gang_size = 2;
+                        pod.created_usec = NOW - (1 + random_below(seed, 900)) * 1000000;
+                        assert_int_equal(ledger_pods_set(l, &pod), 0);
+                        left = left == 0 ? 1 + (int) random_below(seed, 7) : left - 1;
+                        gang += left == 0;
+                        open -= chips;
+                }
+        }
+        return l;
+}
+
+/* Too many sets to try: that none is cheaper is shown by what the gangs' nodes have learnt to bear. */
+static void of_many_gangs_the_cheapest_go(void **state)
+{
+        struct victim_rules rules = { .takes = LEDGER_PODS_TAKES_BORROWERS, .now_usec = NOW };
+        uint64_t seed = 17;
+
+        (void) state;
+        for (int i = 0; i < 3; i++) {
+                struct ledger *l = reserve_of_gangs(&seed);
+                struct take_back plan;
+                struct asked asked;
+                struct trial trial;
+                char name[16];
+
+                for (int m = 0; m < 16; m++) {
+                        struct ledger_pod_facts fire;
+
+                        (void) snprintf(name, sizeof(name), "fire%d", m);
+                        fire = pod_of(l, name, 8);
+                        fire.request.emergency = true;
+                        fire.request.gang_size = 16;
+                        fire.job = "fire";
+                        assert_int_equal(ledger_pods_set(l, &fire), 0);
+                }
+                asked = asked_of(l, "fire0");
+                trial_begin(&trial, l);
+                assert_int_equal(take_back_plan(&trial, &asked, &rules, &plan), 0);
+                trial_end(&trial);
+                if (plan.bound != plan.cost)
+                        fail_msg("case %d: %llu chip-seconds, at least %llu", i,
+                                 (unsigned long long) victim_chip_seconds(plan.cost),
+                                 (unsigned long long) victim_chip_seconds(plan.bound));
+                take_back_free(&plan);
+                ledger_life_free(l);
+        }
+}
+
 /* Whatever the order in which they came. */
 static void of_equal_borrowers_the_first_names_go(void **state)
 {
@@ -500,6 +571,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_cheapest_set_is_found_as_by_trying_all),
                 cmocka_unit_test(alike_borrowers_are_not_combined),
+                cmocka_unit_test(of_many_gangs_the_cheapest_go),
                 cmocka_unit_test(of_equal_borrowers_the_first_names_go),
                 cmocka_unit_test(nobody_goes_where_there_is_no_room_beside_chips),
                 cmocka_unit_test(who_goes_in_an_hour_has_not_gone),
