@@ -39,7 +39,8 @@
 #define PAIR(ONE, OTHER) HARD("a", ONE) HARD("b", OTHER) TOLD_POD("first", LABELS("remuda.dev/job: j"), "8", "nodeName: a, ") \
         TOLD_POD("p", LABELS("remuda.dev/job: j, remuda.dev/equal-nodes: \"true\""), "8", "")
 static const struct rules plain = { .placement = PLACEMENT_PACKED, .lease_usec = 60000000, .lease_share_percent = 50, .hold_usec = 600000000 },
-                          open = { .placement = PLACEMENT_PACKED, .lend_reserve = true, .overflow = OVERFLOW_BOTH, .overflow_percent = 100 };
+                          open = { .placement = PLACEMENT_PACKED, .lend_reserve = true, .overflow = OVERFLOW_BOTH, .overflow_percent = 100 },
+                          evicting = { .placement = PLACEMENT_PACKED, .takes = LEDGER_PODS_TAKES_BORROWERS };
 
 /* Of the pod "p": its verdict, "NODE REASON" of each node, the actions of its remedies, the smallest change first. */
 static const struct {
@@ -72,6 +73,9 @@ static const struct {
           TOLD_DEVICE("d0", "g", "quarantined") ", " TOLD_DEVICE("e0", "h", "unhealthy") ", " TOLD_DEVICE("d1", "g", "quarantined") ", " TOLD_DEVICE("lone", "none", "unhealthy"))
           TOLD_POD("p", MODELS("H100"), "8", ""),
           "waits", "a ChipsUnhealthy", "clear-quarantine, ask-for-fewer", "clear the quarantine of d0 on node a (and others there)" },
+        { "... on two nodes, fewer on one of them", &plain, TOLD_NODE("a", "any", "regular", TOLD_GROUP("g", "H100", "8", "6"), TOLD_DEVICE("d0", "g", "unhealthy") ", " TOLD_DEVICE("d1", "g", "unhealthy"))
+          TOLD_NODE("b", "any", "regular", TOLD_GROUP("g", "H100", "8", "7"), TOLD_DEVICE("e0", "g", "unhealthy")) TOLD_POD("p", "", "8", ""),
+          "waits", "a ChipsUnhealthy, b ChipsUnhealthy", "repair-device, ask-for-fewer", "repair e0 on node b\"" },
         { "more is ill than can be mended", &plain, TOLD_NODE("a", "any", "regular", TOLD_GROUP("g", "H100", "8", "6"), TOLD_DEVICE("d0", "g", "unhealthy"))
           TOLD_POD("p", "", "8", ""), "waits", "a ChipsUnhealthy", "ask-for-fewer", "8 in all, 6 usable" },
         { "another model has room", &plain, TOLD_PLAIN("a", "A100", "8") TOLD_PLAIN("b", "A100", "8") TOLD_PLAIN("c", "\"\"", "8")
@@ -90,6 +94,12 @@ static const struct {
           "{\"who\": \"asker\", \"action\": \"accept-model\", \"takesEffect\": \"2026-11-21T11:00:00Z\"" },
         { "another model is free later", &plain, TOLD_PLAIN("a", "A100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_POD("on-a", "", "8", "nodeName: a, activeDeadlineSeconds: 9000, ")
           TOLD_POD("on-b", "", "8", "nodeName: b, activeDeadlineSeconds: 7200, ") TOLD_POD("p", MODELS("H100"), "8", ""), "waits", "a WrongModel, b ChipsBusy", "wait, free-chips", "" },
+        { "of two that cost the same the sooner", &open, TOLD_PLAIN("a", "A100", "8") TOLD_NODE("b", "any", "reserved", TOLD_GROUP("g", "H100", "8", "8"), "")
+          TOLD_POD("on-a", "", "8", "nodeName: a, activeDeadlineSeconds: 7200, ") TOLD_POD("p", MODELS("H100"), "8", ""), "never", "a WrongModel, b ReservedPool", "label-preemptible, accept-model", "" },
+        { "the nearest node is the one with most room", &plain, FULL("a") FULL("b") FULL("c") FULL("d") TOLD_PLAIN("e", "H100", "8") TOLD_POD("on-e", "", "1", "nodeName: e, ")
+          TOLD_POD("p", "", "8", ""), "waits", "a ChipsBusy, b ChipsBusy, c ChipsBusy, d ChipsBusy, e ChipsBusy", "free-chips, ask-for-fewer", "\"examples\": [{\"node\": \"e\"" },
+        { "who may go for emergencies goes for nobody else", &evicting, TOLD_PLAIN("a", "H100", "8") TOLD_POD("x", LABELS("remuda.dev/preemptible: \"true\""), "8", "nodeName: a, ")
+          TOLD_POD("p", "", "8", ""), "waits", "a ChipsBusy", "free-chips", "" },
         { "two that do not say when they end", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_POD("x", "", "4", "nodeName: a, ") TOLD_POD("y", "", "4", "nodeName: a, ") TOLD_POD("p", "", "8", ""),
           "waits", "a ChipsBusy", "free-chips", "{\"who\": \"others\", \"action\": \"free-chips\", \"takesEffect\": \"when default/x and 1 more end\"" },
         { "a gang that two must leave for", &plain, FULL("a") FULL("b") FULL("c") TOLD_POD("p", GANG("2"), "8", "") TOLD_POD("q", GANG("2"), "8", ""), "waits",
