@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "io/loop.h"
@@ -69,6 +70,19 @@ static void tell_place(void *userdata, struct text *ret)
         text_printf(ret, "%s%s", score, nice(0) > 0 ? "behind" : "beside");
 }
 
+/* It ends with its parent, and whoever asks it to end is heard. */
+static void tell_signals(void *userdata, struct text *ret)
+{
+        sigset_t blocked;
+        int at_death = 0;
+
+        (void) userdata;
+        assert_int_equal(prctl(PR_GET_PDEATHSIG, &at_death), 0);
+        assert_int_equal(sigprocmask(SIG_BLOCK, NULL, &blocked), 0);
+        text_printf(ret, "%s %s", at_death == SIGKILL ? "bound" : "loose",
+                    sigisemptyset(&blocked) ? "open" : "deaf");
+}
+
 static void be_killed(void *userdata, struct text *ret)
 {
         (void) userdata;
@@ -115,6 +129,7 @@ static void what_a_child_finds_comes_back(void **state)
                 { tell_much, 0, 3000000, NULL },
                 { tell_descriptors, 0, 8, "0 1 2 3 " },
                 { tell_place, 0, 11, "1000\nbehind" },
+                { tell_signals, 0, 10, "bound open" },
                 { be_killed, -EIO, 0, NULL },
                 { tell_too_much, -EIO, 0, NULL },
         };

@@ -264,7 +264,44 @@ static void a_node_that_was_removed_takes_nothing(void **state)
         ledger_life_free(l);
 }
 
-/* ... and found out once, for each resource. */
+/* clang-format off */
+static const struct { const char *what; bool slices, account; struct ledger_devices devices; uint32_t loose; const char *word; } claims[] = {
+        { "no driver is there",              false, false, { .offered = 0 },                                 0, "" },
+        { "none offers anything here",       true,  false, { .offered = 0 },                                 0, "NoSuchResource" },
+        { "fewer than are asked for",        true,  true,  { .offered = 1, .free = 1 },                      0, "TooFewChips" },
+        { "... but for one by the network",  true,  true,  { .offered = 1, .free = 1 },                      1, "" },
+        { "one of two is taken",             true,  true,  { .offered = 2, .free = 1 },                      0, "ChipsBusy" },
+        { "both are free",                   true,  true,  { .offered = 2, .free = 2 },                      0, "" },
+        { "how many are free is not known",  true,  true,  { .unjudged = true, .offered = 1 },               0, "" },
+};
+/* clang-format on */
+
+/* A pod whose claims ask for two devices is turned down where it is certain that there are not so many. */
+static void claims_are_judged_where_it_is_certain(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
+                struct ledger *l = cluster();
+                struct ledger_pod_facts chips = pod_of(l, "p", 1), none = pod_of(l, "p", 0);
+                struct rules_context ctx = context_of(l, &chips.request);
+                const char *word;
+
+                l->has_slices = claims[i].slices;
+                l->loose_devices = claims[i].loose;
+                if (claims[i].account)
+                        assert_int_equal(ledger_nodes_set_devices(l, node_of(l, "any"), &claims[i].devices),
+                                         0);
+                ctx.devices = 2;
+                word = reason_text(rules_judge(&ctx, node_of(l, "any")))->word;
+                if (strcmp(word, claims[i].word) != 0)
+                        fail_msg("%s: %s", claims[i].what, word);
+                ctx.request = &none.request; /* by its claims alone */
+                assert_string_equal(reason_text(rules_judge(&ctx, node_of(l, "any")))->word, claims[i].word);
+                ledger_life_free(l);
+        }
+}
+
+/* The nodes are gone through once for each resource. */
 static void a_room_to_overflow_is_found_out_once(void **state)
 {
         struct ledger *l = cluster();
@@ -345,6 +382,7 @@ int main(void)
                 cmocka_unit_test(overflow_never_takes_the_last_whole_group),
                 cmocka_unit_test(pods_of_one_kind_find_the_same_room_to_overflow),
                 cmocka_unit_test(a_room_to_overflow_is_found_out_once),
+                cmocka_unit_test(claims_are_judged_where_it_is_certain),
                 cmocka_unit_test(a_member_of_a_large_job_counts_as_its_job),
                 cmocka_unit_test(chips_lost_under_a_pod_never_count_below_zero),
                 cmocka_unit_test(a_pod_on_a_chip_that_may_not_be_used_is_known),
