@@ -486,6 +486,7 @@ void extender_free(struct extender *x)
         controller_free(x->jobs);
         leader_close(x->leader);
         labels_free(x);
+        names_memory_free(&x->names);
         loop_turns_close(&x->turns);
         settle_close(x);
         server_listen_close(&x->listen);

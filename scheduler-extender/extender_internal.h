@@ -9,6 +9,7 @@
 #include "scheduler-extender/server/server_listen.h"
 #include "scheduler-extender/server/settings.h"
 #include "scheduler-extender/waiting_events.h"
+#include "scheduler-extender/wire/names_memory.h"
 #include "store/leader.h"
 
 #define EXTENDER_SNAPSHOT_SECONDS 10
@@ -35,6 +36,7 @@ struct extender {
         uint64_t audit_again_usec; /* an audit out of turn (monotonic); 0 = none */
         bool auditing;
         struct labels labels;
+        struct names_memory names; /* that kube-scheduler sent last */
         bool was_ready;
         uint64_t thought_usec; /* when holds and evictions were last worked out (monotonic) */
         uint64_t thought_generation;

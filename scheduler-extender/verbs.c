@@ -29,7 +29,8 @@ static void answer_nodes(struct extender *x, enum verb verb, const struct http_r
         struct extender_args args;
         struct err err = { 0 };
         uint64_t begin_nsec = clock_monotonic_nsec();
-        int r = extender_args_decode(request->body, request->body_bytes, &ledger->roster, &args, &err);
+        int r = extender_args_decode(request->body, request->body_bytes, &ledger->roster, &x->names, &args,
+                                     &err);
 
         if (r == 0)
                 r = answer(x, &args, reply, &err);

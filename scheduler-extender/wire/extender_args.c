@@ -14,48 +14,43 @@ struct reading {
         struct json_scan scan;
         struct extender_args *args;
         struct roster *roster;
+        struct names_memory_list *list;
+        size_t object_capacity;
         uint32_t expected; /* index of the node that is likely to be named next */
         uint32_t before;   /* ... that was named last; ROSTER_NONE = none yet */
         size_t unknown;
         struct err *err;
 };
 
-static bool grow_list(void *list, size_t capacity, size_t size)
+static int add_object(struct reading *r, const struct json_scan_slice *object)
 {
-        void **place = list, *grown = realloc(*place, capacity * size);
+        size_t capacity = r->object_capacity == 0 ? r->roster->count + 64u : r->object_capacity * 2;
+        struct json_scan_slice *grown = r->args->objects;
 
-        if (grown != NULL)
-                *place = grown;
-        return grown != NULL;
-}
-
-static int grow_nodes(struct reading *r)
-{
-        struct extender_args *args = r->args;
-        size_t capacity = args->node_capacity == 0 ? r->roster->count + 64u : args->node_capacity * 2;
-
-        if (!grow_list(&args->names, capacity, sizeof(*args->names)) ||
-            !grow_list(&args->nodes, capacity, sizeof(*args->nodes)) ||
-            !grow_list(&args->verdicts, capacity, sizeof(*args->verdicts)) ||
-            (args->full && !grow_list(&args->objects, capacity, sizeof(*args->objects))))
-                return err_set(r->err, -ENOMEM, "no memory for %zu nodes", capacity);
-        args->node_capacity = capacity;
+        if (r->list->count == r->object_capacity) {
+                grown = realloc(grown, capacity * sizeof(*grown));
+                if (grown == NULL)
+                        return err_set(r->err, -ENOMEM, "no memory for %zu nodes", capacity);
+                r->args->objects = grown;
+                r->object_capacity = capacity;
+        }
+        r->args->objects[r->list->count] = *object;
         return 0;
 }
 
 static int add_node(struct reading *r, const struct json_scan_slice *name, uint32_t index,
                     const struct json_scan_slice *object)
 {
-        struct extender_args *args = r->args;
-        size_t i = args->node_count;
+        struct names_memory_list *list = r->list;
+        size_t i = list->count;
         bool again = false;
 
         if (i == EXTENDER_ARGS_NODES_MAX)
                 return err_set(r->err, -E2BIG, "more than %zu nodes are sent", EXTENDER_ARGS_NODES_MAX);
-        if (i == args->node_capacity && grow_nodes(r) < 0)
+        if (i == list->capacity && !names_memory_grow(list, r->roster->count + 64u))
+                return err_set(r->err, -ENOMEM, "no memory for more than %zu nodes", i);
+        if (object != NULL && add_object(r, object) < 0)
                 return -ENOMEM;
-        if (object != NULL)
-                args->objects[i] = *object;
         if (index != ROSTER_NONE) {
                 again = !roster_named(r->roster, r->before, index);
                 r->before = index;
@@ -63,12 +58,12 @@ static int add_node(struct reading *r, const struct json_scan_slice *name, uint3
         } else {
                 r->unknown++;
         }
-        args->names[i] =
-                (struct extender_args_name){ .escaped = name->bytes, .escaped_bytes = name->size_bytes };
-        args->nodes[i] = index;
-        args->verdicts[i] = again ? EXTENDER_ARGS_AGAIN : REASON_NONE;
-        args->any_again = args->any_again || again;
-        args->node_count++;
+        list->names[i] =
+                (struct names_memory_name){ .escaped = name->bytes, .escaped_bytes = name->size_bytes };
+        list->nodes[i] = index;
+        list->again[i] = again ? EXTENDER_ARGS_AGAIN : REASON_NONE;
+        list->any_again = list->any_again || again;
+        list->count++;
         return 0;
 }
 
@@ -87,7 +82,7 @@ static int add_named(struct reading *r, const struct json_scan_slice *name,
         bytes = json_scan_slice_unescape(name, plain);
         if (memchr(plain, '\0', bytes) != NULL)
                 return err_set(r->err, -EBADMSG, "the name of node %zu has a NUL (\\u0000) in it",
-                               r->args->node_count);
+                               r->list->count);
         return add_node(r, name, roster_find(r->roster, plain, bytes), object);
 }
 
@@ -175,7 +170,7 @@ static int scan_node_object(struct reading *r)
         object.size_bytes = (size_t) (r->scan.at - object.bytes);
         if (name.bytes == NULL)
                 return err_set(r->err, -EBADMSG, "Nodes.items[%zu].metadata.name: is missing",
-                               r->args->node_count);
+                               r->list->count);
         return add_named(r, &name, &object);
 }
 
@@ -238,28 +233,133 @@ static int seen_twice(bool *seen, const char *name, struct err *err)
         return 0;
 }
 
+/* A set of names by what they mean: escapes are taken away first. */
+struct name_set {
+        struct json_scan_slice *names; /* decoded */
+        uint32_t *slots;               /* index + 1 */
+        size_t slot_count;
+        char *text; /* of the decoded names that have escapes */
+};
+
+static bool add_name(struct name_set *set, uint32_t i)
+{
+        const struct json_scan_slice *name = &set->names[i];
+        size_t at = (size_t) hash_bytes(name->bytes, name->size_bytes, 0) & (set->slot_count - 1);
+
+        for (; set->slots[at] != 0; at = (at + 1) & (set->slot_count - 1)) {
+                const struct json_scan_slice *other = &set->names[set->slots[at] - 1];
+
+                if (other->size_bytes == name->size_bytes &&
+                    memcmp(other->bytes, name->bytes, name->size_bytes) == 0)
+                        return false;
+        }
+        set->slots[at] = i + 1;
+        return true;
+}
+
+/* Every unknown name decoded, `set->text` being large enough for all. */
+static void decode_unknown(const struct names_memory_list *list, struct name_set *set)
+{
+        char *text = set->text;
+        uint32_t count = 0;
+
+        for (size_t i = 0; i < list->count; i++) {
+                const struct names_memory_name *name = &list->names[i];
+                struct json_scan_slice slice = { .bytes = name->escaped, .size_bytes = name->escaped_bytes };
+
+                if (list->nodes[i] != ROSTER_NONE)
+                        continue;
+                set->names[count].bytes = text;
+                set->names[count].size_bytes = json_scan_slice_unescape(&slice, text);
+                text += set->names[count++].size_bytes;
+        }
+}
+
+static int mark_unknown_repeats(struct reading *r)
+{
+        CLEANUP(free_p) struct json_scan_slice *names = malloc(r->unknown * sizeof(*names));
+        CLEANUP(free_p) char *text = NULL;
+        CLEANUP(free_p) uint32_t *slots = NULL;
+        struct name_set set = { .names = names, .slot_count = 64 };
+        struct names_memory_list *list = r->list;
+        size_t bytes = 1;
+        uint32_t count = 0;
+
+        while (set.slot_count < 2 * r->unknown)
+                set.slot_count *= 2;
+        for (size_t i = 0; i < list->count; i++)
+                bytes += list->nodes[i] == ROSTER_NONE ? list->names[i].escaped_bytes : 0;
+        set.text = text = malloc(bytes);
+        set.slots = slots = calloc(set.slot_count, sizeof(*slots));
+        if (names == NULL || text == NULL || slots == NULL)
+                return err_set(r->err, -ENOMEM, "no memory for the names");
+        decode_unknown(list, &set);
+        for (size_t i = 0; i < list->count; i++)
+                if (list->nodes[i] == ROSTER_NONE && !add_name(&set, count++)) {
+                        list->again[i] = EXTENDER_ARGS_AGAIN;
+                        list->any_again = true;
+                }
+        return 0;
+}
+
 static void begin_list(struct reading *r)
 {
-        r->args->node_count = 0;
-        r->args->any_again = false;
+        r->list = names_memory_begin(r->args->memory);
         r->unknown = 0;
         r->before = ROSTER_NONE;
         r->expected = r->roster->first;
         roster_begin(r->roster);
 }
 
+/* The list is whole: @text_end is where the text that its names are in ends. */
+static int end_list(struct reading *r, const char *text_end)
+{
+        struct extender_args *args = r->args;
+
+        args->verdicts = names_memory_verdicts(args->memory, r->list);
+        if (args->verdicts == NULL)
+                return err_set(r->err, -ENOMEM, "no memory for the verdicts");
+        args->list = r->list;
+        args->node_count = r->list->count;
+        args->names = r->list->names;
+        args->nodes = r->list->nodes;
+        args->any_again = r->list->any_again;
+        args->end = text_end;
+        return 0;
+}
+
+static int read_names(struct reading *r)
+{
+        const char *text = r->scan.at;
+        int result;
+
+        begin_list(r);
+        result = scan_names(r);
+        if (result == 0 && r->unknown > 1)
+                result = mark_unknown_repeats(r);
+        if (result == 0)
+                names_memory_keep(r->list, r->roster, text, (size_t) (r->scan.at - text));
+        return result < 0 ? err_wrap(r->err, result, "NodeNames") : 0;
+}
+
 /* Names are what counts where both lists are given. */
 static int take_names(struct reading *r)
 {
-        int result;
+        char kind = json_scan_kind(&r->scan);
+        int result = 0;
 
-        if (json_scan_kind(&r->scan) == 'n')
+        if (kind == 'n')
                 return json_scan_null(&r->scan, r->err);
-        begin_list(r);
         r->args->full = false;
         r->args->named = true;
-        result = scan_names(r);
-        return result < 0 ? err_wrap(r->err, result, "NodeNames") : 0;
+        r->list = names_memory_find(r->args->memory, r->roster, r->scan.at, r->scan.end);
+        if (r->list != NULL)
+                r->scan.at += r->list->text_bytes;
+        else
+                result = read_names(r);
+        if (result < 0)
+                return result;
+        return end_list(r, r->list->text_bytes > 0 ? r->list->text + r->list->text_bytes : r->scan.end);
 }
 
 static int take_nodes(struct reading *r)
@@ -272,7 +372,9 @@ static int take_nodes(struct reading *r)
         begin_list(r);
         r->args->full = true; /* and there are no nodes yet */
         result = scan_node_list(r);
-        return result < 0 ? err_wrap(r->err, result, "Nodes") : 0;
+        if (result == 0 && r->unknown > 1)
+                result = mark_unknown_repeats(r);
+        return result < 0 ? err_wrap(r->err, result, "Nodes") : end_list(r, r->scan.end);
 }
 
 static int take_member(struct reading *r, const struct json_scan_slice *key, struct args_parts *parts)
@@ -310,75 +412,6 @@ static int scan_args(struct reading *r, struct args_parts *parts)
         return result < 0 ? result : json_scan_end(&r->scan, r->err);
 }
 
-/* A set of names by what they mean: escapes are taken away first. */
-struct name_set {
-        struct json_scan_slice *names; /* decoded */
-        uint32_t *slots;               /* index + 1 */
-        size_t slot_count;
-        char *text; /* of the decoded names that have escapes */
-};
-
-static bool add_name(struct name_set *set, uint32_t i)
-{
-        const struct json_scan_slice *name = &set->names[i];
-        size_t at = (size_t) hash_bytes(name->bytes, name->size_bytes, 0) & (set->slot_count - 1);
-
-        for (; set->slots[at] != 0; at = (at + 1) & (set->slot_count - 1)) {
-                const struct json_scan_slice *other = &set->names[set->slots[at] - 1];
-
-                if (other->size_bytes == name->size_bytes &&
-                    memcmp(other->bytes, name->bytes, name->size_bytes) == 0)
-                        return false;
-        }
-        set->slots[at] = i + 1;
-        return true;
-}
-
-/* Every unknown name decoded, `set->text` being large enough for all. */
-static void decode_unknown(const struct extender_args *args, struct name_set *set)
-{
-        char *text = set->text;
-        uint32_t count = 0;
-
-        for (size_t i = 0; i < args->node_count; i++) {
-                const struct extender_args_name *name = &args->names[i];
-                struct json_scan_slice slice = { .bytes = name->escaped, .size_bytes = name->escaped_bytes };
-
-                if (args->nodes[i] != ROSTER_NONE)
-                        continue;
-                set->names[count].bytes = text;
-                set->names[count].size_bytes = json_scan_slice_unescape(&slice, text);
-                text += set->names[count++].size_bytes;
-        }
-}
-
-static int mark_unknown_repeats(struct reading *r)
-{
-        CLEANUP(free_p) struct json_scan_slice *names = malloc(r->unknown * sizeof(*names));
-        CLEANUP(free_p) char *text = NULL;
-        CLEANUP(free_p) uint32_t *slots = NULL;
-        struct name_set set = { .names = names, .slot_count = 64 };
-        struct extender_args *args = r->args;
-        size_t bytes = 1;
-        uint32_t count = 0;
-
-        while (set.slot_count < 2 * r->unknown)
-                set.slot_count *= 2;
-        for (size_t i = 0; i < args->node_count; i++)
-                bytes += args->nodes[i] == ROSTER_NONE ? args->names[i].escaped_bytes : 0;
-        set.text = text = malloc(bytes);
-        set.slots = slots = calloc(set.slot_count, sizeof(*slots));
-        if (names == NULL || text == NULL || slots == NULL)
-                return err_set(r->err, -ENOMEM, "no memory for the names");
-        decode_unknown(args, &set);
-        for (size_t i = 0; i < args->node_count; i++)
-                if (args->nodes[i] == ROSTER_NONE && !add_name(&set, count++)) {
-                        args->verdicts[i] = EXTENDER_ARGS_AGAIN;
-                        args->any_again = true;
-                }
-        return 0;
-}
-
 static bool is_null(const struct json_scan_slice *slice)
 {
         return slice->bytes == NULL || json_scan_slice_is(slice, "null");
@@ -398,7 +431,7 @@ static int decode_pod(const struct json_scan_slice *slice, json_t **ret, struct 
 }
 
 int extender_args_decode(const char *body, size_t body_bytes, struct roster *roster,
-                         struct extender_args *ret, struct err *err)
+                         struct names_memory *memory, struct extender_args *ret, struct err *err)
 {
         struct args_parts parts = { 0 };
         struct reading reading = {
@@ -406,21 +439,16 @@ int extender_args_decode(const char *body, size_t body_bytes, struct roster *ros
         };
         int r;
 
-        *ret = (struct extender_args){ .end = body + body_bytes };
+        *ret = (struct extender_args){ .memory = memory };
         r = scan_args(&reading, &parts);
-        if (r == 0)
-                r = decode_pod(&parts.pod, &ret->pod, err);
-        if (r == 0 && reading.unknown > 1)
-                r = mark_unknown_repeats(&reading);
-        return r;
+        return r == 0 ? decode_pod(&parts.pod, &ret->pod, err) : r;
 }
 
 void extender_args_free(struct extender_args *args)
 {
         json_decref(args->pod);
-        free(args->names);
-        free(args->nodes);
-        free(args->verdicts);
         free(args->objects);
+        if (args->memory != NULL)
+                names_memory_end(args->memory);
         *args = (struct extender_args){ 0 };
 }

@@ -14,7 +14,8 @@ static char *put(char *to, const char *bytes, size_t size_bytes)
         return to + size_bytes;
 }
 
-#define PUT(to, literal) put(to, literal, sizeof(literal) - 1)
+#define STRLEN(literal)  (sizeof(literal) - 1)
+#define PUT(to, literal) put(to, literal, STRLEN(literal))
 
 /* The name with its quotes, which stand around it in the request. Most names are short: 32 bytes are copied
  * whatever the length, where the text has them and what follows up to `limit` is still to be written. */
@@ -94,6 +95,21 @@ static char *put_failure(char *to, const char *limit, const struct extender_args
         return PUT(to, "\",");
 }
 
+/* Of names that pass, and that stand in the text with nothing but a comma between two of them, as many as
+ * follow each other are copied at once. @last: in, the first; out, the last of them. */
+static char *put_run(char *to, const struct extender_args *args, size_t *last)
+{
+        const char *from = args->names[*last].escaped - 1, *end;
+        size_t i = *last;
+
+        do
+                end = args->names[i].escaped + args->names[i].escaped_bytes;
+        while (++i < args->node_count && args->verdicts[i] == REASON_NONE &&
+               args->names[i].escaped == end + STRLEN("\",\""));
+        *last = i - 1;
+        return put(to, from, (size_t) (end + 1 - from));
+}
+
 static void put_entries(const struct extender_args *args, struct lists *lists)
 {
         for (size_t i = 0; i < args->node_count; i++) {
@@ -108,7 +124,7 @@ static void put_entries(const struct extender_args *args, struct lists *lists)
                 else if (args->full)
                         to = PUT(put(to, args->objects[i].bytes, args->objects[i].size_bytes), ",");
                 else
-                        to = PUT(put_name(to, lists->limit[list], args, i), ",");
+                        to = PUT(put_run(to, args, &i), ",");
                 lists->at[list] = to;
         }
 }
@@ -158,37 +174,87 @@ char *extender_reply_filter(const struct extender_args *args, const char *error,
         return put_lists(args, &lists, ret_bytes);
 }
 
-/* {"Host":"NAME","Score":N}, */
-#define SCORE_MAX  10
-#define HOST_BYTES (sizeof("{\"Host\":\"\",\"Score\":10},") - 1)
-#define END_BYTES  (sizeof(",\"Score\":10},") - 1)
+/* {"Host":"NAME","Score":NN}, of which NN is two bytes: scores are put into a reply that is there. */
+#define SCORE_MAX    10
+#define SCORE_BYTES  2
+#define HOST_BYTES   STRLEN("{\"Host\":\"\",\"Score\":10},")
+#define BEHIND_BYTES (SCORE_BYTES + COPY_BYTES) /* for scores that are not told, and for put_name() */
 
-char *extender_reply_prioritize(const struct extender_args *args, const uint8_t *scores, size_t *ret_bytes)
+static inline void put_score(char *to, uint8_t score)
 {
-        static const char *const ends[] = { ",\"Score\":0},", ",\"Score\":1},", ",\"Score\":2},",
-                                            ",\"Score\":3},", ",\"Score\":4},", ",\"Score\":5},",
-                                            ",\"Score\":6},", ",\"Score\":7},", ",\"Score\":8},",
-                                            ",\"Score\":9},", ",\"Score\":10}," };
-        size_t bytes = 8 + COPY_BYTES;
-        char *block, *to;
+        static const char digits[SCORE_MAX + 1][SCORE_BYTES + 1] = { " 0", " 1", " 2", " 3", " 4", " 5",
+                                                                     " 6", " 7", " 8", " 9", "10" };
 
-        for (size_t i = 0; i < args->node_count; i++)
-                bytes += args->names[i].escaped_bytes + HOST_BYTES;
-        block = malloc(bytes);
-        if (block == NULL)
-                return NULL;
-        to = PUT(block, "[");
+        memcpy(to, digits[score], SCORE_BYTES);
+}
+
+static size_t hosts_capacity(const struct names_memory_list *list)
+{
+        size_t bytes = STRLEN("[]") + 1 + BEHIND_BYTES;
+
+        for (size_t i = 0; i < list->count; i++)
+                bytes += list->names[i].escaped_bytes + HOST_BYTES;
+        return bytes;
+}
+
+/* The reply but for the scores, and where each belongs; those of names that were sent before go behind the
+ * text. Return: its bytes. */
+static size_t put_hosts(char *block, const char *limit, const struct extender_args *args, uint32_t *score_at)
+{
+        const uint8_t *again = args->list->again;
+        char *to = PUT(block, "[");
+
         for (size_t i = 0; i < args->node_count; i++) {
-                if (args->verdicts[i] == EXTENDER_ARGS_AGAIN)
+                if (again[i] == EXTENDER_ARGS_AGAIN)
                         continue;
                 to = PUT(to, "{\"Host\":");
-                to = put_name(to, block + bytes, args, i);
-                to = put(to, ends[scores[i]], END_BYTES) - (scores[i] < SCORE_MAX); /* the NUL */
+                to = put_name(to, limit, args, i);
+                to = PUT(to, ",\"Score\":");
+                score_at[i] = (uint32_t) (to - block);
+                to = PUT(to, " 0},");
         }
         to -= to[-1] == ',';
         to = PUT(to, "]");
         *to = '\0';
-        *ret_bytes = (size_t) (to - block);
+        for (size_t i = 0; args->any_again && i < args->node_count; i++)
+                if (again[i] == EXTENDER_ARGS_AGAIN)
+                        score_at[i] = (uint32_t) (to + 1 - block);
+        return (size_t) (to - block);
+}
+
+/* Of a list that comes again this has been done. Return: false when out of memory. */
+static bool prepare_hosts(const struct extender_args *args, struct names_memory_list *list)
+{
+        size_t capacity = hosts_capacity(list);
+
+        if (list->hosts != NULL)
+                return true;
+        if (capacity > UINT32_MAX)
+                return false;
+        if (list->score_at == NULL)
+                list->score_at = malloc((list->count + 1) * sizeof(*list->score_at));
+        list->hosts = list->score_at == NULL ? NULL : malloc(capacity);
+        if (list->hosts == NULL)
+                return false;
+        list->hosts_bytes = put_hosts(list->hosts, list->hosts + capacity, args, list->score_at);
+        return true;
+}
+
+char *extender_reply_prioritize(const struct extender_args *args, const uint8_t *scores, size_t *ret_bytes)
+{
+        struct names_memory_list *list = args->list;
+        char *block;
+
+        *ret_bytes = STRLEN("[]");
+        if (list == NULL)
+                return strdup("[]");
+        block = prepare_hosts(args, list) ? malloc(list->hosts_bytes + 1 + SCORE_BYTES) : NULL;
+        if (block == NULL)
+                return NULL;
+        memcpy(block, list->hosts, list->hosts_bytes + 1);
+        for (size_t i = 0; i < list->count; i++)
+                put_score(block + list->score_at[i], scores[i]);
+        *ret_bytes = list->hosts_bytes;
         return block;
 }
 

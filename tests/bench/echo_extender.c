@@ -12,6 +12,7 @@
 #include "scheduler-extender/wire/extender_reply.h"
 
 static size_t most = SIZE_MAX; /* names that filter echoes */
+static struct names_memory memory;
 
 static void echo(const struct http_request *request, struct http_reply *reply, bool scores)
 {
@@ -19,7 +20,7 @@ static void echo(const struct http_request *request, struct http_reply *reply, b
         struct extender_args args;
         struct err err = { 0 };
 
-        if (extender_args_decode(request->body, request->body_bytes, &nobody, &args, &err) < 0) {
+        if (extender_args_decode(request->body, request->body_bytes, &nobody, &memory, &args, &err) < 0) {
                 http_reply_error(reply, 400, "%s", err.msg);
         } else if (scores) {
                 uint8_t *zeros = calloc(args.node_count + 1, 1);
