@@ -281,15 +281,21 @@ static struct kind_room room_of(const struct rules_context *ctx, const struct le
         return *known;
 }
 
+/* Is there ever room for it beside the chips? All pods of the node are looked at: ask last. */
+static bool has_room_ever(const struct rules_context *ctx, const struct ledger_node *node)
+{
+        return node_room_ever(ctx, node, LEDGER_PODS_TAKES_ANYBODY);
+}
+
 /* When could the pod start on a node that does not take it for ever? False: the other members of its gang
- * take all that there is, or what it asks for beside chips is not there, and no end of that is known. */
+ * take all that there is, or no end is known of a node that is full. */
 static bool start_on(struct ledger *ledger, const struct rules_context *ctx, struct ledger_node *node,
                      enum reason reason, struct kind_room room, struct start *ret)
 {
         uint32_t chips = chips_asked(ctx->self) + promised(ctx, node);
 
         *ret = (struct start){ .node = node, .missing = chips > room.open ? chips - room.open : 0 };
-        if (chips > room.usable || !node_room_ever(ctx, node, LEDGER_PODS_TAKES_ANYBODY))
+        if (chips > room.usable)
                 return false;
         if (node->ending > 0 || node->backfills != NULL) {
                 find_start(ledger, ctx, ret);
@@ -302,13 +308,15 @@ static bool start_on(struct ledger *ledger, const struct rules_context *ctx, str
         return true;
 }
 
+static bool is_among_soonest(const struct starts *starts, const struct start *start)
+{
+        return starts->count < STARTS_MAX || is_sooner(start, &starts->soonest[STARTS_MAX - 1]);
+}
+
 static void keep_start(struct starts *starts, const struct start *start)
 {
-        uint32_t at = starts->count;
+        uint32_t at = starts->count < STARTS_MAX ? starts->count++ : STARTS_MAX - 1;
 
-        if (at == STARTS_MAX && !is_sooner(start, &starts->soonest[at - 1]))
-                return;
-        at = at < STARTS_MAX ? starts->count++ : at - 1;
         for (; at > 0 && is_sooner(start, &starts->soonest[at - 1]); at--)
                 starts->soonest[at] = starts->soonest[at - 1];
         starts->soonest[at] = *start;
@@ -338,11 +346,12 @@ static int find_starts(struct ledger *ledger, const struct rules_context *ctx, s
                 reason = rules_unfiltered(ctx, node, reason);
                 if (reason == REASON_NONE && starts->open_count < STARTS_MAX)
                         starts->open[starts->open_count++] = node;
-                if (!may_start_later(reason) ||
+                if (!may_start_later(reason) || (node->ending > 0 && !has_room_ever(ctx, node)) ||
                     !start_on(ledger, ctx, node, reason, room_of(ctx, node, rooms), &start))
                         continue;
                 starts->rely_on_ends = starts->rely_on_ends || node->ending > 0;
-                keep_start(starts, &start);
+                if (is_among_soonest(starts, &start) && (node->ending > 0 || has_room_ever(ctx, node)))
+                        keep_start(starts, &start);
         }
         return 0;
 }
@@ -401,7 +410,8 @@ static struct start soonest(struct ledger *ledger, const struct rules_context *c
                 if (!may_start_later(reason))
                         continue;
                 rules_room(ctx, holding->nodes[i], 0, &room);
-                if (start_on(ledger, ctx, holding->nodes[i], reason,
+                if (has_room_ever(ctx, holding->nodes[i]) &&
+                    start_on(ledger, ctx, holding->nodes[i], reason,
                              (struct kind_room){ .open = room.open, .usable = room.usable }, &start) &&
                     is_sooner(&start, &best))
                         best = start;
