@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/exit_code.h"
+#include "base/json/json_memory.h"
 #include "io/log.h"
 #include "io/loop.h"
 #include "scheduler-extender/server/check.h"
@@ -47,11 +48,13 @@ static int run(const struct server_options *options, const struct server_main_ki
 }
 
 /* Requests and replies of megabytes come again and again: memory that went back to the kernel after each
- * would cost a page fault every 4 KiB. What is kept is little, and counted: the next request uses it. */
+ * would cost a page fault every 4 KiB. What is kept is little, and counted: the next request uses it. So do
+ * objects of the store, of small blocks. */
 static void keep_freed_memory(void)
 {
         (void) mallopt(M_MMAP_THRESHOLD, 32 << 20);
         (void) mallopt(M_TRIM_THRESHOLD, 16 << 20);
+        json_memory_keep();
 }
 
 int server_main(const struct option_program *program, const char *version, int argc, char **argv,
@@ -68,6 +71,7 @@ int server_main(const struct option_program *program, const char *version, int a
         options->log = write_log;
         keep_freed_memory();
         r = options->check != NULL ? check_running(options, &err) : run(options, kind, &err);
+        json_memory_release();
         if (r < 0) {
                 fprintf(stderr, "%s: %s\n", program->name, err.msg);
                 return exit_code_of(r);
