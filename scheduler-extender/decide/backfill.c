@@ -322,6 +322,25 @@ static void keep_start(struct starts *starts, const struct start *start)
         starts->soonest[at] = *start;
 }
 
+/* Is a start on a node that does not take the pod now too late to be kept, whatever the name of the node? Of
+ * a node that is of a kind, and where no pod says when it ends, the roster and the kind tell: most nodes of
+ * 5,000 are not touched, which is what their number costs. */
+static bool is_too_late(const struct rules_context *ctx, uint32_t index, enum reason reason,
+                        const struct kind_room *rooms, const struct starts *starts)
+{
+        const struct roster_seat *seat = &ctx->ledger->roster.seats[index];
+        const struct kind_room *room = &rooms[seat->kind];
+        const struct start *last = &starts->soonest[STARTS_MAX - 1];
+        uint32_t chips = chips_asked(ctx->self);
+
+        if (reason == REASON_NONE || seat->ends || seat->kind < NODE_KIND_FIRST || !room->known)
+                return false;
+        if (chips > room->usable)
+                return true;
+        return starts->count == STARTS_MAX &&
+               (last->usec != UINT64_MAX || chips > room->open + last->missing);
+}
+
 static int find_starts(struct ledger *ledger, const struct rules_context *ctx, struct starts *starts)
 {
         CLEANUP(free_p) uint32_t *nodes = malloc((ledger->node_count + 1) * sizeof(*nodes));
@@ -341,7 +360,8 @@ static int find_starts(struct ledger *ledger, const struct rules_context *ctx, s
                 enum reason reason = (enum reason) verdicts[i];
                 struct start start;
 
-                if (!may_start_later(reason) || node->backfills != NULL)
+                if (!may_start_later(reason) || is_too_late(ctx, i, reason, rooms, starts) ||
+                    node->backfills != NULL)
                         continue;
                 reason = rules_unfiltered(ctx, node, reason);
                 if (reason == REASON_NONE && starts->open_count < STARTS_MAX)

@@ -428,20 +428,27 @@ static const char *const spaces[] = { "default", "other", "third" };
 static const enum node_class classes[] = { NODE_CLASS_ANY, NODE_CLASS_ANY, NODE_CLASS_ANY, NODE_CLASS_MULTI,
                                            NODE_CLASS_SINGLE };
 
-/* Up to 40 nodes of few kinds; half of the pods say when they end; up to 48 wait for one of few requests. */
+/* Up to 40 nodes of few kinds; half of the pods say when they end; up to 48 wait for one of few requests.
+ * Some clusters have many nodes with a pod on each, more than starts are kept of, few pods that say so, and
+ * one request. */
 static struct ledger *random_cluster(uint64_t *seed, size_t waiting)
 {
         struct ledger *l = test_ledger();
+        bool is_large = *seed % 16 == 0;
         size_t nodes = 1 + random_below(seed, 40), bound = random_below(seed, 80);
         char name[16], node[16];
 
+        if (is_large) {
+                nodes += 250;
+                bound = nodes + nodes / 4;
+        }
         ledger_chips_mark(l, GPU);
         for (size_t i = 0; i < nodes; i++) {
                 (void) text_format(name, sizeof(name), "n%zu", i);
                 add_node(l, name, classes[random_below(seed, ARRAY_SIZE(classes))],
                          random_below(seed, 8) == 0 ? "reserved" : "regular",
                          random_below(seed, 4) == 0 ? "A100" : "H100", 8,
-                         8 - (unsigned) random_below(seed, 2));
+                         8 - (unsigned) random_below(seed, is_large ? 1 : 2));
                 if (random_below(seed, 6) == 0)
                         add_two_groups(l, name, 4, 4, 100, 50);
         }
@@ -450,21 +457,24 @@ static struct ledger *random_cluster(uint64_t *seed, size_t waiting)
                 struct ledger_pod_facts facts;
 
                 (void) text_format(name, sizeof(name), "p%zu", i);
-                (void) text_format(node, sizeof(node), "n%u", (unsigned) random_below(seed, nodes));
-                facts = pod_of(l, name, 1u << random_below(seed, 4));
+                (void) text_format(node, sizeof(node), "n%u",
+                                   is_large && i < nodes ? (unsigned) i
+                                                         : (unsigned) random_below(seed, nodes));
+                facts = pod_of(l, name, waits && is_large ? 8 : 1u << random_below(seed, is_large ? 2 : 4));
                 facts.namespace_ = spaces[random_below(seed, ARRAY_SIZE(spaces))];
                 facts.created_usec = 1000 + random_below(seed, 50);
                 facts.request.class_chips = facts.request.items[0].chips;
-                facts.request.same_group = random_below(seed, 4) == 0;
+                facts.request.same_group = !is_large && random_below(seed, 4) == 0;
                 facts.request.preemptible = random_below(seed, 2) == 0;
-                facts.request.model_count = random_below(seed, 4) == 0;
+                facts.request.model_count = !is_large && random_below(seed, 4) == 0;
                 facts.request.models[0] =
                         facts.request.model_count > 0 ? symbols_add(&l->symbols, "A100") : 0;
                 if (!waits) {
                         facts.node = node;
                         facts.started_usec = 1000 + random_below(seed, 4000000);
-                        facts.request.deadline_sec =
-                                random_below(seed, 2) == 0 ? 0 : 1 + (uint32_t) random_below(seed, 3);
+                        facts.request.deadline_sec = random_below(seed, is_large ? 30 : 2) != 1
+                                                             ? 0
+                                                             : 1 + (uint32_t) random_below(seed, 3);
                         facts.request.deadline_kept = random_below(seed, 2) == 0;
                 }
                 assert_int_equal(ledger_pods_set(l, &facts), 0);

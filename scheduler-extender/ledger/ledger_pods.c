@@ -135,6 +135,14 @@ static void remove_pending(struct ledger *ledger, struct ledger_pod *pod)
         ledger->pending_count--;
 }
 
+static void count_ending(struct ledger *ledger, struct ledger_node *node, const struct ledger_pod *pod,
+                         int sign)
+{
+        if (pod->request.deadline_sec != 0)
+                node->ending += (uint32_t) sign;
+        ledger->roster.seats[node->index].ends = node->ending > 0;
+}
+
 static void attach(struct ledger *ledger, struct ledger_pod *pod, struct ledger_node *node)
 {
         struct ledger_pod **place = &node->pods;
@@ -143,7 +151,7 @@ static void attach(struct ledger *ledger, struct ledger_pod *pod, struct ledger_
                 place = &(*place)->next_on_node;
         pod->next_on_node = *place;
         *place = pod;
-        node->ending += pod->request.deadline_sec != 0;
+        count_ending(ledger, node, pod, 1);
         remove_pending(ledger, pod);
         pod->node = node;
         ledger_account_refresh(ledger, node);
@@ -157,7 +165,7 @@ void ledger_pods_detach(struct ledger *ledger, struct ledger_pod *pod)
         while (*place != pod)
                 place = &(*place)->next_on_node;
         *place = pod->next_on_node;
-        node->ending -= pod->request.deadline_sec != 0;
+        count_ending(ledger, node, pod, -1);
         pod->node = NULL;
         pod->next_on_node = NULL;
         ledger_account_refresh(ledger, node);

@@ -24,6 +24,7 @@ struct roster_seat {
         uint32_t kind;  /* scheduler-extender/decide/node_kinds.h; 0 = to be found out */
         uint32_t stamp; /* of the last request that named it */
         bool plain;     /* in JSON the name stands as it is, without escapes */
+        bool ends;      /* some pod there says when it ends */
 };
 
 struct roster {
