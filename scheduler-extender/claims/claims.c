@@ -7,8 +7,6 @@
 
 #include "base/text.h"
 
-#define ASKED_MAX UINT32_MAX
-
 struct claims *claims_new(void)
 {
         return calloc(1, sizeof(struct claims));
@@ -450,9 +448,9 @@ static uint32_t sum_asked(const struct claims *c, const char *const *keys, size_
 {
         uint64_t asked = 0;
 
-        for (size_t i = 0; i < count && asked < ASKED_MAX; i++)
+        for (size_t i = 0; i < count && asked < CLAIMS_ASKED_MAX; i++)
                 asked += asked_of(c, keys, i);
-        return asked < ASKED_MAX ? (uint32_t) asked : ASKED_MAX;
+        return asked < CLAIMS_ASKED_MAX ? (uint32_t) asked : CLAIMS_ASKED_MAX;
 }
 
 uint32_t claims_asked(const struct claims *c, const char *namespace_, const struct claims_pod_facts *facts)

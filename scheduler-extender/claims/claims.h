@@ -20,9 +20,10 @@
 
 #include "agent/vendor/vendor.h"
 
-#define CLAIMS_DEVICES_MAX 128 /* of a slice; this and the next as Kubernetes has it */
-#define CLAIMS_RESULTS_MAX 32  /* of a claim */
-#define CLAIMS_PER_POD_MAX 32  /* that are read of a pod: with more it is asked for less */
+#define CLAIMS_DEVICES_MAX 128        /* of a slice; this and the next as Kubernetes has it */
+#define CLAIMS_RESULTS_MAX 32         /* of a claim */
+#define CLAIMS_PER_POD_MAX 32         /* that are read of a pod: with more it is asked for less */
+#define CLAIMS_ASKED_MAX   UINT32_MAX /* devices that a pod is said to ask for */
 
 struct claims;
 

@@ -6,8 +6,6 @@
 
 #include "base/json/json_field.h"
 
-#define ASKED_MAX UINT32_MAX
-
 /* A member that is a string, or NULL. */
 static const char *string_of(const struct json_field *in, const char *name)
 {
@@ -81,14 +79,14 @@ static uint64_t asked_exactly(const struct json_field *at)
             (mode != NULL && strcmp(mode, "ExactCount") != 0) ||
             json_field_int64(at, "count", 0, INT64_MAX, &count, NULL) < 0)
                 return 0;
-        return (uint64_t) count < ASKED_MAX ? (uint64_t) count : ASKED_MAX;
+        return (uint64_t) count < CLAIMS_ASKED_MAX ? (uint64_t) count : CLAIMS_ASKED_MAX;
 }
 
 static uint64_t asked_of(const struct json_field *request)
 {
         struct json_field exactly = json_field_get(request, "exactly"),
                           alternatives = json_field_get(request, "firstAvailable");
-        uint64_t least = ASKED_MAX;
+        uint64_t least = CLAIMS_ASKED_MAX;
 
         if (json_field_count(&alternatives) == 0)
                 return asked_exactly(&exactly);
