@@ -28,12 +28,10 @@ struct candidate {
         struct ledger_node *node;
 };
 
-/* The tuple first; equal ones by the node's name, so that the plan does not depend on the order of events. */
+/* A plan does not depend on the order of events. */
 static bool goes_before(const struct candidate *a, const struct candidate *b)
 {
-        int order = score_compare(&a->tuple, &b->tuple);
-
-        return order != 0 ? order < 0 : strcmp(a->node->name, b->node->name) < 0;
+        return score_order(&a->tuple, a->node, &b->tuple, b->node) < 0;
 }
 
 static void sift_down(struct candidate *heap, size_t count, size_t at)

@@ -219,6 +219,14 @@ int score_compare(const struct score_tuple *a, const struct score_tuple *b)
         return 0;
 }
 
+int score_order(const struct score_tuple *a, const struct ledger_node *a_node, const struct score_tuple *b,
+                const struct ledger_node *b_node)
+{
+        int order = score_compare(a, b);
+
+        return order != 0 ? order : strcmp(a_node->name, b_node->name);
+}
+
 bool score_near(const struct rules_context *ctx, const struct score_tuple *a, const struct score_tuple *b)
 {
         size_t keys = placement_of(ctx) == PLACEMENT_FASTEST ? SCORE_KEYS : 3;

@@ -27,6 +27,10 @@ void score_tuple(const struct rules_context *ctx, const struct ledger_node *node
 
 int score_compare(const struct score_tuple *a, const struct score_tuple *b); /* < 0: a is the better place */
 
+/* score_order() - the order of places: the better first, of equal ones the one of the first name. */
+int score_order(const struct score_tuple *a, const struct ledger_node *a_node, const struct score_tuple *b,
+                const struct ledger_node *b_node);
+
 /* score_near() - are two places alike but for how full their nodes are? Not in pool, class, plan or speed. */
 bool score_near(const struct rules_context *ctx, const struct score_tuple *a, const struct score_tuple *b);
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "scheduler-extender/decide/gang_members.h"
 #include "scheduler-extender/decide/score.h"
@@ -79,13 +78,11 @@ static struct ledger_node *best_node(const struct ledger *ledger, const struct r
 
         for (uint32_t i = 0; i < ledger->node_count; i++) {
                 struct ledger_node *node = ledger->nodes[i];
-                int order;
 
                 if (rules_judge(context, node) != REASON_NONE)
                         continue;
                 score_tuple(context, node, &tuple);
-                order = best == NULL ? -1 : score_compare(&tuple, &least);
-                if (order > 0 || (order == 0 && strcmp(node->name, best->name) > 0))
+                if (best != NULL && score_order(&tuple, node, &least, best) > 0)
                         continue;
                 best = node;
                 least = tuple;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/score.h"
@@ -29,12 +28,9 @@ int best_node(const struct rules_context *ctx, struct best_node *ret)
                 return 0;
         if (score_rank(tuples, fitting, scores) < 0)
                 return -ENOMEM;
-        for (uint32_t i = 1; i < fitting; i++) {
-                int order = score_compare(&tuples[i], &tuples[best]);
-
-                if (order < 0 || (order == 0 && strcmp(nodes[i]->name, nodes[best]->name) < 0))
+        for (uint32_t i = 1; i < fitting; i++)
+                if (score_order(&tuples[i], nodes[i], &tuples[best], nodes[best]) < 0)
                         best = i;
-        }
         *ret = (struct best_node){ .node = nodes[best], .score = scores[best], .of = fitting };
         return 0;
 }
