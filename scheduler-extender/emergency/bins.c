@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/node_room.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
@@ -12,17 +13,6 @@
 #define BINS_WEIGHT     1024 /* at first, of each bin of a gang */
 #define BINS_WEIGHT_MAX 32767
 #define BINS_WEIGHT_MIN 16
-
-/* An array that doubles: with room for one more, or NULL (and it is as it was). */
-static void *grow(void *list, size_t count, size_t *capacity, size_t item_bytes)
-{
-        size_t more = *capacity == 0 ? 64 : 2 * *capacity;
-        void *longer = count < *capacity ? list : realloc(list, more * item_bytes);
-
-        if (longer != NULL && count == *capacity)
-                *capacity = more;
-        return longer;
-}
 
 void bins_begin(struct bins *bins, struct ledger *ledger, const struct asked *asked,
                 const struct victim_rules *rules)
@@ -114,7 +104,7 @@ static int add_item(struct bins *bins, const struct bin *bin, struct ledger_pod 
                                    .chips = chips,
                                    .weight = BINS_WEIGHT,
                                    .solved = VICTIM_COST_MAX },
-                          *items, *known;
+                          *added, *known;
 
         if (victim_is_member(pod)) {
                 struct victim_gang *gang = victim_gangs_of(&bins->gangs, bins->rules, bins->ledger, pod);
@@ -131,11 +121,10 @@ static int add_item(struct bins *bins, const struct bin *bin, struct ledger_pod 
                 known->chips += chips;
                 return 0;
         }
-        items = grow(bins->items, bins->item_count, &bins->item_capacity, sizeof(item));
-        if (items == NULL)
+        added = array_add(&bins->items, &bins->item_count, &bins->item_capacity, sizeof(item));
+        if (added == NULL)
                 return -ENOMEM;
-        bins->items = items;
-        items[bins->item_count++] = item;
+        *added = item;
         return 0;
 }
 
@@ -182,7 +171,7 @@ static uint32_t freed_at_most(const struct bins *bins, const struct bin *bin)
 
 static int add_bin(struct bins *bins, struct ledger_node *node, uint32_t group)
 {
-        struct bin bin = { .node = node, .group = group, .first = (uint32_t) bins->cost_count }, *list;
+        struct bin bin = { .node = node, .group = group, .first = (uint32_t) bins->cost_count }, *added;
         uint32_t most;
 
         bin.open = open_in(&bin, bins->need->request);
@@ -190,25 +179,19 @@ static int add_bin(struct bins *bins, struct ledger_node *node, uint32_t group)
         if (collect_items(bins, &bin) < 0)
                 return -ENOMEM;
         most = freed_at_most(bins, &bin);
-        for (; bin.levels < BINS_MEMBERS_MAX && to_free(bins, &bin, bin.levels + 1u) <= most; bin.levels++) {
-                victim_cost *costs =
-                        grow(bins->costs, bins->cost_count, &bins->cost_capacity, sizeof(victim_cost));
-
-                if (costs == NULL)
+        for (; bin.levels < BINS_MEMBERS_MAX && to_free(bins, &bin, bin.levels + 1u) <= most; bin.levels++)
+                if (array_add(&bins->costs, &bins->cost_count, &bins->cost_capacity, sizeof(victim_cost)) ==
+                    NULL)
                         return -ENOMEM;
-                bins->costs = costs;
-                bins->cost_count++;
-        }
         bins->idle += bin.idle;
         if (bin.idle + bin.levels == 0) {
                 bins->item_count = bin.item_first;
                 return 0;
         }
-        list = grow(bins->list, bins->count, &bins->capacity, sizeof(bin));
-        if (list == NULL)
+        added = array_add(&bins->list, &bins->count, &bins->capacity, sizeof(bin));
+        if (added == NULL)
                 return -ENOMEM;
-        bins->list = list;
-        list[bins->count++] = bin;
+        *added = bin;
         return 0;
 }
 
@@ -266,14 +249,14 @@ static void link_items(struct bins *bins)
 int bins_build(struct bins *bins, const struct asked_need *need)
 {
         struct rules_context context = asked_context(bins->asked, need->request);
+        size_t none = 0;
         int r = 0;
 
         bins->need = need;
         bins->count = bins->cost_count = bins->item_count = 0;
         bins->idle = 0;
-        bins->items = grow(bins->items, 0, &bins->item_capacity, sizeof(bins->items[0]));
-        if (bins->items == NULL)
-                return -ENOMEM;
+        if (array_add(&bins->items, &none, &bins->item_capacity, sizeof(bins->items[0])) == NULL)
+                return -ENOMEM; /* a bin without items has a first one, too */
         for (uint32_t i = 0; i < bins->ledger->node_count && r == 0; i++) {
                 struct ledger_node *node = bins->ledger->nodes[i];
 

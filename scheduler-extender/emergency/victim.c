@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "job/spec/job_arguments.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
@@ -160,16 +161,12 @@ struct victim_gang *victim_gangs_of(struct victim_gangs *gangs, const struct vic
 
 int victim_list_add(struct victim_list *list, struct ledger_pod *pod)
 {
-        if (list->count == list->capacity) {
-                size_t capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
-                struct ledger_pod **pods = realloc(list->pods, capacity * sizeof(struct ledger_pod *));
+        struct ledger_pod **added =
+                array_add(&list->pods, &list->count, &list->capacity, sizeof(struct ledger_pod *));
 
-                if (pods == NULL)
-                        return -ENOMEM;
-                list->pods = pods;
-                list->capacity = capacity;
-        }
-        list->pods[list->count++] = pod;
+        if (added == NULL)
+                return -ENOMEM;
+        *added = pod;
         return 0;
 }
 
