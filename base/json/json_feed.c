@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/json/json_scan.h"
+
 #define AROUND_MAX_BYTES ((size_t) 65536)
 
 void json_feed_begin(struct json_feed *f, size_t item_max_bytes)
@@ -21,11 +23,6 @@ void json_feed_free(struct json_feed *f)
 {
         text_free(&f->around);
         text_free(&f->item);
-}
-
-static bool is_blank(char c)
-{
-        return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
 /* In a string; moves to its end, or to that of the piece. */
@@ -62,7 +59,7 @@ static bool pass_item(struct json_feed *f, const char **at, const char *end)
                         continue;
                 }
                 c = **at;
-                if (f->depth == 0 && (c == ',' || c == ']' || c == '}' || is_blank(c)))
+                if (f->depth == 0 && (c == ',' || c == ']' || c == '}' || json_scan_is_blank(c)))
                         return true;
                 (*at)++;
                 if (c == '"')
@@ -82,17 +79,17 @@ static bool are_items(const struct json_feed *f)
         size_t n = f->around.size_bytes;
         const char *text = f->around.data;
 
-        while (n > 0 && is_blank(text[n - 1]))
+        while (n > 0 && json_scan_is_blank(text[n - 1]))
                 n--;
         if (n == 0 || text[n - 1] != ':')
                 return false;
         n--;
-        while (n > 0 && is_blank(text[n - 1]))
+        while (n > 0 && json_scan_is_blank(text[n - 1]))
                 n--;
         if (n < strlen(name) || memcmp(text + n - strlen(name), name, strlen(name)) != 0)
                 return false;
         n -= strlen(name);
-        while (n > 0 && is_blank(text[n - 1]))
+        while (n > 0 && json_scan_is_blank(text[n - 1]))
                 n--;
         return n > 0 && (text[n - 1] == '{' || text[n - 1] == ',');
 }
@@ -161,7 +158,7 @@ int json_feed_take(struct json_feed *f, const char *bytes, size_t size_bytes,
                         continue;
                 }
                 if (f->state != JSON_FEED_ITEM) {
-                        if (is_blank(*at))
+                        if (json_scan_is_blank(*at))
                                 at++;
                         else
                                 r = pass_between(f, &at, err);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/json/json_scan.h"
+
 #define DEPTH_KINDS 512 /* brackets are matched by kind as far down as this, below it by their number */
 
 /* A position in the text; `at` never passes `end`. */
@@ -13,7 +15,7 @@ struct scan {
 
 static void skip_blank(struct scan *s)
 {
-        while (s->at < s->end && (*s->at == ' ' || *s->at == '\n' || *s->at == '\t' || *s->at == '\r'))
+        while (s->at < s->end && json_scan_is_blank(*s->at))
                 s->at++;
 }
 

@@ -21,8 +21,7 @@ static inline void skip_blanks(struct json_scan *scan)
 {
         if (scan->at < scan->end && (unsigned char) *scan->at > ' ')
                 return; /* the usual case */
-        while (scan->at < scan->end &&
-               (*scan->at == ' ' || *scan->at == '\n' || *scan->at == '\r' || *scan->at == '\t'))
+        while (scan->at < scan->end && json_scan_is_blank(*scan->at))
                 scan->at++;
 }
 

@@ -21,6 +21,12 @@ struct json_scan_slice {
         bool escaped; /* a string with backslashes in it */
 };
 
+/* json_scan_is_blank() - what may stand between two things. */
+static inline bool json_scan_is_blank(char c)
+{
+        return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
 struct json_scan json_scan_text(const char *bytes, size_t size_bytes);
 
 /* json_scan_kind() - after blanks: '{' '[' '"' 't' 'f' 'n' '0' (a number), or 0 when nothing valid begins. */
