@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/clock.h"
@@ -68,16 +69,11 @@ static bool read_entry(int proc, const char *name, struct entry *entry)
 
 static int add(struct scan *scan, const struct entry *entry)
 {
-        if (scan->count == scan->capacity) {
-                size_t capacity = scan->capacity == 0 ? 256 : 2 * scan->capacity;
-                struct entry *grown = reallocarray(scan->entries, capacity, sizeof(*grown));
+        struct entry *added = array_add(&scan->entries, &scan->count, &scan->capacity, sizeof(*added));
 
-                if (grown == NULL)
-                        return -ENOMEM;
-                scan->entries = grown;
-                scan->capacity = capacity;
-        }
-        scan->entries[scan->count++] = *entry;
+        if (added == NULL)
+                return -ENOMEM;
+        *added = *entry;
         return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/gang_members.h"
@@ -58,16 +59,11 @@ static int leave(struct pass *pass)
 static int add_hold(struct pass *pass, const struct ledger_pod *pod, struct ledger_node *node,
                     struct request_item chips)
 {
-        if (pass->hold_count == pass->hold_capacity) {
-                size_t capacity = pass->hold_capacity == 0 ? 16 : 2 * pass->hold_capacity;
-                struct hold *holds = realloc(pass->holds, capacity * sizeof(*holds));
+        struct hold *hold = array_add(&pass->holds, &pass->hold_count, &pass->hold_capacity, sizeof(*hold));
 
-                if (holds == NULL)
-                        return -ENOMEM;
-                pass->holds = holds;
-                pass->hold_capacity = capacity;
-        }
-        pass->holds[pass->hold_count++] = (struct hold){
+        if (hold == NULL)
+                return -ENOMEM;
+        *hold = (struct hold){
                 .pod = (struct ledger_pod *) pod, .node = node, .chips = chips, .emergency = pass->emergencies
         };
         return 0;
@@ -116,19 +112,13 @@ static void drop_reservations(struct ledger *ledger, const struct asked *asked)
 static int add_served(struct pass *pass, const struct asked *asked)
 {
         const struct ledger_pod *self = asked->context.self;
+        struct evict_for *served =
+                array_add(&pass->served, &pass->served_count, &pass->served_capacity, sizeof(*served));
 
-        if (pass->served_count == pass->served_capacity) {
-                size_t capacity = pass->served_capacity == 0 ? 16 : 2 * pass->served_capacity;
-                struct evict_for *served = realloc(pass->served, capacity * sizeof(*served));
-
-                if (served == NULL)
-                        return -ENOMEM;
-                pass->served = served;
-                pass->served_capacity = capacity;
-        }
-        pass->served[pass->served_count++] =
-                asked->planned ? (struct evict_for){ .key = asked->job->key }
-                               : (struct evict_for){ .key = self->key, .uid = self->uid };
+        if (served == NULL)
+                return -ENOMEM;
+        *served = asked->planned ? (struct evict_for){ .key = asked->job->key }
+                                 : (struct evict_for){ .key = self->key, .uid = self->uid };
         return 0;
 }
 

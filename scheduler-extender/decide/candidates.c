@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/gang.h"
 #include "scheduler-extender/decide/node_kinds.h"
@@ -113,17 +114,13 @@ static void table_free(struct table *table)
 static uint32_t add_tuple(struct table *table, const struct rules_context *ctx,
                           const struct ledger_node *node)
 {
-        if (table->count == table->capacity) {
-                size_t capacity = table->capacity == 0 ? 256 : 2 * table->capacity;
-                struct score_tuple *tuples = realloc(table->tuples, capacity * sizeof(*tuples));
+        struct score_tuple *tuple =
+                array_add(&table->tuples, &table->count, &table->capacity, sizeof(*tuple));
 
-                if (tuples == NULL)
-                        return 0;
-                table->tuples = tuples;
-                table->capacity = capacity;
-        }
-        score_tuple(ctx, node, &table->tuples[table->count]);
-        return (uint32_t) ++table->count;
+        if (tuple == NULL)
+                return 0;
+        score_tuple(ctx, node, tuple);
+        return (uint32_t) table->count;
 }
 
 /* Return: index of the node's tuple + 1; 0 when out of memory. */

@@ -1,5 +1,6 @@
 /* Which groups' chips are open to a job, by the rules that judge pods, and how fast they are for a role. */
 #include "scheduler-extender/decide/open_groups.h"
+#include "base/array.h"
 #include "scheduler-extender/ledger/ledger_account.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
@@ -169,19 +170,14 @@ static int add(const struct open_groups_claim *claim, const struct ledger_node *
 {
         uint64_t held = 0;
         uint32_t open = open_chips(claim, node, group, &held);
+        struct open_group *added;
 
         if (open == 0 && !(claim->processes && open_groups_is_cpu(&claim->job.ledger->symbols, group)))
                 return 0;
-        if (groups->count == groups->capacity) {
-                size_t capacity = groups->capacity == 0 ? 64 : 2 * groups->capacity;
-                struct open_group *grown = realloc(groups->items, capacity * sizeof(*grown));
-
-                if (grown == NULL)
-                        return -ENOMEM;
-                groups->items = grown;
-                groups->capacity = capacity;
-        }
-        groups->items[groups->count++] = (struct open_group){
+        added = array_add(&groups->items, &groups->count, &groups->capacity, sizeof(*added));
+        if (added == NULL)
+                return -ENOMEM;
+        *added = (struct open_group){
                 .choice = { .open = open, .node = node->name, .index = (uint32_t) (group - node->groups) },
                 .node = node,
                 .group = group

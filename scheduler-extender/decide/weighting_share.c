@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "planner/speeds/speed_cut.h"
 #include "scheduler-extender/decide/open_groups.h"
@@ -28,24 +29,18 @@ static void add(void *userdata, const struct ledger_node *node, const struct led
                 size_t chips)
 {
         struct entries *entries = userdata;
+        struct entry *added;
 
         if (entries->passed_over > 0) {
                 entries->passed_over--;
                 return;
         }
-        if (entries->count == entries->capacity) {
-                size_t capacity = 2 * entries->capacity + 16;
-                struct entry *grown = reallocarray(entries->items, capacity, sizeof(*grown));
-
-                if (grown == NULL) {
-                        entries->failed = true;
-                        return;
-                }
-                entries->items = grown;
-                entries->capacity = capacity;
+        added = array_add(&entries->items, &entries->count, &entries->capacity, sizeof(*added));
+        if (added == NULL) {
+                entries->failed = true;
+                return;
         }
-        entries->items[entries->count++] =
-                (struct entry){ .node = node, .group = group, .chips = chips, .own = entries->own };
+        *added = (struct entry){ .node = node, .group = group, .chips = chips, .own = entries->own };
         entries->chips += chips;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 
 void trial_begin(struct trial *trial, struct ledger *ledger)
@@ -13,17 +14,7 @@ void trial_begin(struct trial *trial, struct ledger *ledger)
 
 static struct trial_step *push(struct trial *trial)
 {
-        if (trial->count == trial->capacity) {
-                size_t capacity = trial->capacity == 0 ? 32 : 2 * trial->capacity;
-                struct trial_step *steps = realloc(trial->steps, capacity * sizeof(*steps));
-
-                if (steps == NULL)
-                        return NULL;
-                trial->steps = steps;
-                trial->capacity = capacity;
-        }
-        trial->steps[trial->count] = (struct trial_step){ 0 };
-        return &trial->steps[trial->count++];
+        return array_add(&trial->steps, &trial->count, &trial->capacity, sizeof(struct trial_step));
 }
 
 /* A plan's places know their slots. */
