@@ -13,6 +13,8 @@
 #include "io/clock.h"
 #include "io/loop.h"
 #include "store/kubernetes/kube.h"
+#include "store/leader.h"
+#include "store/lease.h"
 
 #define ASK_USEC        UINT64_C(10000000)
 #define SILENT_USEC     UINT64_C(60000000)
@@ -284,8 +286,7 @@ static void check_leader(const struct doctor_patient *p, const char *binding, co
 
         if (!find_account(p, binding, f, namespace_, user))
                 return;
-        (void) text_format(path, sizeof(path), "/apis/coordination.k8s.io/v1/namespaces/%s/leases/%s",
-                           namespace_, lease);
+        (void) text_format(path, sizeof(path), LEASE_COLLECTION "/%s", namespace_, lease);
         object = ask(p, path, NULL, &answer);
         holder = text_at(object, "spec", "holderIdentity");
         (void) timestamp_parse(text_at(object, "spec", "renewTime"), &renewed);
@@ -306,7 +307,7 @@ static void check_leader(const struct doctor_patient *p, const char *binding, co
 
 static void check_scheduler(const struct doctor_patient *p, struct doctor_finding *f)
 {
-        check_leader(p, "remuda-scheduler", "remuda-extender", f);
+        check_leader(p, "remuda-scheduler", LEADER_EXTENDER, f);
 }
 
 /* scheduler.yaml of the ConfigMap that the manifests have. Return: its owner, a new reference, and the text
@@ -480,7 +481,7 @@ static void check_version(const struct doctor_patient *p, struct doctor_finding 
 
 static void check_controller(const struct doctor_patient *p, struct doctor_finding *f)
 {
-        check_leader(p, "remuda-controller", "remuda-controller", f);
+        check_leader(p, "remuda-controller", LEADER_CONTROLLER, f);
 }
 
 /* A job in a namespace that nobody admitted waits for ever. */

@@ -349,7 +349,7 @@ static void log_line(void *userdata, int priority, const char *event, const char
 
 static int open_leader(struct extender *x, struct err *err)
 {
-        struct leader_options options = settings_leader(&x->options->server, "remuda-extender");
+        struct leader_options options = settings_leader(&x->options->server, LEADER_EXTENDER);
 
         options.beside = x->options->beside_scheduler;
         options.ready = is_read;

@@ -13,9 +13,13 @@
 
 struct leader;
 
+/* What each program leads by. */
+#define LEADER_EXTENDER   "remuda-extender"
+#define LEADER_CONTROLLER "remuda-controller"
+
 struct leader_options {
         const char *store, *kubeconfig;
-        const char *name;       /* of the Lease, and of the lock: "remuda-extender" */
+        const char *name;       /* of the Lease, and of the lock */
         const char *namespace_; /* of the Lease; NULL = the pod's own */
         const char *identity;   /* of this replica; NULL = HOST_ADDRESS */
         const char *beside;     /* Lease of the kube-scheduler to lead beside; NULL = none */

@@ -408,7 +408,7 @@ static int configure(struct lease *l, const struct lease_options *o, struct err 
                 return err_set(err, -EINVAL, "'%s' is no name for a lease, or its holder has none", o->name);
         if (o->beside != NULL && (!kube_name_is_safe(o->beside) || o->host == NULL || o->host[0] == '\0'))
                 return err_set(err, -EINVAL, "'%s' is no name for a lease, or this host has none", o->beside);
-        text_printf(&collection, "/apis/coordination.k8s.io/v1/namespaces/%s/leases", namespace_);
+        text_printf(&collection, LEASE_COLLECTION, namespace_);
         l->collection = text_take(&collection, NULL);
         l->name = strdup(o->name);
         l->identity = strdup(o->identity);

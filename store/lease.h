@@ -17,19 +17,20 @@
 
 struct lease;
 
-#define LEASE_ADDRESS "remuda.dev/address" /* an annotation of the Lease: "127.0.0.1:8888" */
+#define LEASE_ADDRESS    "remuda.dev/address" /* an annotation of the Lease: "127.0.0.1:8888" */
+#define LEASE_COLLECTION "/apis/coordination.k8s.io/v1/namespaces/%s/leases" /* of a namespace */
 
 struct lease_options {
         const char *kubeconfig; /* as kubeconfig_load() */
         const char *namespace_; /* NULL = the pod's own, or the context's */
-        const char *name;       /* "remuda-extender" */
-        const char *identity;   /* unique per process: the pod's name */
-        const char *beside;     /* a Lease of the same namespace, as client-go writes it; NULL = none */
-        const char *host;       /* ours: the holder of `beside` is "HOST_..." where it is beside us */
-        const char *address;    /* where the leader is asked: LEASE_ADDRESS says it; NULL = nowhere */
-        unsigned duration_sec;  /* 0 = 10 */
-        unsigned renew_sec;     /* 0 = 6; less than duration_sec */
-        unsigned retry_sec;     /* 0 = 1; less than renew_sec */
+        const char *name;
+        const char *identity;  /* unique per process: the pod's name */
+        const char *beside;    /* a Lease of the same namespace, as client-go writes it; NULL = none */
+        const char *host;      /* ours: the holder of `beside` is "HOST_..." where it is beside us */
+        const char *address;   /* where the leader is asked: LEASE_ADDRESS says it; NULL = nowhere */
+        unsigned duration_sec; /* 0 = 10 */
+        unsigned renew_sec;    /* 0 = 6; less than duration_sec */
+        unsigned retry_sec;    /* 0 = 1; less than renew_sec */
         /* is nothing under way that only the leader may do? A claim is not given back before. NULL = yes */
         bool (*idle)(void *userdata);
         void (*changed)(void *userdata, bool leading,

@@ -17,6 +17,7 @@
 #include "io/loop.h"
 #include "store/kubernetes/kube.h"
 #include "store/kubernetes/port_forward.h"
+#include "store/leader.h"
 #include "store/lease.h"
 
 #define ANSWER_MAX_BYTES ((size_t) 64 << 20)
@@ -205,8 +206,7 @@ static int find_leading(struct exchange *e, struct kube_client *client, const ch
         json_t *lease = NULL;
         int r;
 
-        (void) text_format(path, sizeof(path), "/apis/coordination.k8s.io/v1/namespaces/%s/leases/%s",
-                           namespace_, ASK_LEASE);
+        (void) text_format(path, sizeof(path), LEASE_COLLECTION "/" LEADER_EXTENDER, namespace_);
         if (kube_call_start(client, &request, NULL) < 0)
                 return err_set(err, -ENOMEM, "no memory for a look at the Lease");
         r = await(e, err);

@@ -3,15 +3,15 @@
  *
  * It is asked at the address that was given (--extender, else REMUDA_EXTENDER), by plain HTTP; else, on a
  * cluster, by a port that the API server forwards to the replica that leads, with the rights of whoever asks:
- * the Lease ASK_LEASE says which pod, and at which port of it. It takes 45 seconds at the longest: for the
- * Lease ten, and as long again where the API server asks for patience, ten for the port, fifteen to answer.
+ * the Lease LEADER_EXTENDER says which pod, and at which port of it. It takes 45 seconds at the longest: for
+ * the Lease ten, and as long again where the API server asks for patience, ten for the port, fifteen to
+ * answer.
  */
 #pragma once
 
 #include "base/options.h"
 #include "cli/command/cluster_arguments.h"
 
-#define ASK_LEASE     "remuda-extender"
 #define ASK_WHO_BYTES 640
 
 struct ask_arguments {

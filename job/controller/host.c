@@ -173,7 +173,7 @@ static const struct http_route routes[] = {
 
 static int open_leader(struct host *h, struct err *err)
 {
-        struct leader_options options = settings_leader(h->options, "remuda-controller");
+        struct leader_options options = settings_leader(h->options, LEADER_CONTROLLER);
 
         options.ready = is_read;
         options.refresh = read_anew;
