@@ -38,6 +38,7 @@ const char *http_request_query(const struct http_request *request, const char *n
 const struct peer *http_request_peer(const struct http_request *request);
 
 /* http_suspend() - answer later. The handler must leave `reply` untouched. Each pending is resumed exactly
- * once; if the client went away meanwhile, http_resume() still must be called and frees it. */
+ * once; if the client went away meanwhile, http_resume() still must be called and frees it. NULL = no memory:
+ * 503 is answered now unless the handler replies after all, and http_resume(NULL) drops what comes later. */
 struct http_pending *http_suspend(const struct http_request *request);
 void http_resume(struct http_pending *pending, struct http_reply *reply);

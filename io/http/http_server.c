@@ -66,9 +66,9 @@ struct http_exchange {
         size_t body_max_bytes, drained_bytes;
         struct http_reply refusal; /* status != 0: the body is read and dropped, then this is the answer */
         struct http_pending *pending;
-        struct MHD_Connection *mhd; /* set while suspended */
-        struct http_reply later;    /* the pending's reply, once it is there */
-        bool later_ready;
+        struct MHD_Connection *mhd;            /* set while suspended */
+        struct http_reply later;               /* the pending's reply, once it is there */
+        bool later_ready, no_later;            /* no_later: there was no memory to suspend it */
         struct http_exchange *previous, *next; /* in server->exchanges */
 };
 
@@ -265,6 +265,8 @@ static enum MHD_Result handle(struct http_exchange *x, struct MHD_Connection *mh
                 http_pages_keep(&s->pages, x->route, loop_now_usec(s->loop), &reply);
         if (x->pending != NULL)
                 return MHD_YES; /* suspended: http_resume() brings us back to on_request() */
+        if (x->no_later && reply.status == 0)
+                http_reply_error(&reply, 503, "no memory");
         return send_reply(s, mhd, &reply, NULL);
 }
 
@@ -326,22 +328,21 @@ static void on_connection(void *userdata, struct MHD_Connection *mhd, void **con
 
 struct http_pending *http_suspend(const struct http_request *request)
 {
-        struct MHD_Connection *mhd = request->internal;
-        struct http_connection *c = http_connections_of(mhd);
+        struct http_connection *c = http_connections_of(request->internal);
         struct http_pending *pending = calloc(1, sizeof(*pending));
 
         if (pending == NULL)
-                return NULL;
+                return (void) (c->exchange->no_later = true), NULL;
         pending->exchange = c->exchange;
         c->exchange->pending = pending;
-        c->exchange->mhd = mhd;
-        MHD_suspend_connection(mhd);
+        c->exchange->mhd = request->internal;
+        MHD_suspend_connection(c->exchange->mhd);
         return pending;
 }
 
 void http_resume(struct http_pending *pending, struct http_reply *reply)
 {
-        struct http_exchange *x = pending->exchange;
+        struct http_exchange *x = pending == NULL ? NULL : pending->exchange;
 
         free(pending);
         if (x == NULL) {
