@@ -14,6 +14,7 @@
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/neighbours/neighbour_view.h"
 
 static bool same_namespace(const struct ledger_pod *a, const struct ledger_pod *b)
 {
@@ -281,10 +282,11 @@ static struct kind_room room_of(const struct rules_context *ctx, const struct le
         return *known;
 }
 
-/* Is there ever room for it beside the chips? All pods of the node are looked at: ask last. */
-static bool has_room_ever(const struct rules_context *ctx, const struct ledger_node *node)
+/* Is there ever room for it beside the chips, and does nobody there keep it off? No end of that is known. All
+ * pods of the node are looked at: ask last. */
+static bool has_place_ever(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        return node_room_ever(ctx, node, LEDGER_PODS_TAKES_ANYBODY);
+        return node_room_ever(ctx, node, LEDGER_PODS_TAKES_ANYBODY) && neighbour_view_takes(ctx, node);
 }
 
 /* When could the pod start on a node that does not take it for ever? False: the other members of its gang
@@ -366,11 +368,11 @@ static int find_starts(struct ledger *ledger, const struct rules_context *ctx, s
                 reason = rules_unfiltered(ctx, node, reason);
                 if (reason == REASON_NONE && starts->open_count < STARTS_MAX)
                         starts->open[starts->open_count++] = node;
-                if (!may_start_later(reason) || (node->ending > 0 && !has_room_ever(ctx, node)) ||
+                if (!may_start_later(reason) || (node->ending > 0 && !has_place_ever(ctx, node)) ||
                     !start_on(ledger, ctx, node, reason, room_of(ctx, node, rooms), &start))
                         continue;
                 starts->rely_on_ends = starts->rely_on_ends || node->ending > 0;
-                if (is_among_soonest(starts, &start) && (node->ending > 0 || has_room_ever(ctx, node)))
+                if (is_among_soonest(starts, &start) && (node->ending > 0 || has_place_ever(ctx, node)))
                         keep_start(starts, &start);
         }
         return 0;
@@ -382,6 +384,7 @@ static bool ask_the_same(const struct starts *starts, const struct rules_context
 
         return starts->of->job == ctx->job &&
                memcmp(&starts->of->request, ctx->request, sizeof(*ctx->request)) == 0 &&
+               neighbours_alike(&ctx->ledger->neighbours, starts->of->labels, ctx->self->labels) &&
                a->allowed == b->allowed && a->chips_left == b->chips_left &&
                a->whole_groups == b->whole_groups && a->others_first == b->others_first &&
                (!starts->rely_on_ends || same_namespace(starts->of, ctx->self));
@@ -430,7 +433,7 @@ static struct start soonest(struct ledger *ledger, const struct rules_context *c
                 if (!may_start_later(reason))
                         continue;
                 rules_room(ctx, holding->nodes[i], 0, &room);
-                if (has_room_ever(ctx, holding->nodes[i]) &&
+                if (has_place_ever(ctx, holding->nodes[i]) &&
                     start_on(ledger, ctx, holding->nodes[i], reason,
                              (struct kind_room){ .open = room.open, .usable = room.usable }, &start) &&
                     is_sooner(&start, &best))

@@ -202,11 +202,21 @@ int candidates_score(const struct rules_context *ctx, struct ledger *ledger, con
         return r;
 }
 
-/* Are there places for others than such as ask for this? */
-static bool is_unlike(const struct ledger_job *job, const struct request *request)
+/* May whoever asks for this take that place? */
+static bool is_place_for(const struct rules_context *ctx, const struct ledger_job_slot *slot)
 {
-        for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job)
-                if (!gang_same_shape(&slot->request, request))
+        uint32_t labels = ctx->self != NULL ? ctx->self->labels : ctx->request->labels;
+
+        return gang_same_shape(&slot->request, ctx->request) &&
+               neighbours_alike(&ctx->ledger->neighbours, slot->request.labels, labels);
+}
+
+/* Are there places for others than such as ask for this, or does it matter who is beside whom? */
+static bool is_unlike(const struct rules_context *ctx)
+{
+        for (const struct ledger_job_slot *slot = ctx->job->slots; slot != NULL; slot = slot->next_in_job)
+                if (!is_place_for(ctx, slot) || slot->request.demands != NEIGHBOURS_NONE ||
+                    slot->request.labels != NEIGHBOURS_NONE)
                         return true;
         return false;
 }
@@ -214,7 +224,7 @@ static bool is_unlike(const struct ledger_job *job, const struct request *reques
 static bool has_place(const struct rules_context *ctx, const struct ledger_node *node)
 {
         for (const struct ledger_job_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
-                if (slot->job == ctx->job && gang_same_shape(&slot->request, ctx->request))
+                if (slot->job == ctx->job && is_place_for(ctx, slot))
                         return true;
         return false;
 }
@@ -225,8 +235,7 @@ void candidates_keep_to_plan(const struct rules_context *ctx, const uint32_t *no
         struct ledger_node *const *all = ctx->ledger->nodes;
         bool any = false;
 
-        if (ctx->request->item_count == 0 || ctx->job == NULL || ctx->job->place_count > 0 ||
-            !is_unlike(ctx->job, ctx->request))
+        if (ctx->request->item_count == 0 || ctx->job == NULL || ctx->job->place_count > 0 || !is_unlike(ctx))
                 return;
         for (size_t i = 0; i < count && !any; i++)
                 any = verdicts[i] == REASON_NONE && has_place(ctx, all[nodes[i]]);

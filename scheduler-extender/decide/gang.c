@@ -14,14 +14,17 @@
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/decide/weighting.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/neighbours/neighbour_view.h"
 
 bool gang_same_shape(const struct request *a, const struct request *b)
 {
         return a->item_count == b->item_count &&
                memcmp(a->items, b->items, a->item_count * sizeof(a->items[0])) == 0 &&
                request_same_models(a, b) && request_same_needs(a, b) && a->match == b->match &&
-               a->serves == b->serves;
+               a->demands == b->demands && a->serves == b->serves;
 }
+
+#define GANG_DOMAIN_TRIES 64
 
 struct candidate {
         struct score_tuple tuple;
@@ -53,45 +56,93 @@ static void sift_down(struct candidate *heap, size_t count, size_t at)
         }
 }
 
+/* Is the node out of the domain where the gang is being planned? */
+static bool is_outside(const struct rules_context *ctx, const struct ledger_node *node)
+{
+        uint32_t domain = ctx->within == 0 ? 0 : neighbour_view_domain(ctx, node);
+
+        return domain != 0 && domain != ctx->within;
+}
+
+/* Could a member go there, now or once others have their places? */
+static bool is_candidate(const struct rules_context *ctx, const struct ledger_node *node)
+{
+        enum reason reason;
+
+        if (is_outside(ctx, node))
+                return false;
+        reason = rules_judge(ctx, node);
+        return reason == REASON_NONE ||
+               (reason == REASON_WRONG_NEIGHBOURS && ctx->request->demands != NEIGHBOURS_NONE);
+}
+
+static void heapify(struct candidate *heap, size_t count)
+{
+        for (size_t i = count / 2; i-- > 0;)
+                sift_down(heap, count, i);
+}
+
 static size_t collect(const struct rules_context *ctx, const struct ledger *ledger, struct candidate *heap)
 {
         size_t count = 0;
 
         for (uint32_t i = 0; i < ledger->node_count; i++)
-                if (rules_judge(ctx, ledger->nodes[i]) == REASON_NONE) {
+                if (is_candidate(ctx, ledger->nodes[i])) {
                         heap[count].node = ledger->nodes[i];
                         score_tuple(ctx, ledger->nodes[i], &heap[count++].tuple);
                 }
-        for (size_t i = count / 2; i-- > 0;)
-                sift_down(heap, count, i);
+        heapify(heap, count);
         return count;
 }
 
-/* Members requests[0..count) of one shape. Return: how many found a place. Slots stay in the ledger. */
-static size_t place_alike(struct ledger *ledger, const struct rules_context *plan, struct ledger_job *job,
-                          const struct request *requests, size_t count, struct candidate *heap)
+/* Members requests[0..count) of one shape, as many as there are places for at once. Nodes that take none now
+ * end up behind those that are left: where neighbours matter a place elsewhere may open them again. */
+static size_t place_round(struct ledger *ledger, const struct rules_context *ctx, struct ledger_job *job,
+                          const struct request *requests, size_t count, struct candidate *heap,
+                          size_t candidates)
 {
-        struct rules_context ctx = *plan;
-        size_t candidates, placed = 0;
+        size_t placed = 0;
 
-        ctx.request = requests;
-        overflow_prepare(&ctx, &ctx.overflow);
-        candidates = collect(&ctx, ledger, heap);
         while (placed < count && candidates > 0) {
-                struct ledger_node *node = heap[0].node;
+                struct candidate best = heap[0];
 
-                if (rules_judge(&ctx, node) != REASON_NONE) {
+                if (rules_judge(ctx, best.node) != REASON_NONE) {
                         heap[0] = heap[--candidates];
+                        heap[candidates] = best;
                 } else {
-                        if (ledger_jobs_add_slot(ledger, job, node, &requests[placed]) < 0)
+                        if (ledger_jobs_add_slot(ledger, job, best.node, &requests[placed]) < 0)
                                 return placed;
                         placed++;
-                        if (rules_judge(&ctx, node) == REASON_NONE)
-                                score_tuple(&ctx, node, &heap[0].tuple);
+                        if (rules_judge(ctx, best.node) == REASON_NONE)
+                                score_tuple(ctx, best.node, &heap[0].tuple);
                 }
                 sift_down(heap, candidates, 0);
         }
         return placed;
+}
+
+/* Return: how many found a place. Slots stay in the ledger. */
+static size_t place_alike(struct ledger *ledger, const struct rules_context *plan, struct ledger_job *job,
+                          const struct request *requests, size_t count, struct candidate *heap)
+{
+        struct rules_context ctx = *plan;
+        size_t candidates, placed = 0, more;
+
+        ctx.request = requests;
+        overflow_prepare(&ctx, &ctx.overflow);
+        candidates = collect(&ctx, ledger, heap);
+        for (;;) {
+                more = place_round(ledger, &ctx, job, requests + placed, count - placed, heap, candidates);
+                placed += more;
+                if (more == 0 || placed == count || requests[0].demands == NEIGHBOURS_NONE)
+                        return placed;
+                heapify(heap, candidates);
+        }
+}
+
+static bool is_alike(const struct request *a, const struct request *b)
+{
+        return a->labels == b->labels && gang_same_shape(a, b);
 }
 
 static bool place_greedily(struct ledger *ledger, const struct rules_context *plan, struct ledger_job *job,
@@ -101,7 +152,7 @@ static bool place_greedily(struct ledger *ledger, const struct rules_context *pl
                 size_t alike = 1;
 
                 while (i + alike < members->count &&
-                       gang_same_shape(&members->requests[i], &members->requests[i + alike]))
+                       is_alike(&members->requests[i], &members->requests[i + alike]))
                         alike++;
                 if (place_alike(ledger, plan, job, &members->requests[i], alike, heap) < alike)
                         return false;
@@ -110,15 +161,74 @@ static bool place_greedily(struct ledger *ledger, const struct rules_context *pl
         return true;
 }
 
+/* Chips that the best nodes' domains have for all, as far as that is known. */
+static uint64_t *room_by_domain(const struct rules_context *ctx, const struct ledger *ledger,
+                                const struct candidate *order, size_t count)
+{
+        uint64_t *chips = calloc(ledger->node_count + 1, sizeof(*chips));
+
+        for (size_t i = 0; chips != NULL && i < count; i++) {
+                struct rules_room room;
+
+                rules_room(ctx, order[i].node, 0, &room);
+                chips[neighbour_view_domain(ctx, order[i].node)] += room.open;
+        }
+        return chips;
+}
+
+/* Members that have to be together, and may be anywhere: the domain of the best node first, and only such as
+ * have the chips for all where they are alike. Example: zone a has the best node, and one place; greedy puts
+ * the first member there, and no other can follow. */
+static bool place_together(struct ledger *ledger, const struct rules_context *plan, struct ledger_job *job,
+                           const struct gang_members *members, struct candidate *heap)
+{
+        CLEANUP(free_p) struct candidate *order = calloc(ledger->node_count + 1, sizeof(*order));
+        CLEANUP(free_p) uint64_t *chips = NULL;
+        const struct request *first = &members->requests[0];
+        bool alike = is_alike(first, &members->requests[members->count - 1]);
+        uint64_t wanted = (uint64_t) first->items[0].chips * (alike ? members->count : 1);
+        struct rules_context within = *plan;
+        size_t count, tries = 0;
+
+        within.request = first;
+        if (order == NULL || !neighbour_view_gathers(&within))
+                return false;
+        count = collect(&within, ledger, order);
+        chips = room_by_domain(&within, ledger, order, count);
+        for (; chips != NULL && count > 0 && tries < GANG_DOMAIN_TRIES; sift_down(order, count, 0)) {
+                uint32_t domain = neighbour_view_domain(&within, order[0].node);
+
+                order[0] = order[--count];
+                if (domain == 0 || chips[domain] < wanted)
+                        continue;
+                chips[domain] = 0;
+                within.within = domain;
+                tries++;
+                if (place_greedily(ledger, &within, job, members, heap))
+                        return true;
+                ledger_jobs_drop_lease(ledger, job);
+        }
+        return false;
+}
+
+/* Alike members fit greedily or not at all, unless it matters who is beside them. */
+static bool is_simple(const struct gang_members *members)
+{
+        const struct request *first = &members->requests[0], *last = &members->requests[members->count - 1];
+
+        return is_alike(first, last) && first->demands == NEIGHBOURS_NONE && first->labels == NEIGHBOURS_NONE;
+}
+
 static bool place_all(struct ledger *ledger, const struct rules_context *plan, struct ledger_job *job,
                       const struct gang_members *members, struct candidate *heap)
 {
         if (place_greedily(ledger, plan, job, members, heap))
                 return true;
         ledger_jobs_drop_lease(ledger, job);
-        if (gang_same_shape(&members->requests[0], &members->requests[members->count - 1]))
-                return false; /* alike members fit greedily or not at all */
-        if (gang_search(ledger, plan, job, members->requests, members->count) > 0)
+        if (is_simple(members))
+                return false;
+        if (place_together(ledger, plan, job, members, heap) ||
+            gang_search(ledger, plan, job, members->requests, members->count) > 0)
                 return true;
         ledger_jobs_drop_lease(ledger, job);
         return false;
@@ -221,7 +331,7 @@ static bool is_covered(const struct rules_context *ctx, const struct ledger_job 
 void gang_former_free(struct gang_former *former)
 {
         for (size_t i = 0; i < former->count && former->requests != NULL; i++)
-                node_match_release(&former->ledger->matches, former->requests[i].match);
+                ledger_jobs_release_texts(former->ledger, &former->requests[i]);
         free(former->requests);
         free(former->nodes);
         *former = (struct gang_former){ 0 };
@@ -240,7 +350,7 @@ int gang_set_aside(struct ledger *ledger, struct ledger_job *job, struct gang_fo
         if (ret->requests == NULL || ret->nodes == NULL)
                 return -ENOMEM;
         for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
-                node_match_refer(&ledger->matches, slot->request.match);
+                ledger_jobs_refer_texts(ledger, &slot->request);
                 ret->requests[ret->count] = slot->request;
                 ret->nodes[ret->count++] = slot->node;
         }

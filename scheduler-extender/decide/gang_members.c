@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "scheduler-extender/decide/open_groups.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
@@ -100,17 +101,27 @@ static uint32_t match_of_copies(const struct rules_context *ctx)
         return allowed == 1 ? NODE_MATCH_ANY : ctx->request->match;
 }
 
+/* The member that asks. */
+static struct request asking(const struct rules_context *ctx)
+{
+        struct request request = *ctx->request;
+
+        request.labels = ctx->self != NULL ? ctx->self->labels : ctx->request->labels;
+        return request;
+}
+
 /* A member of the kind: the asking pod, or a pending one that is known. */
 static bool known_of_kind(const struct rules_context *ctx, const struct ledger_job *job,
                           const struct request_member *kind, struct request *ret)
 {
         bool known = is_kind(ctx->request, kind);
 
-        *ret = *ctx->request;
+        *ret = asking(ctx);
         for (const struct ledger_pod *pod = job->pods; pod != NULL && !known; pod = pod->next_in_job) {
                 known = pod->node == NULL && is_kind(&pod->request, kind);
                 if (known) {
                         *ret = pod->request;
+                        ret->labels = pod->labels;
                         ledger_chips_only(ctx->ledger, ret);
                 }
         }
@@ -122,7 +133,7 @@ static bool known_of_kind(const struct rules_context *ctx, const struct ledger_j
 static struct request request_of_kind(const struct rules_context *ctx, const struct ledger_job *job,
                                       const struct request_member *kind)
 {
-        struct request request = *ctx->request, like;
+        struct request request = asking(ctx), like;
         bool known = known_of_kind(ctx, job, kind, &like),
              alike = kind->resource == ctx->request->items[0].resource;
 
@@ -131,6 +142,8 @@ static struct request request_of_kind(const struct rules_context *ctx, const str
         request.beside_count = known && like.item_count == 1 ? like.beside_count : 0;
         request.needs = known ? like.needs : (struct request_needs){ 0 };
         request.match = known ? like.match : alike ? ctx->request->match : NODE_MATCH_ANY;
+        request.demands = known ? like.demands : alike ? ctx->request->demands : NEIGHBOURS_NONE;
+        request.labels = known ? like.labels : request.labels;
         request.item_count = 1;
         request.items[0] = (struct request_item){ .resource = kind->resource, .chips = kind->chips };
         request.lone = ctx->request->lone && kind->chips == 1;
@@ -183,7 +196,7 @@ static int list_copies(const struct rules_context *ctx, const struct ledger_job 
                 return -ENOMEM;
         if (left == 0)
                 return 0;
-        ret->requests[ret->count++] = *ctx->request;
+        ret->requests[ret->count++] = asking(ctx);
         for (const struct ledger_pod *pod = job->pods; pod != NULL && ret->count < left;
              pod = pod->next_in_job)
                 if (pod != ctx->self && pod->node == NULL && !pod->ended && !pod->deleting &&
@@ -191,12 +204,13 @@ static int list_copies(const struct rules_context *ctx, const struct ledger_job 
                         struct request *request = &ret->requests[ret->count++];
 
                         *request = pod->request;
+                        request->labels = pod->labels;
                         request->absent = !gang_members_waits(pod);
                         ledger_chips_only(ctx->ledger, request);
                         request->class_chips = ctx->request->class_chips;
                 }
         for (uint32_t match = match_of_copies(ctx); ret->count < left; ret->count++) {
-                ret->requests[ret->count] = *ctx->request;
+                ret->requests[ret->count] = asking(ctx);
                 ret->requests[ret->count].match = match;
                 ret->requests[ret->count].absent = true;
         }
@@ -347,15 +361,17 @@ static void accept_models(const struct ledger *ledger, const struct entry *entry
 
 static void add_missing(const struct listing *l, const struct entry *entry, struct gang_members *ret)
 {
-        struct request like = *l->context->request;
+        struct request like = asking(l->context);
         uint32_t unit = unit_of(l, entry);
 
         if (entry->left == 0)
                 return;
         like.item_count = 1;
         like.beside_count = 0;
-        if (entry->resource != l->context->request->items[0].resource)
+        if (entry->resource != l->context->request->items[0].resource) {
                 like.needs = (struct request_needs){ 0 };
+                like.demands = NEIGHBOURS_NONE;
+        }
         like.serves = entry->servers;
         like.share_given = false;
         like.absent = true;
@@ -396,12 +412,13 @@ static int list_training(const struct rules_context *ctx, const struct ledger_jo
         ret->requests = calloc(l.known + missing, sizeof(*ret->requests));
         if (ret->requests == NULL)
                 return -ENOMEM;
-        ret->requests[ret->count++] = *ctx->request;
+        ret->requests[ret->count++] = asking(ctx);
         for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
                 if (is_member(pod, ctx) && pod->node == NULL) {
                         struct request *request = &ret->requests[ret->count++];
 
                         *request = pod->request;
+                        request->labels = pod->labels;
                         request->absent = !gang_members_waits(pod);
                         ledger_chips_only(ctx->ledger, request);
                         request->class_chips = ctx->request->class_chips;
@@ -411,12 +428,11 @@ static int list_training(const struct rules_context *ctx, const struct ledger_jo
         return 0;
 }
 
-int gang_members_list(const struct rules_context *ctx, const struct ledger_job *job,
-                      const struct gang_demand *demand, bool least, struct gang_members *ret)
+static int list_members(const struct rules_context *ctx, const struct ledger_job *job,
+                        const struct gang_demand *demand, bool least, struct gang_members *ret)
 {
         int r = 1;
 
-        *ret = (struct gang_members){ 0 };
         if (demand->kind_count > 0)
                 return list_kinds(ctx, job, demand, ret);
         if (job->training != NULL)
@@ -425,6 +441,37 @@ int gang_members_list(const struct rules_context *ctx, const struct ledger_job *
                 return r;
         ret->fewer = false;
         return list_copies(ctx, job, ret);
+}
+
+/* Labels count where a demand speaks of them; those of which all speak alike are the same to a plan. */
+static void settle_labels(const struct neighbours_table *table, struct gang_members *members)
+{
+        uint32_t said[8], settled[8], count = 0;
+
+        for (size_t i = 0; i < members->count; i++) {
+                uint32_t *labels = &members->requests[i].labels, known = 0;
+
+                while (known < count && said[known] != *labels &&
+                       !neighbours_alike(table, said[known], *labels))
+                        known++;
+                if (known == count && count < ARRAY_SIZE(said)) {
+                        said[count] = *labels;
+                        settled[count++] = neighbours_speak_of(table, *labels) ? *labels : NEIGHBOURS_NONE;
+                }
+                if (known < count)
+                        *labels = settled[known];
+        }
+}
+
+int gang_members_list(const struct rules_context *ctx, const struct ledger_job *job,
+                      const struct gang_demand *demand, bool least, struct gang_members *ret)
+{
+        int r;
+
+        *ret = (struct gang_members){ 0 };
+        r = list_members(ctx, job, demand, least, ret);
+        settle_labels(&ctx->ledger->neighbours, ret);
+        return r;
 }
 
 static int compare_requests(const void *a, const void *b)

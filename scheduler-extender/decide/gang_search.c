@@ -18,6 +18,7 @@ struct search {
         size_t count;
         size_t steps;
         bool one_match;             /* all members may go onto the same nodes: only then are nodes alike */
+        bool neighbourly;           /* what is around them matters */
         struct request_needs needs; /* of all members */
         bool beside;                /* some member asks for more than chips and these */
 };
@@ -34,7 +35,7 @@ static uint32_t open_chips(const struct rules_context *ctx, const struct ledger_
 static uint32_t signature(const struct search *s, const struct ledger_node *node, uint32_t open)
 {
         if (node->group_count != 1 || node->backfills != NULL || !s->one_match || s->beside ||
-            !node_room_holds(s->plan, node, &s->needs, s->count))
+            s->neighbourly || !node_room_holds(s->plan, node, &s->needs, s->count))
                 return 0;
         return (open << 8 | (uint32_t) node->node_class << 1 | node->reserved) + 1;
 }
@@ -99,6 +100,7 @@ int gang_search(struct ledger *ledger, const struct rules_context *plan, struct 
         for (size_t i = 0; i < count; i++) {
                 search.one_match = search.one_match && members[i].match == members[0].match;
                 search.beside = search.beside || members[i].beside_count > 0;
+                search.neighbourly = search.neighbourly || members[i].demands != 0 || members[i].labels != 0;
                 ledger_room_add(&all, &members[i], 1);
         }
         search.needs = all.asked;

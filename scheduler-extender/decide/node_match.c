@@ -181,6 +181,19 @@ static bool tolerated(const char *text, const char *taint)
         return false;
 }
 
+bool node_match_selects(const char *text, const char *node, const struct node_match_traits *traits)
+{
+        return selected(text, node, traits, NULL, 0);
+}
+
+bool node_match_tolerates(const char *text, const struct node_match_traits *traits)
+{
+        for (uint32_t i = 0; i < traits->count; i++)
+                if (traits->list[i]->text[0] == '!' && !tolerated(text, traits->list[i]->text + 1))
+                        return false;
+        return true;
+}
+
 bool node_match_judge(const char *text, const char *node, const struct node_match_traits *traits, char *why,
                       size_t why_bytes)
 {

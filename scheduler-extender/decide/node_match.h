@@ -79,3 +79,7 @@ bool node_match_takes(const struct node_match_table *matches, uint32_t match, co
  * a=b:NoSchedule is not tolerated"). */
 bool node_match_judge(const char *text, const char *node, const struct node_match_traits *traits, char *why,
                       size_t why_bytes);
+
+/* node_match_selects() - its labels alone; node_match_tolerates() - its taints alone. */
+bool node_match_selects(const char *text, const char *node, const struct node_match_traits *traits);
+bool node_match_tolerates(const char *text, const struct node_match_traits *traits);

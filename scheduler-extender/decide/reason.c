@@ -87,6 +87,9 @@ static const struct reason_text reasons[] = {
         [REASON_NODE_FULL] = ROW("NodeFull", false,
                 "the node's CPU, memory, pods or other resources do not suffice beside its chips",
                 "ask for less beside the chips, or wait until pods there end"),
+        [REASON_WRONG_NEIGHBOURS] = ROW("WrongNeighbours", false,
+                "pod affinity, anti-affinity or topology spread keeps the pod off the node",
+                "change it, or wait until the pods that it speaks of come or go"),
 };
 /* clang-format on */
 static_assert(ARRAY_SIZE(reasons) == REASON_COUNT, "a reason without a text");

@@ -34,6 +34,7 @@ enum reason {
         REASON_SHARE_TOO_LARGE,
         REASON_NODE_NOT_ALLOWED,
         REASON_NODE_FULL,
+        REASON_WRONG_NEIGHBOURS,
         REASON_COUNT
 };
 

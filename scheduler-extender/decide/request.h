@@ -47,6 +47,8 @@ struct request {
         struct request_item items[REQUEST_ITEMS_MAX]; /* extended resources, chips or not */
         uint32_t models[REQUEST_MODELS_MAX];          /* accepted models; 0 = a model nobody has */
         uint32_t match;      /* number in ledger.matches: nodes it may go onto; 0 = any */
+        uint32_t demands;    /* number in ledger.neighbours: of the pods around it; 0 = none */
+        uint32_t labels;     /* ... of what it says itself, in a gang's plan; 0 = it does not matter */
         uint8_t item_count;  /* no padding here: requests are ordered by their bytes */
         bool unreadable;     /* what it asks for cannot be read: on a node it counts as all there is */
         uint8_t model_count; /* 0 = any model */

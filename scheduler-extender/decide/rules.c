@@ -9,6 +9,7 @@
 #include "scheduler-extender/ledger/ledger_account.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/neighbours/neighbour_view.h"
 
 /* Is there a lease of its job on the node? A plan is made as if there were none. */
 static bool leases_there(const struct rules_context *ctx, const struct ledger_node *node)
@@ -277,7 +278,9 @@ enum reason rules_unfiltered(const struct rules_context *ctx, const struct ledge
         if (!node_match_takes(&ctx->ledger->matches, ctx->request->match, node->name, node->index,
                               &node->traits))
                 return REASON_NODE_NOT_ALLOWED;
-        return reason == REASON_NONE && !node_room_takes(ctx, node) ? REASON_NODE_FULL : reason;
+        if (reason == REASON_NONE && !node_room_takes(ctx, node))
+                return REASON_NODE_FULL;
+        return reason == REASON_NONE && !neighbour_view_takes(ctx, node) ? REASON_WRONG_NEIGHBOURS : reason;
 }
 
 enum reason rules_devices(const struct rules_context *ctx, const struct ledger_node *node)

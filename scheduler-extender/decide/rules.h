@@ -44,8 +44,10 @@ struct rules_context {
         uint64_t now_usec;             /* clock_steady_usec(): leases, holds and pauses end by it */
         uint32_t devices;              /* that its claims ask for at least and have not got yet */
         bool planning;                 /* a gang is being planned: its own slots count as taken */
-        bool unfiltered; /* no scheduler has chosen the nodes: the pod's selector, affinity, tolerations and
-                            requests are judged, too */
+        bool unfiltered; /* no scheduler has chosen the nodes: the pod's selector, affinity, tolerations,
+                            requests and neighbours are judged, too */
+
+        uint32_t within; /* ... of a gang that has to be together: the domain (neighbour_view.h); 0 = any */
 
         /* worked out by rules_prepare() and gang_prepare() */
         bool gang_blocked;                  /* its gang does not fit */
@@ -82,7 +84,8 @@ enum reason rules_devices(const struct rules_context *ctx, const struct ledger_n
 enum reason rules_judge_known(const struct rules_context *ctx, const struct ledger_node *node);
 
 /* rules_unfiltered() - the verdict on a node that is known, but for whether the pod's selector, affinity,
- * tolerations and requests let it go there where no scheduler has judged that (`unfiltered`): with it. */
+ * tolerations, requests and neighbours let it go there where no scheduler has judged that (`unfiltered`):
+ * with it. */
 enum reason rules_unfiltered(const struct rules_context *ctx, const struct ledger_node *node,
                              enum reason reason);
 

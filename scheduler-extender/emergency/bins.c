@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/node_room.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
+#include "scheduler-extender/neighbours/neighbour_view.h"
 
 #define BINS_WEIGHT     1024 /* at first, of each bin of a gang */
 #define BINS_WEIGHT_MAX 32767
@@ -204,7 +205,8 @@ static bool could_take(const struct bins *bins, const struct rules_context *cont
         return reason == REASON_NONE ||
                ((reason == REASON_CHIPS_BUSY || reason == REASON_CHIPS_LEASED ||
                  reason == REASON_NO_WHOLE_GROUP) &&
-                (!context->unfiltered || node_room_ever(context, node, bins->rules->takes)));
+                (!context->unfiltered ||
+                 (node_room_ever(context, node, bins->rules->takes) && neighbour_view_takes(context, node))));
 }
 
 static int add_node(struct bins *bins, struct ledger_node *node)

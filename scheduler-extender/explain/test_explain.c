@@ -22,6 +22,9 @@
 #define OBJECT(NAME, META, SPEC) "- {kind: Node, metadata: {" META "name: " NAME "}, spec: {" SPEC "}}\n"
 #define SIZED(NAME, LIST) "- {kind: Node, metadata: {name: " NAME "}, status: {allocatable: {" LIST "}}}\n"
 #define HUNGRY(NAME, META, CHIPS, LIST) "- {kind: Pod, metadata: {" META "name: " NAME ", uid: u-" NAME "}, spec: {containers: [{name: c, resources: {limits: {nvidia.com/gpu: " CHIPS "}, requests: {" LIST "}}}]}}\n"
+#define APART                                                                                                \
+        "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "                      \
+        "[{topologyKey: host, labelSelector: {matchLabels: {app: web}}}]}}, "
 #define BUSY(SECONDS)   TOLD_POD("old", "", "6", "nodeName: a, activeDeadlineSeconds: " SECONDS ", ")
 #define LABELS(LIST)    "labels: {" LIST "}, "
 #define MODELS(LIST)    "annotations: {remuda.dev/models: \"" LIST "\"}, "
@@ -158,6 +161,8 @@ static const struct {
         { "its labels, and no room", &plain, FULL("a") OBJECT("a", "", "") TOLD_POD("p", "", "8", "nodeSelector: {zone: x}, "), "never", "a NodeNotAllowed", "", "the label zone=x" },
         { "its CPUs do not suffice", &plain, TOLD_PLAIN("a", "H100", "8") SIZED("a", "cpu: 2, pods: 110") HUNGRY("p", "", "1", "cpu: 2500m") , "waits", "a NodeFull", "", "2500m of CPU asked for, 2000 of 2000 left" },
         { "... for all of a gang", &plain, TOLD_PLAIN("a", "H100", "8") SIZED("a", "cpu: 4, pods: 110") HUNGRY("p", GANG("2"), "1", "cpu: 2500m") HUNGRY("q", GANG("2"), "1", "cpu: 2500m") , "waits", "a GangDoesNotFit", "smaller-gang", "" },
+        { "a pod there that it keeps away from", &plain, TOLD_PLAIN("a", "H100", "8") OBJECT("a", "labels: {host: a}, ", "") TOLD_POD("x", LABELS("app: web"), "1", "nodeName: a, ") TOLD_POD("p", "", "1", APART),
+          "waits", "a WrongNeighbours", "", "its pod anti-affinity: 1 such pods are in host=a" },
         { "a node without an inventory", &plain, OBJECT("a", "", "") TOLD_POD("p", "", "8", ""), "never", "a NoSuchResource", "", "" },
         { "one of each kind of remedy", &plain, FULL("a") FULL("b") FULL("c") FULL("d") FULL("e") FULL("f") FULL("g") FULL("h") FULL("i") FULL("j") FULL("k") FULL("l")
           FULL("m") FULL("n") FULL("o") FULL("q") FULL("r") FULL("s") TOLD_PLAIN("t", "H100", "2") TOLD_NODE("u", "any", "regular", TOLD_GROUP("g", "H100", "8", "7"),

@@ -9,6 +9,7 @@
 #include "scheduler-extender/decide/node_room.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/neighbours/neighbour_view.h"
 
 /* The item of the request that is short, or the first. */
 static size_t short_item(const struct rules_context *ctx, const struct ledger_node *node)
@@ -228,6 +229,9 @@ void why_node(const struct rules_context *ctx, const struct ledger_node *node, e
                 break;
         case REASON_NODE_FULL:
                 node_room_why(ctx, node, text, text_bytes);
+                break;
+        case REASON_WRONG_NEIGHBOURS:
+                neighbour_view_why(ctx, node, text, text_bytes);
                 break;
         case REASON_NODE_NOT_ALLOWED:
                 (void) text_copy(text, text_bytes, "");

@@ -41,6 +41,7 @@ static struct request chips_of(const struct ledger *ledger, const struct ledger_
         struct request request = pod->request;
 
         ledger_chips_only(ledger, &request);
+        request.labels = pod->labels;
         return request;
 }
 

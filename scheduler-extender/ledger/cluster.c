@@ -24,6 +24,7 @@
 #include "scheduler-extender/ledger/ledger_names.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/wire/pod_neighbours.h"
 #include "scheduler-extender/wire/pod_node_match.h"
 
 #define NAMES_USEC (10 * UINT64_C(1000000))
@@ -104,7 +105,7 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
 
 static int take_pod(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
-        CLEANUP(text_free) struct text match = { 0 };
+        CLEANUP(text_free) struct text match = { 0 }, labels = { 0 }, demands = { 0 };
         struct ledger_pod_facts facts;
         char namespace_[256];
         const char *name = store_key_split(key, namespace_);
@@ -121,6 +122,10 @@ static int take_pod(struct cluster *c, const char *key, const json_t *object, st
                 pod_node_match(object, &match);
                 facts.node_match = match.failed ? NULL : match.data == NULL ? "" : match.data;
         }
+        pod_neighbours_labels(object, &labels);
+        pod_neighbours_demands(object, &demands);
+        facts.labels = labels.failed ? NULL : labels.data;
+        facts.demands = demands.failed ? NULL : demands.data;
         if (ledger_pods_set(c->ledger, &facts) < 0 ||
             cluster_claims_take_pod(c, key, facts.ended ? NULL : object) < 0)
                 return -ENOMEM;

@@ -20,6 +20,7 @@
 #include "scheduler-extender/ledger/name_numbers.h"
 #include "scheduler-extender/ledger/roster.h"
 #include "scheduler-extender/ledger/symbols.h"
+#include "scheduler-extender/neighbours/neighbours.h"
 
 #define LEDGER_JOB_BUCKETS 1024
 
@@ -65,10 +66,9 @@ struct ledger_node {
         struct ledger_group *groups;
         struct ledger_job_slot *slots;
         struct ledger_backfill *backfills;
-        struct ledger_pod *pods; /* bound here and not ended, in canonical order (created, then key) */
-        uint32_t ending;         /* of them: those that say when they end */
-
-        uint32_t pool, switch_domain;           /* symbols; the second of the operator's label, 0 = none */
+        struct ledger_pod *pods;      /* bound here and not ended, in canonical order (created, then key) */
+        uint32_t ending;              /* of them: those that say when they end */
+        uint32_t pool, switch_domain; /* symbols; the second of the operator's label, 0 = none */
         struct ledger_trust_offer *allocatable; /* of the Node object */
         struct ledger_trust trust;
         struct ledger_hardware hardware;
@@ -79,7 +79,6 @@ struct ledger_node {
         struct ledger_sick *sick;
         struct inventory_loss *losses; /* of the inventory: who holds devices that may not be used */
         uint32_t allocatable_count, program_count, sick_count, loss_count;
-
         uint32_t index; /* in ledger.nodes and the roster; changes when nodes go */
         uint32_t name_bytes;
         char name[]; /* NUL-terminated */
@@ -102,7 +101,8 @@ struct ledger {
         struct liveness liveness; /* which ages are too old */
         struct node_kinds kinds;  /* the different ones among them; brought up to date when asked for */
         bool kinds_stale;         /* some node's kind is to be found out */
-        struct node_match_table matches; /* what pending pods demand of a node's labels and taints */
+        struct node_match_table matches;    /* what pending pods demand of a node's labels and taints */
+        struct neighbours_table neighbours; /* what pods say of themselves and demand of those around them */
         struct ledger_pod **pod_slots;
         uint32_t pod_count, pod_slot_count;
         struct ledger_pod *pending; /* the pods on no node, ended ones included, in no order */

@@ -105,6 +105,18 @@ int ledger_jobs_set_training(struct ledger *ledger, const char *namespace_, cons
         return 0;
 }
 
+void ledger_jobs_refer_texts(struct ledger *ledger, const struct request *request)
+{
+        node_match_refer(&ledger->matches, request->match);
+        neighbours_refer(&ledger->neighbours, request->demands, request->labels);
+}
+
+void ledger_jobs_release_texts(struct ledger *ledger, const struct request *request)
+{
+        node_match_release(&ledger->matches, request->match);
+        neighbours_release(&ledger->neighbours, request->demands, request->labels);
+}
+
 int ledger_jobs_add_slot(struct ledger *ledger, struct ledger_job *job, struct ledger_node *node,
                          const struct request *request)
 {
@@ -121,7 +133,8 @@ int ledger_jobs_add_slot(struct ledger *ledger, struct ledger_job *job, struct l
                 .next_in_job = job->slots,
                 .request = *request,
         };
-        node_match_refer(&ledger->matches, request->match); /* the slot may outlive the pod */
+        ledger_jobs_refer_texts(ledger, request); /* the slot may outlive the pod */
+        neighbours_moved(&ledger->neighbours, job, request->demands, request->labels);
         node->slots = slot;
         job->slots = slot;
         ledger->slot_total++;
@@ -141,7 +154,8 @@ void ledger_jobs_drop_slot(struct ledger *ledger, struct ledger_job_slot *slot)
         *place = slot->next_in_job;
         ledger_account_refresh(ledger, slot->node);
         ledger->slot_total--;
-        node_match_release(&ledger->matches, slot->request.match);
+        neighbours_moved(&ledger->neighbours, slot->job, slot->request.demands, slot->request.labels);
+        ledger_jobs_release_texts(ledger, &slot->request);
         if (slot->job->slots == NULL)
                 ledger_jobs_release(ledger, slot->job);
         free(slot);

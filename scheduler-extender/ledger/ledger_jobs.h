@@ -71,6 +71,11 @@ int ledger_jobs_add_slot(struct ledger *ledger, struct ledger_job *job, struct l
 void ledger_jobs_drop_lease(struct ledger *ledger, struct ledger_job *job);
 void ledger_jobs_drop_slot(struct ledger *ledger, struct ledger_job_slot *slot);
 
+/* ledger_jobs_refer_texts(), ledger_jobs_release_texts() - what the request demands is kept for one more who
+ * holds it, and is not any more. */
+void ledger_jobs_refer_texts(struct ledger *ledger, const struct request *request);
+void ledger_jobs_release_texts(struct ledger *ledger, const struct request *request);
+
 /* ledger_jobs_namespace() - of the job, as text. Return: false if `ret` is too small.
  * ledger_jobs_abandon() - nobody is left to use the job's lease: it goes, and ledger.gang_left has its
  * namespace. */

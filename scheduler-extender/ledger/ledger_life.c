@@ -10,6 +10,7 @@
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/ledger_sick.h"
+#include "scheduler-extender/neighbours/neighbour_view.h"
 
 static void *copy_array(const void *array, size_t count, size_t size)
 {
@@ -78,6 +79,8 @@ static int copy_pod(const struct ledger *ledger, const struct ledger_pod *from, 
                 .job = from->job == NULL ? NULL : strchr(from->job->key, '/') + 1,
                 .request = from->request,
                 .node_match = node_match_text(&ledger->matches, from->request.match),
+                .labels = neighbours_labels_text(&ledger->neighbours, from->labels),
+                .demands = neighbours_demands_text(&ledger->neighbours, from->request.demands),
                 .part_count = from->part_count,
                 .borrowed = from->borrowed,
                 .saves = from->saves,
@@ -144,8 +147,12 @@ static int copy_slot(const struct ledger *ledger, const struct ledger_job_slot *
         int r;
 
         request.match = match == NULL ? NODE_MATCH_ANY : node_match_hold(&to->matches, match);
+        request.demands = neighbours_hold_demands(
+                &to->neighbours, neighbours_demands_text(&ledger->neighbours, from->request.demands));
+        request.labels = neighbours_hold_labels(
+                &to->neighbours, neighbours_labels_text(&ledger->neighbours, from->request.labels));
         r = node == NULL ? 0 : ledger_jobs_add_slot(to, job, node, &request);
-        node_match_release(&to->matches, request.match);
+        ledger_jobs_release_texts(to, &request);
         return r;
 }
 
@@ -242,6 +249,8 @@ void ledger_life_free(struct ledger *ledger)
         for (uint32_t i = 0; i < ledger->node_count; i++)
                 ledger_nodes_free_one(ledger, ledger->nodes[i]);
         node_match_free(&ledger->matches);
+        neighbour_view_free(ledger->neighbours.views);
+        neighbours_free(&ledger->neighbours);
         free(ledger->nodes);
         roster_free(&ledger->roster);
         node_kinds_free(&ledger->kinds);

@@ -154,6 +154,7 @@ static void attach(struct ledger *ledger, struct ledger_pod *pod, struct ledger_
         count_ending(ledger, node, pod, 1);
         remove_pending(ledger, pod);
         pod->node = node;
+        neighbours_changed(&ledger->neighbours);
         ledger_account_refresh(ledger, node);
 }
 
@@ -168,6 +169,7 @@ void ledger_pods_detach(struct ledger *ledger, struct ledger_pod *pod)
         count_ending(ledger, node, pod, -1);
         pod->node = NULL;
         pod->next_on_node = NULL;
+        neighbours_changed(&ledger->neighbours);
         ledger_account_refresh(ledger, node);
 }
 
@@ -257,6 +259,7 @@ static void remove_pod(struct ledger *ledger, struct ledger_pod *pod)
         remove_pending(ledger, pod);
         take_out(ledger, pod);
         node_match_release(&ledger->matches, pod->request.match);
+        neighbours_release(&ledger->neighbours, pod->request.demands, pod->labels);
         ledger_pods_free_one(pod);
         ledger->generation++;
         if (job == NULL)
@@ -312,7 +315,8 @@ static int join_job(struct ledger *ledger, struct ledger_pod *pod, const struct 
 
 static bool is_for(const struct ledger_job_slot *slot, const struct request *own)
 {
-        return slot->request.match == own->match && request_same_needs(&slot->request, own);
+        return slot->request.match == own->match && slot->request.demands == own->demands &&
+               request_same_needs(&slot->request, own);
 }
 
 /* Rather one on the same node, and of those one that members of other models do not need; and that was made
@@ -376,9 +380,11 @@ static int copy_kinds(struct ledger_pod *pod, const struct ledger_pod_facts *fac
 /* What the pod wishes, of one that is on no node yet. */
 static void copy_wishes(struct ledger *ledger, struct ledger_pod *pod, const struct ledger_pod_facts *facts)
 {
-        uint32_t before = pod->request.match;
+        uint32_t before = pod->request.match, demands = pod->request.demands;
 
         pod->request = facts->request;
+        pod->request.demands = neighbours_hold_demands(&ledger->neighbours, facts->demands);
+        neighbours_release(&ledger->neighbours, demands, NEIGHBOURS_NONE);
         pod->request.match = facts->node_match == NULL ? NODE_MATCH_ANY
                                                        : node_match_hold(&ledger->matches, facts->node_match);
         node_match_release(&ledger->matches, before);
@@ -472,6 +478,17 @@ static int place_anew(struct ledger *ledger, struct ledger_pod *pod, const struc
         return is_bound(facts) ? bind_pod(ledger, pod, facts->node) : 0;
 }
 
+/* What others may demand of it: its labels may change at any time. */
+static void copy_labels(struct ledger *ledger, struct ledger_pod *pod, const struct ledger_pod_facts *facts)
+{
+        uint32_t before = pod->labels;
+
+        pod->labels = neighbours_hold_labels(&ledger->neighbours, facts->ended ? NULL : facts->labels);
+        if (pod->labels != before || pod->deleting != facts->deleting)
+                neighbours_changed(&ledger->neighbours);
+        neighbours_release(&ledger->neighbours, NEIGHBOURS_NONE, before);
+}
+
 int ledger_pods_set(struct ledger *ledger, const struct ledger_pod_facts *facts)
 {
         struct ledger_pod *pod = find(ledger, facts->namespace_, facts->name);
@@ -485,6 +502,7 @@ int ledger_pods_set(struct ledger *ledger, const struct ledger_pod_facts *facts)
                 pod = make_pod(ledger, facts);
         if (pod == NULL)
                 return -ENOMEM;
+        copy_labels(ledger, pod, facts);
         copy_life(pod, facts);
         ledger->generation++;
         r = stays(pod, facts) ? stay(ledger, pod, facts) : place_anew(ledger, pod, facts);

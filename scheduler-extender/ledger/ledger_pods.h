@@ -51,6 +51,7 @@ struct ledger_pod {
         uint32_t batch_share;
         struct request_member *kinds; /* the members its gang lists; owned */
         uint8_t kind_count;
+        uint32_t labels;              /* number in ledger.neighbours; 0 = none are known, or it has ended */
         const char *uid, *key, *name; /* key "namespace/name"; name points into key */
         char text[];
 };
@@ -64,6 +65,7 @@ struct ledger_pod_facts {
         char group[LEDGER_POD_GROUP_BYTES]; /* where `job` points then */
         const char *node_match; /* lines of scheduler-extender/decide/node_match.h; NULL = not known, or of no
                                    interest any more */
+        const char *labels, *demands; /* lines of scheduler-extender/neighbours/neighbours.h; NULL = none */
         struct request request;
         struct ledger_pod_part parts[LEDGER_POD_PARTS_MAX];
         uint8_t part_count;

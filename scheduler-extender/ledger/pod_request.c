@@ -13,6 +13,7 @@
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/wire/pod_neighbours.h"
 #include "scheduler-extender/wire/pod_node_match.h"
 
 static int find_job(struct cluster *c, struct pod_request *in)
@@ -120,20 +121,34 @@ static int prepare(struct cluster *c, uint64_t now_usec, enum purpose purpose, s
         return 0;
 }
 
-/* Where a gang's member may go that the store does not know (yet): the others are planned like it. */
-static void find_match(struct cluster *c, const json_t *pod, struct pod_request *in)
+/* What a gang's member demands that the store does not know (yet): the others are planned like it. */
+static void hold_texts(struct cluster *c, const json_t *pod, struct pod_request *in)
 {
-        CLEANUP(text_free) struct text match = { 0 };
+        CLEANUP(text_free) struct text match = { 0 }, labels = { 0 }, demands = { 0 };
+        struct request *held = &in->held;
+
+        pod_node_match(pod, &match);
+        pod_neighbours_labels(pod, &labels);
+        pod_neighbours_demands(pod, &demands);
+        held->match = match.failed
+                              ? NODE_MATCH_ANY
+                              : node_match_hold(&c->ledger->matches, match.data == NULL ? "" : match.data);
+        held->labels = neighbours_hold_labels(&c->ledger->neighbours, labels.failed ? NULL : labels.data);
+        held->demands = neighbours_hold_demands(&c->ledger->neighbours, demands.failed ? NULL : demands.data);
+        in->facts.request.match = held->match;
+        in->facts.request.labels = held->labels;
+        in->facts.request.demands = held->demands;
+}
+
+static void find_texts(struct cluster *c, const json_t *pod, struct pod_request *in)
+{
         const struct ledger_pod *self = ledger_pods_find(c->ledger, in->facts.namespace_, in->facts.name);
 
         if (self != NULL && strcmp(self->uid, in->facts.uid) == 0) {
                 in->facts.request.match = self->request.match;
+                in->facts.request.demands = self->request.demands;
         } else if (in->job != NULL && in->facts.request.gang_size > 1) {
-                pod_node_match(pod, &match);
-                in->match = match.failed ? NODE_MATCH_ANY
-                                         : node_match_hold(&c->ledger->matches,
-                                                           match.data == NULL ? "" : match.data);
-                in->facts.request.match = in->match;
+                hold_texts(c, pod, in);
         }
 }
 
@@ -148,7 +163,7 @@ int pod_request_begin(struct cluster *cluster, const json_t *pod, uint64_t now_u
                 return r;
         if (find_job(cluster, ret) < 0)
                 return err_set(err, -ENOMEM, "no memory");
-        find_match(cluster, pod, ret);
+        find_texts(cluster, pod, ret);
         ret->devices = cluster_claims_asked(cluster, ret->facts.namespace_, pod);
         return prepare(cluster, now_usec, purpose_of(keep_lease, PURPOSE_FILTER), ret, err);
 }
@@ -185,8 +200,8 @@ void pod_request_end(struct cluster *cluster, struct pod_request *pod_request)
         if (pod_request->job != NULL)
                 ledger_jobs_release(cluster->ledger, pod_request->job);
         pod_request->job = NULL;
-        node_match_release(&cluster->ledger->matches, pod_request->match);
-        pod_request->match = NODE_MATCH_ANY;
+        ledger_jobs_release_texts(cluster->ledger, &pod_request->held);
+        pod_request->held = (struct request){ 0 };
 }
 
 bool pod_request_is_gang(const struct pod_request *pod_request)

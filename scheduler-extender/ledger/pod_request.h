@@ -13,10 +13,11 @@ struct pod_request {
         struct rules_context context;
         struct ledger_job *job; /* referred to; released by pod_request_end() */
         char namespace_[256];
-        uint32_t devices; /* as the context has it */
-        uint32_t match;   /* held for it, where the store does not know the pod; released likewise */
-        bool leased;      /* a lease was made for it */
-        bool in_pass;     /* it is answered with one node: group_pass_choose() */
+        uint32_t devices;    /* as the context has it */
+        struct request held; /* the texts of it are, where the store does not know the pod; released likewise
+                              */
+        bool leased;         /* a lease was made for it */
+        bool in_pass;        /* it is answered with one node: group_pass_choose() */
         struct weighting weighting; /* last: its rows are not cleared */
 };
 

@@ -4,35 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json/json_field.h"
-
-/* A string that can be a word of a line; NULL = it is none. */
-static const char *word_at(const struct json_field *at)
-{
-        const char *text = NULL;
-
-        if (json_field_as_string(at, &text, NULL) != 0)
-                return NULL;
-        for (const char *c = text; *c != '\0'; c++)
-                if ((unsigned char) *c < ' ')
-                        return NULL;
-        return text;
-}
-
-static const char *word_of(const struct json_field *in, const char *name)
-{
-        struct json_field at = json_field_get(in, name);
-
-        return word_at(&at);
-}
-
-/* The same, "" where there is none. */
-static const char *word_or_none(const struct json_field *in, const char *name)
-{
-        const char *word = word_of(in, name);
-
-        return word != NULL ? word : "";
-}
+#include "scheduler-extender/wire/pod_words.h"
 
 /* A line for each member whose value is a word; `form` takes both. A label of a node begins with no '!'. */
 static void put_words(const struct json_field *object, const char *form, struct text *ret)
@@ -42,7 +14,7 @@ static void put_words(const struct json_field *object, const char *form, struct 
 
         json_object_foreach((json_t *) object->value, key, value)
         {
-                const char *word = word_of(object, key);
+                const char *word = pod_words_of(object, key);
 
                 if (word != NULL && (key[0] != '!' || form[0] == '='))
                         text_printf(ret, form, key, word); /* NOLINT: the forms are below */
@@ -59,7 +31,7 @@ static char operator_of(const struct json_field *expression, bool field)
                 { "Exists", { 'e', '\0' } }, { "DoesNotExist", { 'a', '\0' } },
                 { "Gt", { 'g', '\0' } },     { "Lt", { 'l', '\0' } },
         };
-        const char *name = word_or_none(expression, "operator");
+        const char *name = pod_words_or_none(expression, "operator");
 
         for (size_t i = 0; i < ARRAY_SIZE(operators); i++)
                 if (strcmp(operators[i].name, name) == 0)
@@ -69,7 +41,7 @@ static char operator_of(const struct json_field *expression, bool field)
 
 static void put_expression(const struct json_field *expression, bool field, struct text *ret)
 {
-        const char *key = word_of(expression, "key");
+        const char *key = pod_words_of(expression, "key");
         char relation = operator_of(expression, field);
         struct json_field values = json_field_get(expression, "values");
 
@@ -81,8 +53,8 @@ static void put_expression(const struct json_field *expression, bool field, stru
         for (size_t i = 0; i < json_field_count(&values); i++) {
                 struct json_field value = json_field_at(&values, i);
 
-                if (word_at(&value) != NULL)
-                        text_printf(ret, "\t%s", word_at(&value));
+                if (pod_words_at(&value) != NULL)
+                        text_printf(ret, "\t%s", pod_words_at(&value));
         }
         text_append_char(ret, '\n');
 }
@@ -127,11 +99,12 @@ void pod_node_match(const json_t *pod, struct text *ret)
         put_affinity(&spec, ret);
         for (size_t i = 0; i < json_field_count(&tolerations); i++) {
                 struct json_field toleration = json_field_at(&tolerations, i);
-                const char *relation = word_or_none(&toleration, "operator");
+                const char *relation = pod_words_or_none(&toleration, "operator");
                 bool equal = relation[0] == '\0' || strcmp(relation, "Equal") == 0;
 
-                text_printf(ret, "t\t%s\t%s\t%s\t%s\n", word_or_none(&toleration, "key"), equal ? "=" : "e",
-                            word_or_none(&toleration, "value"), word_or_none(&toleration, "effect"));
+                text_printf(ret, "t\t%s\t%s\t%s\t%s\n", pod_words_or_none(&toleration, "key"),
+                            equal ? "=" : "e", pod_words_or_none(&toleration, "value"),
+                            pod_words_or_none(&toleration, "effect"));
         }
 }
 
@@ -149,12 +122,12 @@ void pod_node_match_traits(const json_t *node, struct text *ret)
         (void) json_field_bool(&spec, "unschedulable", &unschedulable, NULL);
         for (size_t i = 0; i < json_field_count(&taints); i++) {
                 struct json_field taint = json_field_at(&taints, i);
-                const char *key = word_of(&taint, "key"), *effect = word_or_none(&taint, "effect");
+                const char *key = pod_words_of(&taint, "key"), *effect = pod_words_or_none(&taint, "effect");
 
                 if (key == NULL || (strcmp(effect, "NoSchedule") != 0 && strcmp(effect, "NoExecute") != 0))
                         continue;
                 unschedulable = unschedulable && strcmp(key, "node.kubernetes.io/unschedulable") != 0;
-                text_printf(ret, "!%s=%s:%s\n", key, word_or_none(&taint, "value"), effect);
+                text_printf(ret, "!%s=%s:%s\n", key, pod_words_or_none(&taint, "value"), effect);
         }
         if (unschedulable)
                 text_append(ret, UNSCHEDULABLE);

@@ -15,10 +15,8 @@ def sizes(**more):
 
 
 class RandomCluster:
-    """@neighbours: what pods say of each other, too."""
-
-    def __init__(self, number, neighbours):
-        self.r, self.neighbours = random.Random(number), neighbours
+    def __init__(self, number):
+        self.r = random.Random(number)
         self.name = f"c{number}"
         self.nodes = [self.node(i) for i in range(self.r.randint(2, 4))]
         self.inventories = [self.inventory(n) for n in self.nodes] if self.r.random() < 0.5 else []
@@ -67,7 +65,7 @@ class RandomCluster:
     def neighbour(self, node, i):
         r = self.r
         spec = {**self.spec(r.choice((0, 0, 1))), "nodeName": node["metadata"]["name"], "schedulerName": "bound"}
-        if self.neighbours and r.random() < 0.15:  # it wants no member of the gang near it
+        if r.random() < 0.15:  # it wants no member of the gang near it
             spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [self.term({"of": "gang"})]}}
         return {"metadata": {"name": f"b-{node['metadata']['name']}-{i}", "labels": {"app": r.choice("ab")}}, "spec": spec}
 
@@ -76,6 +74,16 @@ class RandomCluster:
         key, value = next(iter(labels.items()))
         selector = r.choice(({"matchLabels": labels}, {"matchExpressions": [{"key": key, "operator": "In", "values": [value, "other"]}]}))
         return {"topologyKey": r.choice((HOST, ZONE)), "labelSelector": selector}
+
+    def spread(self):
+        r = self.r
+        more = {"minDomains": 2} if r.random() < 0.2 else {}
+        if r.random() < 0.2:
+            more["nodeAffinityPolicy"] = "Ignore"
+        if r.random() < 0.2:
+            more["nodeTaintsPolicy"] = "Honor"
+        return {"maxSkew": r.choice((1, 1, 2)), "topologyKey": r.choice((HOST, ZONE)), "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": {"matchLabels": {"of": "gang"}}, **more}
 
     def demands(self):
         """What every member of the gang says of its node, and of its neighbours."""
@@ -87,15 +95,13 @@ class RandomCluster:
                 {"key": ZONE, "operator": r.choice(("In", "NotIn")), "values": [f"{self.name}-z0"]}]}]}}
         if r.random() < 0.5:
             spec["tolerations"] = [{"key": "only", "operator": "Exists"}]
-        if self.neighbours:
-            required = "requiredDuringSchedulingIgnoredDuringExecution"
-            for kind, chance in (("podAffinity", 0.15), ("podAntiAffinity", 0.2)):
-                terms = [self.term(r.choice(({"of": "gang"}, {"app": "a"})))] if r.random() < chance else []
-                if terms:
-                    affinity[kind] = {required: terms}
-            if r.random() < 0.2:
-                spec["topologySpreadConstraints"] = [{"maxSkew": r.choice((1, 1, 2)), "topologyKey": r.choice((HOST, ZONE)), "whenUnsatisfiable": "DoNotSchedule",
-                                                      "labelSelector": {"matchLabels": {"of": "gang"}}}]
+        required = "requiredDuringSchedulingIgnoredDuringExecution"
+        for kind, chance in (("podAffinity", 0.15), ("podAntiAffinity", 0.2)):
+            terms = [self.term(r.choice(({"of": "gang"}, {"app": "a"})))] if r.random() < chance else []
+            if terms:
+                affinity[kind] = {required: terms}
+        if r.random() < 0.2:
+            spec["topologySpreadConstraints"] = [self.spread()]
         if affinity:
             spec["affinity"] = affinity
         return spec
@@ -105,5 +111,5 @@ class RandomCluster:
         size, chips, demands = r.randint(2, 4), r.choice((1, 1, 1, 2, 2, 4)), self.demands()
         like, unlike = self.spec(chips), r.random() < 0.4
         labels = {"of": "gang", "remuda.dev/job": "gang", "remuda.dev/gang-size": str(size)}
-        return [{"metadata": {"name": f"m{i}", "labels": labels},
+        return [{"metadata": {"name": f"m{i}", "labels": {**labels, "index": str(i)}},
                  "spec": {**(self.spec(chips) if unlike else like), **demands, "schedulerName": "remuda"}} for i in range(size)]

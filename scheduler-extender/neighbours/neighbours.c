@@ -1,0 +1,295 @@
+/* Terms are read when their text comes, and are lines of it still. */
+#include "scheduler-extender/neighbours/neighbours.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+struct word {
+        const char *at;
+        size_t bytes;
+};
+
+static bool next_word(const char **line, const char *end, struct word *ret)
+{
+        const char *tab;
+
+        if (*line == NULL)
+                return false;
+        tab = memchr(*line, '\t', (size_t) (end - *line));
+        *ret = (struct word){ .at = *line, .bytes = (size_t) ((tab != NULL ? tab : end) - *line) };
+        *line = tab != NULL ? tab + 1 : NULL;
+        return true;
+}
+
+static bool word_is(const struct word *word, const char *text, size_t bytes)
+{
+        return word->bytes == bytes && memcmp(word->at, text, bytes) == 0;
+}
+
+static uint32_t word_number(const struct word *word)
+{
+        char digits[16];
+        uint64_t number = 0;
+
+        if (!text_format(digits, sizeof(digits), "%.*s", (int) word->bytes, word->at) ||
+            text_parse_uint64(digits, &number) < 0)
+                return 0;
+        return number < INT32_MAX ? (uint32_t) number : INT32_MAX;
+}
+
+static bool begins_term(char c)
+{
+        return c == 'N' || c == 'A' || c == 'S';
+}
+
+static const char *line_after(const char *end)
+{
+        return *end == '\n' ? end + 1 : end;
+}
+
+/* The lines end with the text, or where a term begins. */
+static bool is_last(const char *line)
+{
+        return *line == '\0' || begins_term(*line);
+}
+
+static bool find_label(const char *labels, const struct word *key, struct word *ret)
+{
+        for (const char *line = strchrnul(labels, '\n'); *line != '\0';) {
+                const char *at = line + 1;
+
+                line = strchrnul(at, '\n');
+                if (strncmp(at, key->at, key->bytes) != 0 || at[key->bytes] != '=')
+                        continue;
+                at += key->bytes + 1;
+                *ret = (struct word){ .at = at, .bytes = (size_t) (line - at) };
+                return true;
+        }
+        return false;
+}
+
+static bool is_one_of(const struct word *value, const char *line, const char *end)
+{
+        struct word word;
+
+        while (next_word(&line, end, &word))
+                if (word_is(&word, value->at, value->bytes))
+                        return true;
+        return false;
+}
+
+static bool in_namespaces(const char *line, const char *end, const char *labels)
+{
+        struct word name = { .at = labels, .bytes = (size_t) (strchrnul(labels, '\n') - labels) };
+
+        return (end - line == 1 && *line == '*') || is_one_of(&name, line, end);
+}
+
+static bool line_holds(char relation, const char *line, const char *end, const char *labels)
+{
+        struct word key, value;
+        bool there;
+
+        if (relation == '@')
+                return in_namespaces(line, end, labels);
+        if (!next_word(&line, end, &key))
+                return false;
+        there = find_label(labels, &key, &value);
+        switch (relation) {
+        case 'i':
+                return there && is_one_of(&value, line, end);
+        case 'n':
+                return !there || !is_one_of(&value, line, end);
+        case 'e':
+                return there;
+        case 'a':
+                return !there;
+        default:
+                return false;
+        }
+}
+
+static bool selects(const char *lines, const char *labels)
+{
+        for (const char *line = lines, *end; !is_last(line); line = line_after(end)) {
+                end = strchrnul(line, '\n');
+                if (end - line < 2 || !line_holds(line[0], line + 2, end, labels))
+                        return false;
+        }
+        return true;
+}
+
+bool neighbours_selects(const struct neighbours_table *table, const struct neighbours_term *term,
+                        uint32_t labels)
+{
+        const char *text = shared_texts_text(&table->labels, labels);
+
+        return text != NULL && selects(term->pods, text);
+}
+
+bool neighbours_alike(const struct neighbours_table *table, uint32_t a, uint32_t b)
+{
+        for (uint32_t i = 0; a != b && i < table->demand_capacity; i++)
+                for (size_t t = 0; t < table->demands[i].term_count; t++)
+                        if (neighbours_selects(table, &table->demands[i].terms[t], a) !=
+                            neighbours_selects(table, &table->demands[i].terms[t], b))
+                                return false;
+        return true;
+}
+
+static void read_term(const char *line, const char *end, struct neighbours_term *ret)
+{
+        struct word key = { .at = "", .bytes = 0 }, skew = key, least = key, flags = key;
+        const char *rest = end - line >= 2 ? line + 2 : NULL;
+
+        *ret = (struct neighbours_term){ .kind = line[0] == 'N'   ? NEIGHBOURS_NEAR
+                                                 : line[0] == 'A' ? NEIGHBOURS_APART
+                                                                  : NEIGHBOURS_SPREAD,
+                                         .pods = line_after(end) };
+        if (next_word(&rest, end, &key))
+                (void) text_format(ret->key, sizeof(ret->key), "%.*s", (int) key.bytes, key.at);
+        if (!next_word(&rest, end, &skew) || !next_word(&rest, end, &least) || !next_word(&rest, end, &flags))
+                return;
+        ret->max_skew = word_number(&skew);
+        ret->min_domains = word_number(&least);
+        ret->by_match = memchr(flags.at, 'm', flags.bytes) != NULL;
+        ret->by_taints = memchr(flags.at, 't', flags.bytes) != NULL;
+}
+
+static size_t count_terms(const char *text)
+{
+        size_t count = 0;
+
+        for (const char *line = text; *line != '\0'; line = line_after(strchrnul(line, '\n')))
+                count += begins_term(line[0]);
+        return count < NEIGHBOURS_TERMS_MAX ? count : NEIGHBOURS_TERMS_MAX;
+}
+
+static bool read_terms(const char *text, struct neighbours_demands *ret)
+{
+        size_t count = count_terms(text);
+
+        ret->terms = calloc(count + 1, sizeof(*ret->terms));
+        if (ret->terms == NULL)
+                return false;
+        for (const char *line = text, *end; ret->term_count < count; line = line_after(end)) {
+                end = strchrnul(line, '\n');
+                if (!begins_term(line[0]))
+                        continue;
+                read_term(line, end, &ret->terms[ret->term_count]);
+                ret->keeps_apart = ret->keeps_apart || ret->terms[ret->term_count].kind == NEIGHBOURS_APART;
+                ret->term_count++;
+        }
+        return true;
+}
+
+static bool grow(struct neighbours_table *table, uint32_t number)
+{
+        uint32_t capacity = number + 8 + number / 2;
+        struct neighbours_demands *grown;
+
+        if (number <= table->demand_capacity)
+                return true;
+        grown = realloc(table->demands, capacity * sizeof(*grown));
+        if (grown == NULL)
+                return false;
+        memset(grown + table->demand_capacity, 0, (capacity - table->demand_capacity) * sizeof(*grown));
+        table->demands = grown;
+        table->demand_capacity = capacity;
+        return true;
+}
+
+static void forget_demands(struct neighbours_demands *demands)
+{
+        free(demands->terms);
+        *demands = (struct neighbours_demands){ 0 };
+}
+
+uint32_t neighbours_hold_demands(struct neighbours_table *table, const char *text)
+{
+        uint32_t number = text == NULL ? NEIGHBOURS_NONE : shared_texts_hold(&table->texts, text);
+        struct neighbours_demands demands = { .number = number };
+
+        if (number == NEIGHBOURS_NONE ||
+            (number <= table->demand_capacity && table->demands[number - 1].number != 0))
+                return number;
+        if (!grow(table, number) || !read_terms(shared_texts_text(&table->texts, number), &demands)) {
+                (void) shared_texts_release(&table->texts, number);
+                return NEIGHBOURS_NONE;
+        }
+        table->demands[number - 1] = demands;
+        table->demand_count++;
+        table->generation++;
+        return number;
+}
+
+uint32_t neighbours_hold_labels(struct neighbours_table *table, const char *text)
+{
+        return text == NULL ? NEIGHBOURS_NONE : shared_texts_hold(&table->labels, text);
+}
+
+void neighbours_refer(struct neighbours_table *table, uint32_t demands, uint32_t labels)
+{
+        shared_texts_refer(&table->texts, demands);
+        shared_texts_refer(&table->labels, labels);
+}
+
+void neighbours_release(struct neighbours_table *table, uint32_t demands, uint32_t labels)
+{
+        if (shared_texts_release(&table->texts, demands)) {
+                forget_demands(&table->demands[demands - 1]);
+                table->demand_count--;
+                table->generation++;
+        }
+        table->generation += shared_texts_release(&table->labels, labels); /* its number will be others' */
+}
+
+const char *neighbours_labels_text(const struct neighbours_table *table, uint32_t labels)
+{
+        return shared_texts_text(&table->labels, labels);
+}
+
+const char *neighbours_demands_text(const struct neighbours_table *table, uint32_t demands)
+{
+        return shared_texts_text(&table->texts, demands);
+}
+
+const struct neighbours_demands *neighbours_of(const struct neighbours_table *table, uint32_t demands)
+{
+        static const struct neighbours_demands none;
+
+        return demands == NEIGHBOURS_NONE ? &none : &table->demands[demands - 1];
+}
+
+bool neighbours_speak_of(const struct neighbours_table *table, uint32_t labels)
+{
+        return !neighbours_alike(table, labels, NEIGHBOURS_NONE);
+}
+
+void neighbours_changed(struct neighbours_table *table)
+{
+        table->generation++;
+}
+
+/* What one job's plan tries is looked at by the view that was made for it; to all others it is news. */
+void neighbours_moved(struct neighbours_table *table, const void *job, uint32_t demands, uint32_t labels)
+{
+        if (demands == NEIGHBOURS_NONE && labels == NEIGHBOURS_NONE)
+                return;
+        if (table->planning != job)
+                table->generation++;
+        table->planning = job;
+        table->slot_changes++;
+}
+
+void neighbours_free(struct neighbours_table *table)
+{
+        for (uint32_t i = 0; i < table->demand_capacity; i++)
+                forget_demands(&table->demands[i]);
+        free(table->demands);
+        shared_texts_free(&table->texts);
+        shared_texts_free(&table->labels);
+        *table = (struct neighbours_table){ 0 };
+}

@@ -1,0 +1,408 @@
+/* Who is beside whom: gangs and holds are placed where kube-scheduler's InterPodAffinity and
+ * PodTopologySpread let them go, and filter is told nothing of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "scheduler-extender/decide/backfill.h"
+#include "scheduler-extender/decide/candidates.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_life.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/neighbours/neighbour_view.h"
+#include "tests/support/cluster_fixture.h"
+#include "tests/support/test_ledger.h"
+
+#define GANG    "default\nof=gang\n"
+#define WEB     "default\napp=web\n"
+#define FELLOWS "@\tdefault\ni\tof\tgang\n"
+#define WEBS    "@\tdefault\ni\tapp\tweb\n"
+
+struct node {
+        const char *name, *zone; /* zone NULL: it has no such label */
+        unsigned chips;
+};
+
+struct pod {
+        const char *node, *labels, *demands;
+        bool deleting;
+};
+
+struct row {
+        const char *what;
+        struct node nodes[4];
+        struct pod pods[3];
+        const char *demands; /* of each member */
+        uint32_t size;
+        const char *plan; /* members by node; "" = it does not fit */
+};
+
+static void set_labels(struct ledger *l, const char *name, const char *zone, const char *more)
+{
+        char traits[128];
+        struct ledger_node_facts facts = { .name = name, .traits = traits };
+
+        assert_true(text_format(traits, sizeof(traits), "host=%s\n%s%s%s%s", name,
+                                zone == NULL ? "" : "zone=", zone == NULL ? "" : zone,
+                                zone == NULL ? "" : "\n", more));
+        assert_int_equal(ledger_nodes_set(l, &facts), 0);
+}
+
+static struct ledger *cluster_of(const struct node *nodes)
+{
+        struct ledger *l = test_ledger();
+
+        ledger_chips_mark(l, GPU);
+        for (size_t i = 0; i < 4 && nodes[i].name != NULL; i++) {
+                add_node(l, nodes[i].name, NODE_CLASS_ANY, "regular", "H100", nodes[i].chips, nodes[i].chips);
+                set_labels(l, nodes[i].name, nodes[i].zone, "");
+        }
+        return l;
+}
+
+static void put(struct ledger *l, const char *name, const struct pod *pod)
+{
+        struct ledger_pod_facts facts = pod_of(l, name, 0);
+
+        facts.node = pod->node;
+        facts.labels = pod->labels;
+        facts.demands = pod->demands;
+        facts.deleting = pod->deleting;
+        assert_int_equal(ledger_pods_set(l, &facts), 0);
+}
+
+static struct ledger_pod *member(struct ledger *l, const char *name, uint32_t size, uint32_t chips,
+                                 const char *labels, const char *demands)
+{
+        struct ledger_pod_facts facts = pod_of(l, name, chips);
+
+        facts.job = size > 1 ? "train" : NULL;
+        facts.labels = labels;
+        facts.demands = demands;
+        facts.request.gang_size = size;
+        assert_int_equal(ledger_pods_set(l, &facts), 0);
+        return ledger_pods_find(l, "default", name);
+}
+
+static void add_members(struct ledger *l, uint32_t size, const char *demands)
+{
+        char name[16];
+
+        for (uint32_t i = 0; i < size; i++) {
+                assert_true(text_format(name, sizeof(name), "m-%u", i));
+                (void) member(l, name, size, 1, GANG, demands);
+        }
+}
+
+static bool fits(struct ledger *l, struct ledger_pod *self)
+{
+        struct gang_demand demand = { .keep = true };
+        struct rules_context ctx = { .ledger = l,
+                                     .rules = &fixture_rules,
+                                     .now_usec = 1000000,
+                                     .self = self,
+                                     .request = &self->request,
+                                     .job = self->job };
+
+        rules_prepare(&ctx);
+        assert_true(gang_prepare(l, &ctx, self->job, &demand) >= 0);
+        return !ctx.gang_blocked;
+}
+
+static const char *plan_of(const struct ledger *l, char *ret, size_t bytes)
+{
+        CLEANUP(text_free) struct text text = { 0 };
+
+        text_append(&text, "");
+        for (uint32_t i = 0; i < l->node_count; i++) {
+                uint32_t count = 0;
+
+                for (const struct ledger_job_slot *s = l->nodes[i]->slots; s != NULL; s = s->next_on_node)
+                        count++;
+                if (count > 0)
+                        text_printf(&text, "%s%u", l->nodes[i]->name, count);
+        }
+        assert_false(text.failed);
+        assert_true(text_copy(ret, bytes, text.data));
+        return ret;
+}
+
+/* clang-format off */
+static const struct row rows[] = {
+        { "one a host", { { "a", "y", 4 }, { "b", "y", 4 } }, { { 0 } }, "A\thost\n" FELLOWS, 2, "a1b1" },
+        { "... and no third", { { "a", "y", 4 }, { "b", "y", 4 } }, { { 0 } }, "A\thost\n" FELLOWS, 3, "" },
+        { "one a zone", { { "a", "y", 2 }, { "b", "z", 4 } }, { { 0 } }, "A\tzone\n" FELLOWS, 2, "a1b1" },
+        { "... of two hosts in a zone one", { { "a", "y", 4 }, { "b", "y", 4 } }, { { 0 } }, "A\tzone\n" FELLOWS, 2, "" },
+        { "a node without the key is in nobody's way", { { "a", NULL, 4 }, { "b", "y", 1 } }, { { 0 } }, "A\tzone\n" FELLOWS, 4, "a3b1" },
+        { "not beside a web server", { { "a", "y", 4 }, { "b", "z", 2 } }, { { "a", WEB, NULL, false } }, "A\thost\n" WEBS, 2, "b2" },
+        { "... also one that is going", { { "a", "y", 4 }, { "b", "z", 2 } }, { { "a", WEB, NULL, true } }, "A\thost\n" WEBS, 2, "b2" },
+        { "... but beside those of other namespaces", { { "a", "y", 2 }, { "b", "z", 4 } }, { { "a", "other\napp=web\n", NULL, false } }, "A\thost\n" WEBS, 2, "a2" },
+        { "of all namespaces", { { "a", "y", 2 }, { "b", "z", 4 } }, { { "a", "other\napp=web\n", NULL, false } }, "A\thost\n@\t*\ni\tapp\tweb\n", 2, "b2" },
+        { "together in the zone that has room", { { "a", "y", 1 }, { "b", "z", 4 } }, { { 0 } }, "N\tzone\n" FELLOWS, 3, "b3" },
+        { "... which may be two hosts", { { "a", "y", 1 }, { "b", "z", 2 }, { "c", "z", 1 } }, { { 0 } }, "N\tzone\n" FELLOWS, 3, "b2c1" },
+        { "... or none", { { "a", "y", 2 }, { "b", "z", 2 } }, { { 0 } }, "N\tzone\n" FELLOWS, 3, "" },
+        { "together on a host", { { "a", "y", 2 }, { "b", "y", 3 } }, { { 0 } }, "N\thost\n" FELLOWS, 3, "b3" },
+        { "together, and not on one host", { { "a", "y", 1 }, { "b", "z", 4 }, { "c", "z", 4 } }, { { 0 } }, "N\tzone\n" FELLOWS "A\thost\n" FELLOWS, 2, "b1c1" },
+        { "near a web server", { { "a", "y", 1 }, { "b", "y", 2 }, { "c", "z", 8 } }, { { "a", WEB, NULL, false } }, "N\tzone\n" WEBS, 3, "a1b2" },
+        { "... which is nowhere", { { "a", "y", 4 } }, { { 0 } }, "N\tzone\n" WEBS, 2, "" },
+        { "... and must be all that is asked for", { { "a", "y", 4 } }, { { "a", WEB, NULL, false } }, "N\tzone\n" WEBS "N\thost\n@\tdefault\ni\tapp\tdb\n", 2, "" },
+        { "near one of the gang that is there", { { "a", "y", 3 }, { "b", "z", 8 } }, { { "b", GANG, NULL, false } }, "N\tzone\n" FELLOWS, 3, "b3" },
+        { "spread over zones", { { "a", "y", 8 }, { "b", "z", 1 } }, { { 0 } }, "S\tzone\t1\t0\tm-\n" FELLOWS, 3, "a2b1" },
+        { "... as far as the smallest has room", { { "a", "y", 8 }, { "b", "z", 1 } }, { { 0 } }, "S\tzone\t1\t0\tm-\n" FELLOWS, 4, "" },
+        { "... by two", { { "a", "y", 8 }, { "b", "z", 1 } }, { { 0 } }, "S\tzone\t2\t0\tm-\n" FELLOWS, 4, "a3b1" },
+        { "... with those that are there", { { "a", "y", 8 }, { "b", "z", 1 } }, { { "a", GANG, NULL, false } }, "S\tzone\t1\t0\tm-\n" FELLOWS, 2, "a1b1" },
+        { "... a zone that opens when another has caught up", { { "a", "y", 8 }, { "b", "z", 2 } }, { { "a", GANG, NULL, false }, { "a", GANG, NULL, false } }, "S\tzone\t1\t0\tm-\n" FELLOWS, 3, "a1b2" },
+        { "... but who is going", { { "a", "y", 2 }, { "b", "z", 1 } }, { { "b", GANG, NULL, true } }, "S\tzone\t1\t0\tm-\n" FELLOWS, 3, "a2b1" },
+        { "fewer domains than there should be", { { "a", "y", 8 }, { "b", "z", 8 } }, { { 0 } }, "S\tzone\t1\t3\tm-\n" FELLOWS, 3, "" },
+        { "... have one each", { { "a", "y", 8 }, { "b", "z", 8 } }, { { 0 } }, "S\tzone\t1\t3\tm-\n" FELLOWS, 2, "a1b1" },
+        { "a node of no zone takes nobody who is spread", { { "a", NULL, 8 }, { "b", "z", 2 } }, { { 0 } }, "S\tzone\t1\t0\tm-\n" FELLOWS, 3, "" },
+        { "what is spread need not be the gang", { { "a", "y", 8 }, { "b", "z", 8 } }, { { "a", WEB, NULL, false }, { "a", WEB, NULL, false } }, "S\tzone\t1\t0\tm-\n" WEBS, 2, "b2" },
+        { "whom others keep away", { { "a", "y", 2 }, { "b", "z", 4 } }, { { "a", WEB, "A\thost\n" FELLOWS, false } }, NULL, 2, "b2" },
+        { "... from a zone", { { "a", "y", 2 }, { "b", "y", 4 } }, { { "a", WEB, "A\tzone\n" FELLOWS, false } }, NULL, 2, "" },
+        { "... or means somebody else", { { "a", "y", 2 }, { "b", "z", 4 } }, { { "a", WEB, "A\thost\n" WEBS, false } }, NULL, 2, "a2" },
+        { "who wants to be near keeps nobody away", { { "a", "y", 2 }, { "b", "z", 4 } }, { { "a", WEB, "N\thost\n" FELLOWS, false } }, NULL, 2, "a2" },
+        { "what selects nothing", { { "a", "y", 2 }, { "b", "z", 4 } }, { { "a", WEB, NULL, false } }, "A\thost\n@\tdefault\nx\n", 2, "a2" },
+        { "labels that are not so", { { "a", "y", 2 }, { "b", "z", 4 } }, { { "a", WEB, NULL, false } }, "A\thost\n@\tdefault\nn\tapp\tdb\tweb\ne\tapp\n", 2, "a2" },
+        { "labels that are there", { { "a", "y", 2 }, { "b", "z", 4 } }, { { "a", WEB, NULL, false } }, "A\thost\n@\tdefault\ne\tapp\n", 2, "b2" },
+        { "labels that are not there", { { "a", "y", 2 }, { "b", "z", 4 } }, { { "a", WEB, NULL, false } }, "A\thost\n@\tdefault\na\tof\n", 2, "b2" },
+};
+/* clang-format on */
+
+static void gangs_are_planned_beside_whom_they_may_be(void **state)
+{
+        char plan[64], name[16];
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                const struct row *row = &rows[i];
+                struct ledger *l = cluster_of(row->nodes);
+                bool did;
+
+                for (size_t p = 0; p < 3 && row->pods[p].node != NULL; p++) {
+                        assert_true(text_format(name, sizeof(name), "p-%zu", p));
+                        put(l, name, &row->pods[p]);
+                }
+                add_members(l, row->size, row->demands);
+                did = fits(l, ledger_pods_find(l, "default", "m-0"));
+                if (did != (row->plan[0] != '\0') || strcmp(plan_of(l, plan, sizeof(plan)), row->plan) != 0)
+                        fail_msg("%s: planned \"%s\", not \"%s\"", row->what, plan_of(l, plan, sizeof(plan)),
+                                 row->plan);
+                ledger_life_free(l);
+        }
+}
+
+static struct ledger *two_zones(void)
+{
+        return cluster_of((const struct node[4]){ { "a", "y", 4 }, { "b", "z", 4 } });
+}
+
+/* A selector that leaves a node out takes its zone out of what is compared, unless that is not wanted. */
+static void nodes_that_are_left_out_are_no_domain(void **state)
+{
+        struct ledger *l = two_zones();
+        struct ledger_pod_facts facts;
+
+        (void) state;
+        set_labels(l, "a", "y", "disk=ssd\n");
+        for (int policy = 0; policy < 2; policy++) {
+                for (int i = 0; i < 2; i++) {
+                        facts = pod_of(l, i == 0 ? "m-0" : "m-1", 1);
+                        facts.job = "train";
+                        facts.request.gang_size = 2;
+                        facts.labels = GANG;
+                        facts.node_match = "=\tdisk\tssd\n";
+                        facts.demands =
+                                policy == 0 ? "S\tzone\t1\t0\tm-\n" FELLOWS : "S\tzone\t1\t0\t-\n" FELLOWS;
+                        assert_int_equal(ledger_pods_set(l, &facts), 0);
+                }
+                assert_int_equal(fits(l, ledger_pods_find(l, "default", "m-0")), policy == 0);
+                ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
+        }
+        ledger_life_free(l);
+}
+
+static void filter_names_the_domain_of_the_plan(void **state)
+{
+        struct ledger *l = cluster_of((const struct node[4]){ { "a", "y", 1 }, { "b", "z", 4 } });
+        struct ledger_pod *pod;
+        const uint32_t both[] = { node_of(l, "a")->index, node_of(l, "b")->index };
+        uint8_t verdicts[] = { REASON_NONE, REASON_NONE };
+
+        (void) state;
+        add_members(l, 2, "N\tzone\n" FELLOWS);
+        pod = ledger_pods_find(l, "default", "m-0");
+        assert_true(fits(l, pod));
+        candidates_keep_to_plan(&(struct rules_context){ .ledger = l,
+                                                         .rules = &fixture_rules,
+                                                         .self = pod,
+                                                         .request = &pod->request,
+                                                         .job = pod->job },
+                                both, 2, verdicts);
+        assert_int_equal(verdicts[0], CANDIDATE_LEFT_OUT); /* the other could not follow there */
+        assert_int_equal(verdicts[1], REASON_NONE);
+        ledger_life_free(l);
+}
+
+static void labels_and_pods_that_change_count(void **state)
+{
+        struct ledger *l = two_zones(), *copy;
+        struct pod web = { .node = "a", .labels = "default\napp=db\n" };
+        struct ledger_pod *first;
+        char plan[64];
+
+        (void) state;
+        put(l, "p", &web);
+        put(l, "q", &(struct pod){ .node = "b", .labels = WEB });
+        add_members(l, 2, "A\thost\n" WEBS);
+        first = ledger_pods_find(l, "default", "m-0");
+        assert_true(fits(l, first));
+        assert_string_equal(plan_of(l, plan, sizeof(plan)), "a2");
+        copy = ledger_life_copy(l);
+        assert_non_null(copy);
+        assert_string_equal(plan_of(copy, plan, sizeof(plan)), "a2");
+        ledger_jobs_drop_lease(l, first->job);
+        web.labels = WEB; /* it becomes one */
+        put(l, "p", &web);
+        assert_false(fits(l, first));
+        ledger_pods_drop(l, "default", "q");
+        assert_true(fits(l, first));
+        assert_string_equal(plan_of(l, plan, sizeof(plan)), "b2");
+        ledger_jobs_drop_lease(copy, ledger_jobs_find(copy, "default", "train"));
+        assert_true(fits(copy, ledger_pods_find(copy, "default", "m-0"))); /* there nothing has changed */
+        assert_string_equal(plan_of(copy, plan, sizeof(plan)), "a2");
+        ledger_life_free(copy);
+        ledger_life_free(l);
+}
+
+static void members_of_different_labels_are_alike_to_who_does_not_ask(void **state)
+{
+        struct ledger *l = two_zones();
+        struct ledger_pod *first = member(l, "m-0", 2, 1, "default\nof=gang\nindex=0\n", NULL);
+
+        (void) state;
+        (void) member(l, "m-1", 2, 1, "default\nof=gang\nindex=1\n", NULL);
+        put(l, "p", &(struct pod){ .node = "a", .labels = WEB, .demands = "A\thost\n" WEBS });
+        assert_true(fits(l, first));
+        assert_non_null(first->job->slots);
+        assert_int_equal(first->job->slots->request.labels, NEIGHBOURS_NONE);
+        ledger_jobs_drop_lease(l, first->job);
+        put(l, "p", &(struct pod){ .node = "a", .labels = WEB });
+        put(l, "q", &(struct pod){ .node = "a", .demands = "A\thost\n@\tdefault\ni\tindex\t1\n" });
+        put(l, "r", &(struct pod){ .node = "b", .demands = "A\thost\n@\tdefault\ni\tindex\t0\n" });
+        assert_true(fits(l, first));
+        assert_non_null(node_of(l, "a")->slots);
+        assert_non_null(node_of(l, "b")->slots);
+        assert_int_equal(node_of(l, "a")->slots->request.labels, first->labels);
+        assert_int_equal(node_of(l, "b")->slots->request.labels,
+                         ledger_pods_find(l, "default", "m-1")->labels);
+        ledger_life_free(l);
+}
+
+/* Chips are held for a pod where it may be, and nobody is told so who asks for nodes of his own choice. */
+static void nothing_is_held_beside_the_wrong_neighbours(void **state)
+{
+        struct ledger *l = two_zones();
+        struct ledger_pod_facts facts = pod_of(l, "x", 4);
+        struct ledger_pod *old;
+        struct rules_context ctx = {
+                .ledger = l, .rules = &fixture_rules, .now_usec = 1, .unfiltered = true
+        };
+        char why[256];
+
+        (void) state;
+        facts.node = "a";
+        assert_int_equal(ledger_pods_set(l, &facts), 0);
+        facts = pod_of(l, "y", 4);
+        facts.node = "b";
+        assert_int_equal(ledger_pods_set(l, &facts), 0);
+        put(l, "p", &(struct pod){ .node = "a", .labels = WEB });
+        old = member(l, "old", 0, 4, GANG, "A\thost\n" WEBS);
+        assert_int_equal(backfill_update(l, &fixture_rules, 2000000), 1);
+        assert_null(node_of(l, "a")->backfills);
+        assert_non_null(node_of(l, "b")->backfills);
+        ledger_pods_drop(l, "default", "x");
+        ctx.self = old;
+        ctx.request = &old->request;
+        assert_string_equal(reason_text(rules_judge(&ctx, node_of(l, "a")))->word, "WrongNeighbours");
+        neighbour_view_why(&ctx, node_of(l, "a"), why, sizeof(why));
+        assert_string_equal(why, "its pod anti-affinity: 1 such pods are in host=a");
+        neighbour_view_why(&ctx, node_of(l, "b"), why, sizeof(why));
+        assert_string_equal(why, "");
+        ctx.unfiltered = false; /* kube-scheduler has judged it before it asks */
+        assert_int_equal(rules_judge(&ctx, node_of(l, "a")), REASON_NONE);
+        ledger_life_free(l);
+}
+
+static void what_keeps_it_off_is_told(void **state)
+{
+        static const struct {
+                const char *demands, *others, *why;
+        } asks[] = {
+                { "N\tzone\n" FELLOWS WEBS, NULL, "no pod that its pod affinity asks for is in zone=y" },
+                { "N\track\n" WEBS, NULL, "the node has no label rack, by which the pod is placed" },
+                { "S\tzone\t1\t0\tm-\n" WEBS, NULL, "" },
+                { "S\tzone\t1\t0\tm-\n@\tdefault\n", NULL,
+                  "topology spread: 1 such pods in zone=y, 0 elsewhere, maxSkew 1" },
+                { NULL, "A\tzone\n" FELLOWS, "the pod anti-affinity of 1 others keeps it out of zone=y" },
+        };
+        char why[256];
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(asks); i++) {
+                struct ledger *l = two_zones();
+                struct ledger_pod *pod = member(l, "m", 0, 1, GANG, asks[i].demands);
+                struct rules_context ctx = { .ledger = l,
+                                             .rules = &fixture_rules,
+                                             .unfiltered = true,
+                                             .self = pod,
+                                             .request = &pod->request };
+
+                put(l, "p", &(struct pod){ .node = "a", .labels = WEB, .demands = asks[i].others });
+                neighbour_view_why(&ctx, node_of(l, "a"), why, sizeof(why));
+                assert_string_equal(why, asks[i].why);
+                ledger_life_free(l);
+        }
+}
+
+static void texts_are_kept_once_and_go_with_the_last(void **state)
+{
+        struct ledger *l = two_zones();
+
+        (void) state;
+        add_members(l, 2, "A\thost\n" FELLOWS);
+        put(l, "p", &(struct pod){ .node = "a", .labels = WEB });
+        assert_int_equal(l->neighbours.labels.map.count, 2);
+        assert_int_equal(l->neighbours.demand_count, 1);
+        assert_true(fits(l, ledger_pods_find(l, "default", "m-0")));
+        ledger_pods_drop(l, "default", "p");
+        ledger_pods_drop(l, "default", "m-1");
+        assert_int_equal(l->neighbours.demand_count, 1);
+        ledger_pods_drop(l, "default", "m-0");
+        assert_int_equal(l->neighbours.labels.map.count, 0);
+        assert_int_equal(l->neighbours.demand_count, 0);
+        assert_int_equal(neighbours_hold_labels(&l->neighbours, WEB), 1); /* numbers come back */
+        neighbours_release(&l->neighbours, NEIGHBOURS_NONE, 1);
+        ledger_life_free(l);
+}
+
+int main(void)
+{
+        static const struct CMUnitTest tests[] = {
+                cmocka_unit_test(gangs_are_planned_beside_whom_they_may_be),
+                cmocka_unit_test(nodes_that_are_left_out_are_no_domain),
+                cmocka_unit_test(filter_names_the_domain_of_the_plan),
+                cmocka_unit_test(labels_and_pods_that_change_count),
+                cmocka_unit_test(members_of_different_labels_are_alike_to_who_does_not_ask),
+                cmocka_unit_test(nothing_is_held_beside_the_wrong_neighbours),
+                cmocka_unit_test(what_keeps_it_off_is_told),
+                cmocka_unit_test(texts_are_kept_once_and_go_with_the_last),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
