@@ -9,7 +9,9 @@
 #include "base/json/json_read.h"
 #include "scheduler-extender/extender.h"
 #include "scheduler-extender/extender_options.h"
+#include "tests/model/stand_ins.h"
 #include "tests/model/views.h"
+#include "tests/model/world.h"
 
 #define PODS 6
 
