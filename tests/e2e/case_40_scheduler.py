@@ -98,8 +98,8 @@ def reasons():
         create(sim_pod("w-" + word.lower(), chips, at, resource, labels, annotations))
     create(sim_pod("r-big", *cases["GangDoesNotFit"][:2], labels=cases["GangDoesNotFit"][2]))  # a gang begins whole
     second = sim_pod("r-lease1", 8, "s-lease2", labels={"job": "leased", "gang-size": "2"}, annotations={"models": "L40"})
-    second["spec"]["affinity"] = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [  # nobody is such a pod: it is never bound
-        {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"never": "there"}}}]}}
+    # what the extender does not judge and nobody makes: it is never bound
+    second["spec"]["volumes"] = [{"name": "never", "persistentVolumeClaim": {"claimName": "never"}}]
     create(second)
     create(sim_pod("r-lease0", 8, "s-lease1", labels={"job": "leased", "gang-size": "2"}, annotations={"models": "L40"}))
     bound("r-lease0")
