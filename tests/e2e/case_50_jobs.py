@@ -271,7 +271,7 @@ def jobs_are_refused():
     refused("{%s, strategy: gossip}" % least, "spec.strategy")
     refused("{%s, epochs: 0}" % least, "spec.epochs")
     refused("{%s, globalBatch: 1}" % least, "fewer than one sample for each chip; raise it or ask for fewer chips")
-    refused("{%s, model: transformer}" % least, "spec.model")
+    refused("{%s, data: {path: /d}, model: transformer}" % least, "spec.model")
     refused("{%s, learningRate: 0}" % least, "spec.learningRate")
     refused("{%s, neighbourExchange: 1.5}" % least, "spec.neighbourExchange")
     refused("{%s, dependsOn: [bad]}" % least, "a job cannot depend on itself; remove its own name")
