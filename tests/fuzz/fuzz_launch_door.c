@@ -39,26 +39,46 @@ uint64_t loop_now_usec(sd_event *loop)
 static struct timer {
         void (*handler)(void *userdata);
         void *userdata;
+        bool armed, comes_again;
 } timers[128];
 
-int loop_after(sd_event *loop, uint64_t delay_usec, void (*handler)(void *userdata), void *userdata,
-               sd_event_source **ret)
+static int make_timer(void (*handler)(void *userdata), void *userdata, bool comes_again,
+                      sd_event_source **ret)
 {
-        (void) loop;
-        (void) delay_usec;
         for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
                 if (timers[i].handler == NULL) {
-                        timers[i] = (struct timer){ handler, userdata };
+                        timers[i] = (struct timer){ handler, userdata, comes_again, comes_again };
                         *ret = (sd_event_source *) (void *) &timers[i];
                         return 0;
                 }
         abort(); /* more than may wait */
 }
 
+int loop_timer(sd_event *loop, void (*handler)(void *userdata), void *userdata, sd_event_source **ret)
+{
+        (void) loop;
+        return make_timer(handler, userdata, false, ret);
+}
+
+int loop_every(sd_event *loop, uint64_t first_usec, uint64_t period_usec, void (*handler)(void *userdata),
+               void *userdata, sd_event_source **ret)
+{
+        (void) loop;
+        (void) first_usec;
+        (void) period_usec;
+        return make_timer(handler, userdata, true, ret);
+}
+
+void loop_rearm(sd_event_source *timer, uint64_t delay_usec)
+{
+        (void) delay_usec;
+        ((struct timer *) (void *) timer)->armed = true;
+}
+
 sd_event_source *sd_event_source_disable_unref(sd_event_source *source)
 {
         if (source != NULL)
-                *(struct timer *) (void *) source = (struct timer){ NULL, NULL };
+                *(struct timer *) (void *) source = (struct timer){ .handler = NULL };
         return NULL;
 }
 
@@ -341,8 +361,10 @@ static void let_time_pass(void)
         for (size_t i = 0; i < ARRAY_SIZE(timers); i++) {
                 struct timer due = timers[i];
 
-                if (due.handler != NULL)
-                        due.handler(due.userdata);
+                if (!due.armed)
+                        continue;
+                timers[i].armed = due.comes_again;
+                due.handler(due.userdata);
         }
 }
 
