@@ -263,8 +263,8 @@ static enum MHD_Result handle(struct http_exchange *x, struct MHD_Connection *mh
         http_body_drop(&x->body, &s->bodies);
         if (x->route->shared)
                 http_pages_keep(&s->pages, x->route, loop_now_usec(s->loop), &reply);
-        if (x->pending != NULL)
-                return MHD_YES; /* suspended: http_resume() brings us back to on_request() */
+        if (x->pending != NULL || x->later_ready)
+                return MHD_YES; /* suspended: http_resume() brings, or brought, us back to on_request() */
         if (x->no_later && reply.status == 0)
                 http_reply_error(&reply, 503, "no memory");
         return send_reply(s, mhd, &reply, NULL);
