@@ -289,6 +289,10 @@ static bool await_pod(struct bind *bind, const struct http_request *request, con
             loop_after(x->loop, AWAIT_USEC, on_deadline, bind, &bind->deadline) < 0)
                 return false;
         bind->pending = http_suspend(request);
+        if (bind->pending == NULL) { /* no memory: nobody would hear what comes of it */
+                bind->deadline = sd_event_source_disable_unref(bind->deadline);
+                return false;
+        }
         bind->next_awaiting = x->awaiting;
         x->awaiting = bind;
         x->awaiting_count++;
