@@ -61,11 +61,12 @@ uint32_t gang_members_there(const struct ledger_job *job, const struct ledger_po
         return there;
 }
 
-/* A manager without chips may run before the others. */
+/* A manager without chips may run before the others. Who has ended or goes had begun: another is made in the
+ * place of one that was evicted, and the rest may be done. */
 static bool has_begun(const struct ledger_job *job)
 {
         for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                if (pod->node != NULL && !pod->ended && !pod->deleting && pod->request.item_count > 0)
+                if ((pod->node != NULL || pod->started_usec != 0) && pod->request.item_count > 0)
                         return true;
         return false;
 }
