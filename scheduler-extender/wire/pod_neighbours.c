@@ -145,6 +145,15 @@ static bool put_selector(const struct json_field *term, const struct asker *aske
         return put_expressions(&expressions, ret);
 }
 
+/* Of all namespaces. */
+static bool is_empty_selector(const struct json_field *selector)
+{
+        struct json_field equal = json_field_get(selector, "matchLabels"),
+                          expressions = json_field_get(selector, "matchExpressions");
+
+        return json_object_size(equal.value) + json_field_count(&expressions) == 0;
+}
+
 /* The names that a selector of Namespaces means. Return: false = that cannot be told. */
 static bool put_selected_names(const struct json_field *selector, struct text *ret)
 {
@@ -178,7 +187,8 @@ static bool put_namespaces(const struct json_field *term, const struct asker *as
         text_append_char(ret, '@');
         if (selects)
                 known = put_selected_names(&selector, ret);
-        put_values(&names, ret);
+        if (!selects || !is_empty_selector(&selector))
+                put_values(&names, ret);
         if (!selects && json_field_count(&names) == 0)
                 put_word(ret, asker->namespace_);
         text_append_char(ret, '\n');

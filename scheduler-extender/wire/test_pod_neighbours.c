@@ -45,6 +45,8 @@ static const struct row demands[] = {
         { APART("{'topologyKey':'z','labelSelector':{'matchExpressions':[{'key':'k','operator':'Near'}]}}"), "" },
         { APART("{'topologyKey':'z','namespaces':['x','y']," ALL "}"), "A\tz\n@\tx\ty\n" },
         { APART("{'topologyKey':'z','namespaceSelector':{}," ALL "}"), "A\tz\n@\t*\n" },
+        { APART("{'topologyKey':'z','namespaces':['x'],'namespaceSelector':{}," ALL "}"), "A\tz\n@\t*\n" },
+        { APART("{'topologyKey':'z','namespaces':['x'],'namespaceSelector':{'matchLabels':{}}," ALL "}"), "A\tz\n@\t*\n" },
         { APART("{'topologyKey':'z','namespaces':['x'],'namespaceSelector':{'matchLabels':{'kubernetes.io/metadata.name':'y'}}," ALL "}"), "A\tz\n@\ty\tx\n" },
         { APART("{'topologyKey':'z','namespaceSelector':{'matchExpressions':[{'key':'kubernetes.io/metadata.name','operator':'In','values':['x','y']}]}," ALL "}"),
                                                                   "A\tz\n@\tx\ty\n" },
