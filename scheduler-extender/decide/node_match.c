@@ -395,6 +395,7 @@ int node_match_copy_traits(struct node_match_table *to, struct node_match_traits
 
 void node_match_free_traits(struct node_match_table *matches, struct node_match_traits *traits)
 {
+        matches->generation += traits->count > 0;
         release_traits(matches, traits->list, traits->count);
         *traits = (struct node_match_traits){ 0 };
 }
