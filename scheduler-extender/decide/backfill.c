@@ -150,13 +150,19 @@ static bool fits(const struct rules_context *ctx, const struct ledger_node *node
                (taken == 0 || open_chips(ctx, node) >= ctx->request->items[0].chips + taken);
 }
 
-/* Takes pods off the node in the order of their known ends until the waiting one fits; puts them back. */
-static void find_start(struct ledger *ledger, const struct rules_context *ctx, struct start *start)
+/* Takes pods off the node in the order of their known ends until the waiting one fits; puts them back.
+ * has_place_ever() has judged its neighbours: to look at them here, too, would count those of all nodes anew,
+ * for each node. */
+static void find_start(struct ledger *ledger, const struct rules_context *of_pod, struct start *start)
 {
+        struct rules_context judged = *of_pod;
+        const struct rules_context *ctx = &judged;
+        uint64_t generation = ledger->neighbours.generation;
         struct ledger_pod *gone[64];
         size_t count = 0;
         uint32_t chips = ctx->request->items[0].chips, taken = promised(ctx, start->node);
 
+        judged.neighbours_judged = true;
         while (!fits(ctx, start->node, taken) && count < ARRAY_SIZE(gone)) {
                 struct ledger_pod *next = NULL;
 
@@ -179,6 +185,7 @@ static void find_start(struct ledger *ledger, const struct rules_context *ctx, s
         }
         while (count > 0)
                 ledger_pods_attach(ledger, gone[--count], start->node);
+        ledger->neighbours.generation = generation; /* all are where they were */
 }
 
 /* Does the whole gang fit now? Then it will get its lease, and nobody need wait for its members. */

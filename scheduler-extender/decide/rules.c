@@ -280,7 +280,9 @@ enum reason rules_unfiltered(const struct rules_context *ctx, const struct ledge
                 return REASON_NODE_NOT_ALLOWED;
         if (reason == REASON_NONE && !node_room_takes(ctx, node))
                 return REASON_NODE_FULL;
-        return reason == REASON_NONE && !neighbour_view_takes(ctx, node) ? REASON_WRONG_NEIGHBOURS : reason;
+        if (reason == REASON_NONE && !ctx->neighbours_judged && !neighbour_view_takes(ctx, node))
+                return REASON_WRONG_NEIGHBOURS;
+        return reason;
 }
 
 enum reason rules_devices(const struct rules_context *ctx, const struct ledger_node *node)

@@ -46,6 +46,7 @@ struct rules_context {
         bool planning;                 /* a gang is being planned: its own slots count as taken */
         bool unfiltered; /* no scheduler has chosen the nodes: the pod's selector, affinity, tolerations,
                             requests and neighbours are judged, too */
+        bool neighbours_judged; /* ... but for neighbours, which the asker has judged */
 
         uint32_t within; /* ... of a gang that has to be together: the domain (neighbour_view.h); 0 = any */
 
