@@ -232,7 +232,7 @@ static bool prepare_hosts(const struct extender_args *args, struct names_memory_
         if (capacity > UINT32_MAX)
                 return false;
         if (list->score_at == NULL)
-                list->score_at = malloc((list->count + 1) * sizeof(*list->score_at));
+                list->score_at = calloc(list->count + 1, sizeof(*list->score_at));
         list->hosts = list->score_at == NULL ? NULL : malloc(capacity);
         if (list->hosts == NULL)
                 return false;
