@@ -17,7 +17,7 @@
 
 struct lease;
 
-#define LEASE_ADDRESS    "remuda.dev/address" /* an annotation of the Lease: "127.0.0.1:8888" */
+#define LEASE_ADDRESS    "remuda.dev/address" /* an annotation of the Lease: "127.0.0.1:9520" */
 #define LEASE_COLLECTION "/apis/coordination.k8s.io/v1/namespaces/%s/leases" /* of a namespace */
 
 struct lease_options {

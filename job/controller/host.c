@@ -22,7 +22,7 @@
 /* clang-format off */
 static const struct option_spec specs[] = {
         { .name = "listen", .type = OPTION_STRING, .offset = AT(listen), .value = "ADDR:PORT",
-          .default_ = "127.0.0.1:9521", .help = "health and metrics; port 0 = any free one" },
+          .default_ = "127.0.0.1:9522", .help = "health and metrics; port 0 = any free one" },
         SERVER_OPTIONS_ROWS(AT),
         { 0 },
 };

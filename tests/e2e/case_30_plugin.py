@@ -19,7 +19,7 @@ QUICK = ["sh", "-c", "env | grep REMUDA_DEVICES; sleep 1"]
 
 def metric(name, labels=""):
     """Sum over the samples of the agent's metric whose labels hold the text."""
-    with urllib.request.urlopen("http://%s:9464/metrics" % system_pod("remuda-agent")["status"]["podIP"], timeout=5) as page:
+    with urllib.request.urlopen("http://%s:9510/metrics" % system_pod("remuda-agent")["status"]["podIP"], timeout=5) as page:
         lines = page.read().decode().splitlines()
     return sum(float(l.rsplit(" ", 1)[1]) for l in lines if re.match(re.escape(name) + r"[{ ]", l) and labels in l)
 

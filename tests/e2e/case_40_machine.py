@@ -27,7 +27,7 @@ def health(pci):
 
 def sample(name, **labels):
     """The agent's metric with these labels, scraped from the pod."""
-    with urllib.request.urlopen("http://%s:9464/metrics" % system_pod("remuda-agent")["status"]["podIP"], timeout=5) as page:
+    with urllib.request.urlopen("http://%s:9510/metrics" % system_pod("remuda-agent")["status"]["podIP"], timeout=5) as page:
         for line in page.read().decode().splitlines():
             if line.startswith(name + "{") and all('%s="%s"' % pair in line for pair in labels.items()):
                 return float(line.rsplit(" ", 1)[1])
