@@ -18,6 +18,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "cli/command/agent_client.h"
 #include "cli/command/commands.h"
 #include "cli/command/document.h"
 #include "cli/command/open_tree.h"
@@ -27,7 +28,7 @@
 #include "io/whole_file.h"
 
 struct devices_options {
-        const char *root, *machine, *config, *output;
+        const char *root, *machine, *config, *socket, *output;
         const char *save; /* NULL = what is measured is not kept */
         bool measure;
 };
@@ -42,6 +43,8 @@ static const struct option_spec specs[] = {
           .help = "look at a machine file (`remuda machine record`)" },
         { .name = "config", .type = OPTION_STRING, .offset = AT(config), .value = "FILE",
           .help = "the agent's configuration: added models and vendors, exclusions" },
+        { .name = "socket", .type = OPTION_STRING, .offset = AT(socket), .value = "PATH",
+          .help = "the agent that knows what is free (of this machine: /run/remuda/agent.sock)" },
         { .name = "measure", .type = OPTION_BOOL, .offset = AT(measure),
           .help = "run a matrix product for a second on a device of each group" },
         { .name = "save", .type = OPTION_OPTIONAL, .offset = AT(save), .value = "FILE",
@@ -119,13 +122,20 @@ static void format_peak(const struct device_group *group, char *ret, size_t ret_
                                            peaks[i].tflops, peaks[i].precision);
 }
 
-static int print_groups(const struct inventory *inventory, bool wide, bool colour)
+/* What the machine has, and of which groups somebody told who holds them: `free` of the others is a guess. */
+struct seen {
+        struct inventory inventory;
+        bool free_known[GROUPS_MAX];
+};
+
+static int print_groups(const struct seen *seen, bool wide, bool colour)
 {
         static const char *const plain[] = { "GROUP",  "MODEL",  "HEALTHY",  "FREE",
                                              "MEMORY", "FABRIC", "RESOURCE", NULL };
         static const char *const more[] = { "GROUP",   "VENDOR",   "RUNTIME", "MODEL",  "HEALTHY",
                                             "FREE",    "MEMORY",   "FABRIC",  "SOURCE", "TFLOP/S",
                                             "GFLOP/S", "RESOURCE", NULL };
+        const struct inventory *inventory = &seen->inventory;
         CLEANUP(table_free) struct table table = { 0 };
         char text[48];
 
@@ -141,7 +151,10 @@ static int print_groups(const struct inventory *inventory, bool wide, bool colou
                 table_add(&table, TABLE_PLAIN, "%s", group->model);
                 table_add(&table, group->healthy == group->total ? TABLE_GOOD : TABLE_WARN, "%u of %u",
                           group->healthy, group->total);
-                table_add(&table, TABLE_PLAIN, "%u", group->free);
+                if (seen->free_known[i])
+                        table_add(&table, TABLE_PLAIN, "%u", group->free);
+                else
+                        table_add(&table, TABLE_FAINT, "%s", "");
                 format_memory(group->memory_bytes, text, sizeof(text));
                 table_add(&table, TABLE_PLAIN, "%s", text);
                 table_add(&table, TABLE_PLAIN, "%s", group->fabric);
@@ -199,8 +212,9 @@ static int print_devices(const struct inventory *inventory, bool wide, bool colo
         return table_print(&table, colour, stdout);
 }
 
-static int print_tables(const struct inventory *inventory, bool wide)
+static int print_tables(const struct seen *seen, bool wide)
 {
+        const struct inventory *inventory = &seen->inventory;
         bool colour = table_wants_colour(stdout);
         int r;
 
@@ -208,7 +222,7 @@ static int print_tables(const struct inventory *inventory, bool wide)
                 puts("no accelerators and no CPU groups found");
                 return 0;
         }
-        r = print_groups(inventory, wide, colour);
+        r = print_groups(seen, wide, colour);
         if (r == 0) {
                 putchar('\n');
                 r = print_devices(inventory, wide, colour);
@@ -216,12 +230,12 @@ static int print_tables(const struct inventory *inventory, bool wide)
         return r;
 }
 
-static int print_inventory(const struct inventory *inventory, const char *format)
+static int print_seen(const struct seen *seen, const char *format)
 {
         bool yaml = strcmp(format, "yaml") == 0, document = yaml || strcmp(format, "json") == 0;
-        json_t *value = document ? inventory_json_encode(inventory) : NULL;
+        json_t *value = document ? inventory_json_encode(&seen->inventory) : NULL;
         int r = document ? document_print(value, yaml, JSON_REAL_PRECISION(15))
-                         : print_tables(inventory, strcmp(format, "wide") == 0);
+                         : print_tables(seen, strcmp(format, "wide") == 0);
 
         json_decref(value);
         if (r == 0 && fflush(stdout) == 0 && !ferror(stdout))
@@ -284,6 +298,43 @@ static int save_measured(const char *path, const struct inventory *inventory, st
         return r < 0 ? err_wrap(err, r, "--save") : 0;
 }
 
+/* The agent's group that a device of ours is in, whatever the group is called there. NULL = it knows none. */
+static const struct device_group *group_there(const struct inventory *agent, const struct inventory *ours,
+                                              const char *group)
+{
+        for (size_t i = 0; i < ours->device_count; i++) {
+                const struct device *there = strcmp(ours->devices[i].group, group) != 0
+                                                     ? NULL
+                                                     : inventory_find_device(agent, ours->devices[i].id);
+
+                if (there != NULL && there->group[0] != '\0')
+                        return inventory_find_group(agent, there->group);
+        }
+        return NULL;
+}
+
+/* Who holds a device no file says: the agent does, which asks the kubelet. Where none answers, it stays
+ * unknown. */
+static void ask_free(const struct devices_options *options, struct seen *seen)
+{
+        const struct agent_client client = { .socket = options->socket };
+        CLEANUP(inventory_free) struct inventory agent = { 0 };
+
+        if (options->socket == NULL &&
+            (options->machine != NULL || (options->root != NULL && !is_this_machine(options->root))))
+                return;
+        if (agent_client_inventory(&client, &agent, NULL) < 0)
+                return;
+        for (size_t i = 0; i < seen->inventory.group_count; i++) {
+                struct device_group *group = &seen->inventory.groups[i];
+                const struct device_group *there = group_there(&agent, &seen->inventory, group->name);
+
+                seen->free_known[i] = there != NULL;
+                if (there != NULL && there->free < group->free)
+                        group->free = there->free;
+        }
+}
+
 static int look(const struct devices_options *options, struct inventory *ret, struct err *err)
 {
         CLEANUP(agent_config_free) struct agent_config config = { 0 };
@@ -311,12 +362,11 @@ static int look(const struct devices_options *options, struct inventory *ret, st
 int command_devices(int argc, char **argv)
 {
         struct devices_options options;
-        CLEANUP(inventory_free) struct inventory inventory;
+        struct seen seen = { 0 };
         struct err err = { 0 };
         const char *conflict;
         int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, NULL, stdout, stderr);
 
-        inventory_init(&inventory);
         if (r >= 0)
                 return r;
         conflict = find_conflict(&options);
@@ -324,10 +374,15 @@ int command_devices(int argc, char **argv)
                 fprintf(stderr, "remuda devices: %s\n", conflict);
                 return EXIT_USAGE;
         }
-        r = look(&options, &inventory, &err);
+        inventory_init(&seen.inventory);
+        r = look(&options, &seen.inventory, &err);
         if (r < 0) {
                 fprintf(stderr, "remuda devices: %s\n", err.msg);
-                return r == -E2BIG ? EXIT_FAILED : exit_code_of(r); /* larger than any machine */
+                r = r == -E2BIG ? EXIT_FAILED : exit_code_of(r); /* larger than any machine */
+        } else {
+                ask_free(&options, &seen);
+                r = print_seen(&seen, options.output);
         }
-        return print_inventory(&inventory, options.output);
+        inventory_free(&seen.inventory);
+        return r;
 }
