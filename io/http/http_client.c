@@ -14,9 +14,12 @@
 #include "base/text.h"
 #include "io/http/http_client_internal.h"
 #include "io/http/http_handle.h"
+#include "io/loop.h"
 
-#define CONNECTIONS_DEFAULT 80
-#define REPLY_MAX_DEFAULT   ((size_t) 256 << 20)
+#define CONNECTIONS_DEFAULT  80
+#define IDLE_MAX_DEFAULT_SEC 10
+#define IDLE_ALONE_SEC       118L /* libcurl's own */
+#define REPLY_MAX_DEFAULT    ((size_t) 256 << 20)
 
 struct http_call {
         struct http_client *client;
@@ -266,6 +269,21 @@ static bool add_header(struct http_call *call, const char *name, const char *val
         return true;
 }
 
+/* A burst leaves as many connections as it had calls at once, each with its TLS in memory. libcurl takes the
+ * one that was made first, so that those beyond what the calls of now need are idle, and looks at their age
+ * when the next call begins. A client that asks often has used one a moment ago and may lose all others. One
+ * that asks seldom, as an agent's sign of life, would lose its last and pay a handshake for every call, and
+ * the server one for every agent: there the long limit holds, and takes a burst's connections, too, if
+ * later. */
+static long idle_max_sec(struct http_client *client)
+{
+        uint64_t now = loop_now_usec(client->loop), before = client->asked_usec;
+
+        client->asked_usec = now;
+        return now - before < client->idle_max_sec * UINT64_C(1000000) ? (long) client->idle_max_sec
+                                                                       : IDLE_ALONE_SEC;
+}
+
 static bool set_request(struct http_call *call, const struct http_call_options *o)
 {
         struct text url = { 0 };
@@ -285,6 +303,7 @@ static bool set_request(struct http_call *call, const struct http_call_options *
         }
         (void) curl_easy_setopt(call->easy, CURLOPT_CUSTOMREQUEST, o->method);
         (void) curl_easy_setopt(call->easy, CURLOPT_TIMEOUT_MS, (long) (o->timeout_usec / 1000));
+        (void) curl_easy_setopt(call->easy, CURLOPT_MAXAGE_CONN, idle_max_sec(call->client));
         (void) curl_easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, on_bytes);
         (void) curl_easy_setopt(call->easy, CURLOPT_WRITEDATA, call);
         (void) curl_easy_setopt(call->easy, CURLOPT_PRIVATE, call);
@@ -379,6 +398,7 @@ static bool keep_pem(char **path, int *fd, const char *pem)
 static bool keep_options(struct http_client *c, const struct http_client_options *o)
 {
         c->insecure = o->insecure;
+        c->idle_max_sec = o->idle_max_sec != 0 ? o->idle_max_sec : IDLE_MAX_DEFAULT_SEC;
         return keep(&c->base_url, o->base_url) && keep(&c->unix_socket, o->unix_socket) &&
                keep(&c->ca_file, o->ca_file) && keep(&c->certificate_file, o->certificate_file) &&
                keep(&c->key_file, o->key_file) && keep_pem(&c->ca_file, &c->pem[0], o->ca_pem) &&

@@ -2,7 +2,8 @@
  *
  * One struct http_client per server (base URL and credentials). A call ends with exactly one done(), from the
  * loop, never from within http_call_start(); a cancelled one with none. Calls beyond connections_max wait
- * their turn. No redirects, no proxies from the environment. Owned by its creator. */
+ * their turn. A connection is kept for the next call; one that nobody needed for idle_max_sec, while others
+ * served, is closed. No redirects, no proxies from the environment. Owned by its creator. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,6 +24,7 @@ struct http_client_options {
         const char *proxy;                                 /* URL, or NULL: none */
         const char *user_agent;
         unsigned connections_max; /* 0 = 80 */
+        unsigned idle_max_sec;    /* 0 = 10: so long a connection of a burst is kept, unused */
 };
 
 int http_client_new(sd_event *loop, const struct http_client_options *options, struct http_client **ret,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <curl/curl.h>
+#include <stdint.h>
 
 #include "io/http/http_client.h"
 
@@ -17,4 +18,6 @@ struct http_client {
         int pem[3];                    /* CA, certificate, key that came as text; -1 = none */
         struct curl_slist *resolve_to; /* the URL's host and port to where they really are, or NULL */
         bool insecure;
+        unsigned idle_max_sec;
+        uint64_t asked_usec; /* when the last call was started */
 };

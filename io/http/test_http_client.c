@@ -470,6 +470,68 @@ static void a_call_that_cannot_be_watched_ends_alone(void **state)
         sd_event_unref(loop);
 }
 
+static size_t open_at(const struct server *server)
+{
+        size_t count = 0;
+        int on = 0;
+
+        for (size_t i = 0; i < server->connection_count; i++)
+                count += sd_event_source_get_enabled(server->sources[i], &on) > 0 && on != SD_EVENT_OFF;
+        return count;
+}
+
+static void ask_after(sd_event *loop, struct http_client *client, useconds_t pause_usec)
+{
+        struct heard heard = { .done = false };
+
+        (void) usleep(pause_usec);
+        assert_true(sd_event_run(loop, 0) >= 0); /* it is later */
+        assert_int_equal(
+                http_call_start(client,
+                                &(struct http_call_options){
+                                        .method = "GET", .path = "/", .done = on_done, .userdata = &heard },
+                                NULL),
+                0);
+        wait_for(loop, &heard.done);
+        assert_int_equal(heard.result.status, 200);
+}
+
+/* Who asks on loses what a burst left; who asked nothing for as long keeps it, for his next call. */
+static void a_burst_leaves_no_connections(void **state)
+{
+        struct http_client_options options = { .idle_max_sec = 1 };
+        struct http_client *client = NULL;
+        struct heard burst[CONNECTIONS_MAX];
+        struct server server;
+        sd_event *loop = NULL;
+
+        (void) state;
+        memset(burst, 0, sizeof(burst));
+        assert_int_equal(loop_new(&loop, NULL), 0);
+        serve(loop, &server, "http", OK("hello"), true);
+        options.base_url = server.url;
+        assert_int_equal(http_client_new(loop, &options, &client, NULL), 0);
+        for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
+                const struct http_call_options call = {
+                        .method = "GET", .path = "/", .done = on_done, .userdata = &burst[i]
+                };
+
+                assert_int_equal(http_call_start(client, &call, NULL), 0);
+        }
+        for (size_t i = 0; i < CONNECTIONS_MAX; i++)
+                wait_for(loop, &burst[i].done);
+        assert_int_equal(server.connection_count, CONNECTIONS_MAX);
+        ask_after(loop, client, 2100000);
+        assert_int_equal(open_at(&server), CONNECTIONS_MAX);
+        for (unsigned turns = 0; open_at(&server) > 1 && turns < 200; turns++)
+                ask_after(loop, client, 100000);
+        assert_int_equal(open_at(&server), 1);
+        assert_int_equal(server.connection_count, CONNECTIONS_MAX); /* no call had to make one */
+        http_client_free(client);
+        stop(&server);
+        sd_event_unref(loop);
+}
+
 int main(void)
 {
         static const struct CMUnitTest tests[] = {
@@ -480,6 +542,7 @@ int main(void)
                 cmocka_unit_test(what_runs_ends_with_its_client_and_what_was_cancelled_with_nothing),
                 cmocka_unit_test(a_call_may_start_another_from_within),
                 cmocka_unit_test(a_call_that_cannot_be_watched_ends_alone),
+                cmocka_unit_test(a_burst_leaves_no_connections),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
