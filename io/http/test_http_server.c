@@ -153,6 +153,24 @@ static void an_answer_may_come_later(void **state)
         text_free(&body);
 }
 
+/* Whoever may have to wait need not: the answer is there before it is waited for. */
+static void a_later_answer_may_come_at_once(void **state)
+{
+        struct http_child server = http_child_start();
+        int fd = http_child_dial(&server);
+        struct text body = { 0 };
+
+        (void) state;
+        for (int i = 0; i < 3; i++) {
+                assert_int_equal(http_child_post(fd, "/at-once", "hi", 2, &body), 202);
+                assert_string_equal(body.data, "at once");
+        }
+        assert_int_equal(http_child_post(fd, "/echo", "again", 5, &body), 200);
+        http_child_stop(&server);
+        (void) close(fd);
+        text_free(&body);
+}
+
 static void unix_sockets_tell_who_is_there(void **state)
 {
         char folder[] = "/tmp/remuda-http-XXXXXX", address[64], path[64], expected[64];
@@ -259,6 +277,7 @@ int main(void)
                 cmocka_unit_test(garbage_is_refused),
                 cmocka_unit_test(an_answer_may_come_later),
                 cmocka_unit_test(a_later_answer_goes_out_at_once),
+                cmocka_unit_test(a_later_answer_may_come_at_once),
                 cmocka_unit_test(unix_sockets_tell_who_is_there),
                 cmocka_unit_test(addresses_are_judged),
                 cmocka_unit_test(an_address_in_use_is_an_error),

@@ -79,12 +79,24 @@ static void later(void *userdata, const struct http_request *request, struct htt
         (void) loop_after(the_loop, 50000, answer_now, w, &w->timer);
 }
 
+static void at_once(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        struct http_pending *pending = http_suspend(request);
+        struct http_reply answer = { 0 };
+
+        (void) userdata;
+        (void) reply;
+        http_reply_text(&answer, 202, "text/plain", "at once");
+        http_resume(pending, &answer);
+}
+
 const struct http_route http_child_routes[] = {
         { .method = "POST", .path = "/echo", .handler = echo },
         { .method = "POST", .path = "/small", .handler = echo, .body_max_bytes = 10 },
         { .method = "GET", .path = "/hello/*", .handler = hello },
         { .method = "GET", .path = "/peer", .handler = peer },
         { .method = "POST", .path = "/later", .handler = later },
+        { .method = "POST", .path = "/at-once", .handler = at_once },
         { 0 },
 };
 

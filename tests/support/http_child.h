@@ -11,7 +11,7 @@ struct http_child {
 };
 
 /* POST /echo and /small (10 bytes at most) give the body back, GET /hello/WHAT?name= its path and name, GET
- * /peer who asks; POST /later answers 202 after 50 ms. */
+ * /peer who asks; POST /later answers 202 after 50 ms, /at-once before its handler has returned. */
 extern const struct http_route http_child_routes[];
 
 /* http_child_start_with() - a server with these options and the routes above; it dies with the test. */
