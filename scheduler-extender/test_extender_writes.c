@@ -21,6 +21,15 @@
 #define OF_TWO               ",\"labels\":{\"remuda.dev/job\":\"h\",\"remuda.dev/gang-size\":\"2\"}"
 #define ASK_BIND(NAME, NODE) extender_bed_ask(b, "/scheduler/bind", EXTENDER_BED_BIND(NAME, "u-" NAME, NODE))
 
+static bool suspends_refused; /* no memory to let a request wait */
+struct http_pending *__real_http_suspend(const struct http_request *request);
+struct http_pending *__wrap_http_suspend(const struct http_request *request);
+
+struct http_pending *__wrap_http_suspend(const struct http_request *request)
+{
+        return suspends_refused ? NULL : __real_http_suspend(request);
+}
+
 static const struct ledger_pod *pod_of(const struct extender_bed *b, const char *name)
 {
         return ledger_pods_find(cluster_ledger(b->extender->cluster), "default", name);
@@ -139,6 +148,26 @@ static void a_bind_of_a_pod_that_was_not_seen_waits_for_it(void **state)
         extender_bed_free(b); /* with one that waits */
 }
 
+/* It is told so, and may ask again: what came of it later nobody would hear. */
+static void a_bind_that_cannot_wait_is_not_made_behind_its_back(void **state)
+{
+        struct extender_bed *b = extender_bed_begin(false);
+
+        (void) state;
+        suspends_refused = true;
+        assert_int_equal(ASK_BIND("late", "a"), 200);
+        suspends_refused = false;
+        assert_non_null(strstr(b->body, "the pod is not in the store"));
+        assert_int_equal(b->extender->awaiting_count, 0);
+        MERGE_POD("late");
+        memory_store_tell(b->memory);
+        assert_null(pod_of(b, "late")->node);
+        assert_int_equal(memory_store_count(b->memory, "bind"), 0);
+        assert_int_equal(ASK_BIND("late", "b"), 200);
+        assert_string_equal(memory_store_text(b->memory, "Pod default/late", "spec|nodeName"), "b");
+        extender_bed_free(b);
+}
+
 #define LABEL(NODE, NAME) memory_store_text(b->memory, "Node " NODE, "metadata|labels|remuda.dev/" NAME)
 #define ODD_GROUPS                                                                                           \
         "{\"status\":{\"pool\":\"a pool\",\"groups\":["                                                      \
@@ -152,7 +181,17 @@ static void a_bind_of_a_pod_that_was_not_seen_waits_for_it(void **state)
         "a\",\"fabric\":\"none\",\"total\":4,\"healthy\":4,\"free\":0,\"tflopsBf16\":1,\"memoryBytes\":1}]}" \
         "}"
 
-/* Nothing changes that would have it looked at again; what it has too much of goes, too. */
+static unsigned times_said(const struct extender_bed *b, const char *words)
+{
+        unsigned times = 0;
+
+        for (const char *at = b->said.data; at != NULL && (at = strstr(at, words)) != NULL; at++)
+                times++;
+        return times;
+}
+
+/* Nothing changes that would have it looked at again; what it has too much of goes, too. While it is refused
+ * that is said once. */
 static void a_label_write_that_failed_is_tried_again(void **state)
 {
         struct extender_bed *b = extender_bed_begin(false);
@@ -163,6 +202,8 @@ static void a_label_write_that_failed_is_tried_again(void **state)
                            "{\"metadata\":{\"name\":\"a\",\"labels\":{\"remuda.dev/group.gone\":\"1\"}}}");
         EXTENDER_BED_WAIT(b, extender_bed_said(b, "labels node=a error=\"503\""));
         assert_int_equal(b->extender->labels.rounds, 1); /* ever later while it is refused */
+        EXTENDER_BED_WAIT(b, b->extender->labels.rounds == 2);
+        assert_int_equal(times_said(b, "labels node=a"), 1);
         memory_store_refuse(b->memory, NULL, 0, "");
         for (uint64_t until = clock_monotonic_usec() + patience_usec();
              LABEL("a", "nvidia.count")[0] == '\0';) {
@@ -300,6 +341,7 @@ int main(void)
                 cmocka_unit_test(a_bind_that_failed_gives_its_chips_back),
                 cmocka_unit_test(a_bind_of_no_clear_end_is_repeated_until_it_has_one),
                 cmocka_unit_test(a_bind_of_a_pod_that_was_not_seen_waits_for_it),
+                cmocka_unit_test(a_bind_that_cannot_wait_is_not_made_behind_its_back),
                 cmocka_unit_test(a_label_write_that_failed_is_tried_again),
                 cmocka_unit_test(labels_follow_the_inventory),
                 cmocka_unit_test(labels_of_many_nodes_are_written_a_few_at_a_time),
