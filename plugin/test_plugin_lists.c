@@ -74,6 +74,74 @@ static void what_waits_has_its_timers(void **state)
         assert_int_equal(offered(p, "example.com/other"), 2);
 }
 
+static bool sends_refused;
+static unsigned sends_tried; /* of those that are refused */
+int __real_grpc_call_send(struct grpc_call *call, const uint8_t *message, size_t size_bytes);
+int __wrap_grpc_call_send(struct grpc_call *call, const uint8_t *message, size_t size_bytes);
+
+int __wrap_grpc_call_send(struct grpc_call *call, const uint8_t *message, size_t size_bytes)
+{
+        sends_tried += sends_refused;
+        return sends_refused ? -ENOMEM : __real_grpc_call_send(call, message, size_bytes);
+}
+
+/* What a kubelet has been told: devices of the last list. */
+static void on_list(void *userdata, const uint8_t *message, size_t size)
+{
+        struct pb_arena arena;
+        DevicePlugin__DeviceList *list;
+
+        pb_arena_init(&arena, 1 << 20);
+        list = pb_unpack(&arena, &device_plugin__device_list__descriptor, message, size);
+        assert_non_null(list);
+        *(size_t *) userdata = list->n_devices;
+        pb_arena_free(&arena);
+}
+
+static void on_stream_end(void *userdata, enum grpc_status status, const char *sentence)
+{
+        (void) userdata;
+        fail_msg("the stream ended: %d %s", (int) status, sentence);
+}
+
+#define WAIT(p, what)                                                                                        \
+        for (uint64_t until_ = loop_now_usec((p)->loop) + patience_usec(); !(what); turn(p, 10))             \
+        assert_true(loop_now_usec((p)->loop) < until_)
+
+/* The kubelet goes on with an older list for as long as nothing else changes: what could not be sent is sent
+ * later, by a timer that is there. */
+static void a_list_that_could_not_be_sent_is_sent_later(void **state)
+{
+        struct place *p = *state;
+        char address[160];
+        const struct grpc_client_options options = { .address = address };
+        size_t told = 0;
+        const struct grpc_client_handlers handlers = { .on_message = on_list,
+                                                       .on_done = on_stream_end,
+                                                       .userdata = &told };
+        struct grpc_client *client = NULL;
+
+        add_group(p, "g1", "huawei", RESOURCE, 1);
+        add_device(p, "a", "g1", "huawei");
+        start(p, NULL);
+        update(p);
+        assert_true(text_format(address, sizeof(address), "unix:%s", status_of(p, RESOURCE)->socket));
+        assert_int_equal(grpc_client_new(p->loop, &options, &client, NULL), 0);
+        assert_int_equal(
+                grpc_client_call(client, "/v1beta1.DevicePlugin/ListAndWatch", NULL, 0, 0, &handlers, NULL),
+                0);
+        WAIT(p, told == 1);
+        sends_refused = timers_refused = true;
+        add_device(p, "b", "g1", "huawei");
+        update(p);
+        WAIT(p, sends_tried >= 2);
+        assert_int_equal(told, 1);
+        sends_refused = false;
+        WAIT(p, told == 2);
+        timers_refused = false;
+        grpc_client_free(client);
+}
+
 /* Another device in the place of the last, and whether it is offered before the lists have gone out. */
 static const struct {
         const char *what;
@@ -201,6 +269,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_chip_moves_once_its_old_list_has_gone_out, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(what_waits_has_its_timers, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_list_that_could_not_be_sent_is_sent_later, set_up,
+                                                tear_down),
                 cmocka_unit_test(only_another_cut_of_the_same_chip_waits),
                 cmocka_unit_test_setup_teardown(of_doubles_the_first_that_can_be_is_offered, set_up,
                                                 tear_down),
