@@ -567,6 +567,31 @@ static void a_write_that_fails_leaves_the_file_as_it_was(void **state)
         assert_int_equal(f->journal.sequence, 2);
 }
 
+/* There was room for the line, and not for all of the file that tells where the journal ends. */
+static void half_of_what_tells_the_end_is_taken_away(void **state)
+{
+        struct fixture *f = *state;
+        CLEANUP(free_p) char *bytes = NULL, *last = NULL;
+        struct rlimit old, limit;
+        struct err err = { 0 };
+
+        assert_int_equal(append(f, "{\"a\":1}\n", NULL), 0);
+        bytes = whole(f->file);
+        last = whole(f->last);
+        assert_true(strlen(bytes) + 10 < strlen(last));
+        assert_int_equal(unlink(f->last), 0);
+        assert_int_equal(unlink(f->file), 0);
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+        limit = (struct rlimit){ .rlim_cur = strlen(bytes) + 10, .rlim_max = old.rlim_max };
+        (void) signal(SIGXFSZ, SIG_IGN);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        assert_int_equal(append(f, "{\"a\":1}\n", &err), -EFBIG);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+        assert_int_equal(access(f->last, F_OK), -1);
+        assert_int_equal(append(f, "{\"a\":1}\n", NULL), 0);
+        assert_int_equal(f->journal.sequence, 1);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -586,6 +611,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(what_cannot_be_read_or_written_says_why, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_write_that_fails_leaves_the_file_as_it_was, set_up,
                                                 tear_down),
+                cmocka_unit_test_setup_teardown(half_of_what_tells_the_end_is_taken_away, set_up, tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
