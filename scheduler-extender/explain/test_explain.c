@@ -174,6 +174,9 @@ static const struct {
 /* clang-format off */
 #define TWO_GROUPS(NAME, CLASS) TOLD_NODE(NAME, CLASS, "regular", TOLD_GROUP("g", "H100", "8", "8") ", " TOLD_GROUP("h", "H100", "8", "8"), "")
 #define ONE(NAME, META, SPEC)   TOLD_POD(NAME, META, "1", SPEC)
+/* It has run. */
+#define DONE(NAME, META, PHASE) "- {kind: Pod, metadata: {" META "name: " NAME ", uid: u-" NAME "}, status: {phase: " PHASE ", startTime: \"2026-11-21T09:10:00Z\"}, " \
+        "spec: {containers: [{name: c, resources: {limits: {nvidia.com/gpu: 2}}}]}}\n"
 static const struct rules quarter = { .placement = PLACEMENT_PACKED, .overflow = OVERFLOW_SINGLE_TO_MULTI, .overflow_percent = 25 };
 
 /* Of the pod "p": the reason of each node, whatever would help. */
@@ -225,6 +228,11 @@ static const struct { const char *what; const struct rules *rules; const char *o
         { "... and one that is of no role of it", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") JOB("workers: [{runtime: cuda, chips: 8}]") AMD("m", OF_JOB("2"), "") TOLD_POD("p", OF_JOB("2"), "8", ""), "a GangDoesNotFit, b GangDoesNotFit" },
         { "... of a model that it takes", &plain, TOLD_PLAIN("a", "A100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_PLAIN("c", "A100", "8") JOB("workers: [{model: A100, chips: 16}]") TOLD_POD("p", "labels: {remuda.dev/job: j, remuda.dev/gang-size: \"2\"}, annotations: {remuda.dev/models: A100}, ", "8", ""), "a , b WrongModel, c " },
         { "a copy that is bound already", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_PLAIN("c", "H100", "8") TOLD_POD("m", OF_JOB("3"), "8", "nodeName: a, ") TOLD_POD("p", OF_JOB("3"), "8", ""), "a ChipsBusy, b , c " },
+        { "a copy in the place of one that was evicted, whose fellows are done", &plain, TOLD_PLAIN("a", "H100", "8") DONE("m", GANG("2"), "Succeeded") TOLD_POD("p", GANG("2"), "2", ""), "a " },
+        { "... or failed", &plain, TOLD_PLAIN("a", "H100", "8") DONE("m", KINDS("nvidia.com/gpu=2x2"), "Failed") TOLD_POD("p", KINDS("nvidia.com/gpu=2x2"), "2", ""), "a " },
+        { "... or on their way out", &plain, TOLD_PLAIN("a", "H100", "8") DONE("m", "deletionTimestamp: \"2026-11-21T09:30:00Z\", " GANG("2"), "Pending") TOLD_POD("p", GANG("2"), "2", ""), "a " },
+        { "... which had no chips", &plain, TOLD_PLAIN("a", "H100", "8") "- {kind: Pod, metadata: {" GANG("2") "name: m, uid: u-m}, status: {phase: Succeeded, startTime: \"2026-11-21T09:10:00Z\"}, spec: {containers: [{name: c}]}}\n"
+          TOLD_POD("p", GANG("2"), "2", ""), "a GangIncomplete" },
         { "one of no chips among copies", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_POD("m", OF_JOB("2"), "0", "") TOLD_POD("p", OF_JOB("2"), "8", ""), "a , b " },
         { "one of no chips among kinds", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") TOLD_POD("m", KINDS("nvidia.com/gpu=8x2"), "0", "") TOLD_POD("p", KINDS("nvidia.com/gpu=8x2"), "8", ""), "a , b " },
         { "one of no chips in a job", &plain, TOLD_PLAIN("a", "H100", "8") TOLD_PLAIN("b", "H100", "8") JOB("workers: [{runtime: cuda, chips: 16}]") TOLD_POD("m", OF_JOB("2"), "0", "") TOLD_POD("p", OF_JOB("2"), "8", ""), "a , b " },
