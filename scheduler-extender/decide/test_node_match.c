@@ -8,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/backfill.h"
-#include "scheduler-extender/emergency/take_back.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
@@ -142,8 +141,9 @@ static void what_was_remembered_is_forgotten_when_a_node_changes(void **state)
         assert_true(node_match_takes(&matches, number, "n", 0, &traits));
         node_match_release(&matches, number);
         assert_true(node_match_takes(&matches, number, "n", 0, &traits));
+        node_match_free_traits(&matches, &traits); /* the node goes, and its labels */
+        assert_false(node_match_takes(&matches, number, "n", 0, &traits));
         node_match_release(&matches, number);
-        node_match_free_traits(&matches, &traits);
         assert_int_equal(matches.traits.count + matches.texts.count, 0);
         node_match_free(&matches);
 }
@@ -199,11 +199,9 @@ static void a_reservation_is_on_a_node_that_the_pod_may_have(void **state)
 }
 
 /* @other: what the second member demands; NULL = it is not there yet. */
-static bool gang_fits(struct ledger *l, uint32_t chips, const char *match, const char *other)
+static bool pair_fits(struct ledger *l, uint32_t chips, const char *match, const char *other)
 {
         struct ledger_pod_facts facts = pod_of(l, "m-0", chips);
-        struct gang_demand demand = { .keep = true };
-        struct rules_context ctx = { .ledger = l, .rules = &fixture_rules, .now_usec = 1000000 };
 
         facts.job = "train";
         facts.request.gang_size = 2;
@@ -214,12 +212,7 @@ static bool gang_fits(struct ledger *l, uint32_t chips, const char *match, const
                 facts.node_match = other;
                 assert_int_equal(ledger_pods_set(l, &facts), 0);
         }
-        ctx.self = ledger_pods_find(l, "default", "m-0");
-        ctx.request = &ctx.self->request;
-        ctx.job = ctx.self->job;
-        rules_prepare(&ctx);
-        assert_true(gang_prepare(l, &ctx, ctx.self->job, &demand) >= 0);
-        return !ctx.gang_blocked;
+        return gang_fits(l, ledger_pods_find(l, "default", "m-0"));
 }
 
 static void a_gang_is_planned_on_nodes_that_its_pods_may_have(void **state)
@@ -230,17 +223,17 @@ static void a_gang_is_planned_on_nodes_that_its_pods_may_have(void **state)
         set_node(l, "b", "zone=a\n!dedicated=ops:NoSchedule\n");
         set_node(l, "c", "zone=a\n");
         bind_pod(l, "x", "c", 1);
-        assert_false(gang_fits(l, 8, "=\tzone\ta\n", NULL)); /* two of eight: one node is free in that zone */
+        assert_false(pair_fits(l, 8, "=\tzone\ta\n", NULL)); /* two of eight: one node is free in that zone */
         assert_int_equal(l->slot_total, 0);
         ledger_pods_drop(l, "default", "x");
         set_node(l, "c", NULL); /* a alone is left: who may go there alone says nothing of the others */
-        assert_true(gang_fits(l, 8, "=\tzone\ta\n", NULL));
+        assert_true(pair_fits(l, 8, "=\tzone\ta\n", NULL));
         assert_int_equal(slots_on(l, "a"), 1);
         ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
-        assert_true(gang_fits(l, 4, "=\tzone\ta\n", ""));
+        assert_true(pair_fits(l, 4, "=\tzone\ta\n", ""));
         assert_int_equal(slots_on(l, "a"), 2);
         ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
-        assert_true(gang_fits(l, 8, "", "")); /* not on b */
+        assert_true(pair_fits(l, 8, "", "")); /* not on b */
         assert_int_equal(slots_on(l, "a") + slots_on(l, "c"), 2);
         ledger_life_free(l);
 }
@@ -249,13 +242,8 @@ static void nobody_is_evicted_from_a_node_that_the_pod_may_not_have(void **state
 {
         struct ledger *l = three_nodes();
         struct ledger_pod_facts urgent = pod_of(l, "urgent", 8);
-        struct rules_context ctx = {
-                .ledger = l, .rules = &fixture_rules, .now_usec = 1000000, .unfiltered = true
-        };
-        const struct victim_rules anybody = { .takes = LEDGER_PODS_TAKES_ANYBODY, .now_usec = ctx.now_usec };
-        struct asked asked;
-        struct take_back plan;
-        struct trial trial;
+        const struct ledger_pod *victim;
+        struct rules_context ctx;
 
         (void) state;
         for (int i = 0; i < 3; i++)
@@ -263,16 +251,12 @@ static void nobody_is_evicted_from_a_node_that_the_pod_may_not_have(void **state
                          (const char *const[]){ "a", "b", "c" }[i], i == 0 ? 8 : 1);
         urgent.node_match = "=\tzone\ta\n";
         assert_int_equal(ledger_pods_set(l, &urgent), 0);
-        ctx.self = ledger_pods_find(l, "default", "urgent");
-        ctx.request = &ctx.self->request;
+        ctx = context_of_pod(l, ledger_pods_find(l, "default", "urgent"));
+        ctx.unfiltered = true;
         rules_prepare(&ctx);
-        asked = (struct asked){ .context = ctx };
-        trial_begin(&trial, l);
-        assert_int_equal(take_back_plan(&trial, &asked, &anybody, &plan), 0);
-        assert_int_equal(plan.victims.count, 1);
-        assert_string_equal(plan.victims.pods[0]->node->name, "a");
-        take_back_free(&plan);
-        trial_end(&trial);
+        victim = victim_for(l, &ctx);
+        assert_non_null(victim);
+        assert_string_equal(victim->node->name, "a");
         assert_string_equal(reason_text(rules_judge(&ctx, node_of(l, "c")))->word, "NodeNotAllowed");
         ctx.unfiltered = false; /* kube-scheduler has judged it before it asks */
         assert_string_equal(reason_text(rules_judge(&ctx, node_of(l, "c")))->word, "ChipsBusy");

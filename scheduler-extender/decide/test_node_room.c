@@ -10,7 +10,6 @@
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/candidates.h"
 #include "scheduler-extender/decide/node_room.h"
-#include "scheduler-extender/emergency/take_back.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
@@ -73,22 +72,6 @@ static struct ledger_pod *member(struct ledger *l, const char *name, uint32_t si
         return ledger_pods_find(l, "default", name);
 }
 
-/* Does the gang fit, of which `self` asks? Its lease stays. */
-static bool fits(struct ledger *l, struct ledger_pod *self)
-{
-        struct gang_demand demand = { .keep = true };
-        struct rules_context ctx = { .ledger = l,
-                                     .rules = &fixture_rules,
-                                     .now_usec = 1000000,
-                                     .self = self,
-                                     .request = &self->request,
-                                     .job = self->job };
-
-        rules_prepare(&ctx);
-        assert_true(gang_prepare(l, &ctx, self->job, &demand) >= 0);
-        return !ctx.gang_blocked;
-}
-
 static void a_gang_is_planned_where_its_cpus_are(void **state)
 {
         struct ledger *l = two_nodes();
@@ -97,20 +80,20 @@ static void a_gang_is_planned_where_its_cpus_are(void **state)
         (void) state;
         for (int i = 1; i < 4; i++)
                 member(l, (const char *const[]){ "m-1", "m-2", "m-3" }[i - 1], 4, 2, 4000, NULL);
-        assert_true(fits(l, first));
+        assert_true(gang_fits(l, first));
         assert_int_equal(slots_on(l, "a"), 2); /* of chips there would be room for four */
         assert_int_equal(slots_on(l, "b"), 2);
         ledger_jobs_drop_lease(l, first->job);
         put(l, "x", "a", 0, 1);
-        assert_false(fits(l, first));
+        assert_false(gang_fits(l, first));
         assert_int_equal(l->slot_total, 0);
         set_node(l, "a", 0, 110, 0); /* it does not say */
-        assert_true(fits(l, first));
+        assert_true(gang_fits(l, first));
         ledger_jobs_drop_lease(l, first->job);
         set_node(l, "a", 8001, 2, 0); /* there, and one place more */
-        assert_false(fits(l, first));
+        assert_false(gang_fits(l, first));
         set_node(l, "a", 8001, 3, 0);
-        assert_true(fits(l, first));
+        assert_true(gang_fits(l, first));
         ledger_life_free(l);
 }
 
@@ -125,7 +108,7 @@ static void unlike_members_are_searched_for(void **state)
         member(l, "m-2", 4, 2, 4000, NULL);
         member(l, "m-3", 4, 2, 3000, NULL);
         first = member(l, "m-0", 4, 2, 2000, NULL); /* 4 + 4 on a, 3 + 2 on b */
-        assert_true(fits(l, first));
+        assert_true(gang_fits(l, first));
         assert_int_equal(slots_on(l, "b"), 2);
         assert_int_equal(node_of(l, "b")->room.asked.cpu_milli, 5000);
         assert_int_equal(node_of(l, "a")->room.asked.cpu_milli, 8000);
@@ -145,7 +128,7 @@ static void nodes_are_alike_where_all_members_have_room(void **state)
         set_node(l, "b", 4500, 110, 0);
         member(l, "m-1", 3, 4, 4000, NULL);
         member(l, "m-2", 3, 8, 1000, NULL); /* on a it would leave one of the others without CPUs */
-        assert_true(fits(l, first));
+        assert_true(gang_fits(l, first));
         assert_int_equal(slots_on(l, "a"), 2);
         assert_int_equal(slots_on(l, "b"), 1);
         ledger_life_free(l);
@@ -161,19 +144,13 @@ static void a_lease_is_room_for_its_own_members(void **state)
         (void) state;
         member(l, "m-1", 2, 2, 4000, NULL);
         first = member(l, "m-0", 2, 2, 4000, NULL);
-        assert_true(fits(l, first)); /* all CPUs of the node are leased */
-        ctx = (struct rules_context){ .ledger = l,
-                                      .rules = &fixture_rules,
-                                      .self = first,
-                                      .request = &first->request,
-                                      .job = first->job };
+        assert_true(gang_fits(l, first)); /* all CPUs of the node are leased */
+        ctx = context_of_pod(l, first);
         assert_true(node_room_takes(&ctx, node_of(l, "a")));
         assert_true(node_room_ever(&ctx, node_of(l, "a"), LEDGER_PODS_TAKES_NOBODY));
         put(l, "x", NULL, 2, 1);
         other = ledger_pods_find(l, "default", "x");
-        ctx = (struct rules_context){
-                .ledger = l, .rules = &fixture_rules, .self = other, .request = &other->request
-        };
+        ctx = context_of_pod(l, other);
         assert_false(node_room_takes(&ctx, node_of(l, "a")));
         ledger_life_free(l);
 }
@@ -182,9 +159,7 @@ static void a_lease_is_room_for_its_own_members(void **state)
 static const char *named(struct ledger *l, const char *name, bool asked_a)
 {
         struct ledger_pod *pod = ledger_pods_find(l, "default", name);
-        struct rules_context ctx = {
-                .ledger = l, .rules = &fixture_rules, .self = pod, .request = &pod->request, .job = pod->job
-        };
+        struct rules_context ctx = context_of_pod(l, pod);
         const uint32_t both[] = { node_of(l, "a")->index, node_of(l, "b")->index };
         uint8_t verdicts[] = { asked_a ? REASON_NONE : REASON_CHIPS_BUSY, REASON_NONE };
 
@@ -198,13 +173,13 @@ static void a_member_is_named_the_place_that_was_made_for_it(void **state)
 
         (void) state;
         member(l, "m-1", 2, 2, 4000, NULL);
-        assert_true(fits(l, member(l, "m-0", 2, 2, 4000, NULL)));
+        assert_true(gang_fits(l, member(l, "m-0", 2, 2, 4000, NULL)));
         assert_string_equal(named(l, "m-1", true), "ab"); /* they are alike */
         ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
         set_node(l, "b", 2000, 110, 0);
         put(l, "x", "a", 0, 3000);
         member(l, "m-0", 2, 2, 2000, NULL); /* it would have room on a as well: m-1 would not any more */
-        assert_true(fits(l, ledger_pods_find(l, "default", "m-0")));
+        assert_true(gang_fits(l, ledger_pods_find(l, "default", "m-0")));
         assert_string_equal(named(l, "m-0", true), "b");
         assert_string_equal(named(l, "m-1", true), "a");
         assert_string_equal(named(l, "m-1", false), "b"); /* where kube-scheduler does not ask about a */
@@ -230,7 +205,7 @@ static void demands_outlive_their_pod_in_its_place(void **state)
         set_node(l, "a", 8000, 110, 0);
         assert_int_equal(
                 ledger_nodes_set(l, &(struct ledger_node_facts){ .name = "a", .traits = "zone=a\n" }), 0);
-        assert_true(fits(l, member(l, "m-0", 2, 2, 0, NULL)));
+        assert_true(gang_fits(l, member(l, "m-0", 2, 2, 0, NULL)));
         assert_string_equal(named(l, "m-1", true), "a");
         ledger_pods_drop(l, "default", "m-1");
         assert_string_equal(node_match_text(&l->matches, match), "=\tzone\ta\n");
@@ -259,9 +234,9 @@ static void what_is_no_chip_is_counted_too(void **state)
         assert_int_equal(facts.request.item_count, 1);
         assert_int_equal(facts.request.beside_count, 1);
         assert_int_equal(ledger_pods_set(l, &facts), 0);
-        assert_false(fits(l, ledger_pods_find(l, "default", "m-0"))); /* three for twice two */
+        assert_false(gang_fits(l, ledger_pods_find(l, "default", "m-0"))); /* three for twice two */
         set_node(l, "a", 8000, 110, 4);
-        assert_true(fits(l, ledger_pods_find(l, "default", "m-0")));
+        assert_true(gang_fits(l, ledger_pods_find(l, "default", "m-0")));
         assert_int_equal(slots_on(l, "a"), 1); /* the other is not there yet */
         ledger_life_free(l);
 }
@@ -293,29 +268,20 @@ static void no_chips_are_held_where_the_cpus_never_suffice(void **state)
 static void nobody_is_evicted_where_the_cpus_do_not_suffice(void **state)
 {
         struct ledger *l = two_nodes();
-        struct rules_context ctx = {
-                .ledger = l, .rules = &fixture_rules, .now_usec = 1000000, .unfiltered = true
-        };
-        const struct victim_rules anybody = { .takes = LEDGER_PODS_TAKES_ANYBODY, .now_usec = ctx.now_usec };
-        struct asked asked;
-        struct take_back plan;
-        struct trial trial;
+        const struct ledger_pod *victim;
+        struct rules_context ctx;
 
         (void) state;
         put(l, "x", "a", 8, 1000);
         put(l, "web", "a", 0, 3000);
         put(l, "y", "b", 8, 6000);
         put(l, "urgent", NULL, 8, 6000);
-        ctx.self = ledger_pods_find(l, "default", "urgent");
-        ctx.request = &ctx.self->request;
+        ctx = context_of_pod(l, ledger_pods_find(l, "default", "urgent"));
+        ctx.unfiltered = true;
         rules_prepare(&ctx);
-        asked = (struct asked){ .context = ctx };
-        trial_begin(&trial, l);
-        assert_int_equal(take_back_plan(&trial, &asked, &anybody, &plan), 0);
-        assert_int_equal(plan.victims.count, 1);
-        assert_string_equal(plan.victims.pods[0]->name, "y");
-        take_back_free(&plan);
-        trial_end(&trial);
+        victim = victim_for(l, &ctx);
+        assert_non_null(victim);
+        assert_string_equal(victim->name, "y");
         ledger_pods_drop(l, "default", "x");
         assert_string_equal(reason_text(rules_judge(&ctx, node_of(l, "a")))->word, "NodeFull");
         ctx.unfiltered = false; /* kube-scheduler has judged it before it asks */

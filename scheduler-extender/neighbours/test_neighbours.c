@@ -100,21 +100,6 @@ static void add_members(struct ledger *l, uint32_t size, const char *demands)
         }
 }
 
-static bool fits(struct ledger *l, struct ledger_pod *self)
-{
-        struct gang_demand demand = { .keep = true };
-        struct rules_context ctx = { .ledger = l,
-                                     .rules = &fixture_rules,
-                                     .now_usec = 1000000,
-                                     .self = self,
-                                     .request = &self->request,
-                                     .job = self->job };
-
-        rules_prepare(&ctx);
-        assert_true(gang_prepare(l, &ctx, self->job, &demand) >= 0);
-        return !ctx.gang_blocked;
-}
-
 static const char *plan_of(const struct ledger *l, char *ret, size_t bytes)
 {
         CLEANUP(text_free) struct text text = { 0 };
@@ -189,7 +174,7 @@ static void gangs_are_planned_beside_whom_they_may_be(void **state)
                         put(l, name, &row->pods[p]);
                 }
                 add_members(l, row->size, row->demands);
-                did = fits(l, ledger_pods_find(l, "default", "m-0"));
+                did = gang_fits(l, ledger_pods_find(l, "default", "m-0"));
                 if (did != (row->plan[0] != '\0') || strcmp(plan_of(l, plan, sizeof(plan)), row->plan) != 0)
                         fail_msg("%s: planned \"%s\", not \"%s\"", row->what, plan_of(l, plan, sizeof(plan)),
                                  row->plan);
@@ -221,7 +206,7 @@ static void nodes_that_are_left_out_are_no_domain(void **state)
                                 policy == 0 ? "S\tzone\t1\t0\tm-\n" FELLOWS : "S\tzone\t1\t0\t-\n" FELLOWS;
                         assert_int_equal(ledger_pods_set(l, &facts), 0);
                 }
-                assert_int_equal(fits(l, ledger_pods_find(l, "default", "m-0")), policy == 0);
+                assert_int_equal(gang_fits(l, ledger_pods_find(l, "default", "m-0")), policy == 0);
                 ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
         }
         ledger_life_free(l);
@@ -237,7 +222,7 @@ static void filter_names_the_domain_of_the_plan(void **state)
         (void) state;
         add_members(l, 2, "N\tzone\n" FELLOWS);
         pod = ledger_pods_find(l, "default", "m-0");
-        assert_true(fits(l, pod));
+        assert_true(gang_fits(l, pod));
         candidates_keep_to_plan(&(struct rules_context){ .ledger = l,
                                                          .rules = &fixture_rules,
                                                          .self = pod,
@@ -261,7 +246,7 @@ static void labels_and_pods_that_change_count(void **state)
         put(l, "q", &(struct pod){ .node = "b", .labels = WEB });
         add_members(l, 2, "A\thost\n" WEBS);
         first = ledger_pods_find(l, "default", "m-0");
-        assert_true(fits(l, first));
+        assert_true(gang_fits(l, first));
         assert_string_equal(plan_of(l, plan, sizeof(plan)), "a2");
         copy = ledger_life_copy(l);
         assert_non_null(copy);
@@ -269,12 +254,13 @@ static void labels_and_pods_that_change_count(void **state)
         ledger_jobs_drop_lease(l, first->job);
         web.labels = WEB; /* it becomes one */
         put(l, "p", &web);
-        assert_false(fits(l, first));
+        assert_false(gang_fits(l, first));
         ledger_pods_drop(l, "default", "q");
-        assert_true(fits(l, first));
+        assert_true(gang_fits(l, first));
         assert_string_equal(plan_of(l, plan, sizeof(plan)), "b2");
         ledger_jobs_drop_lease(copy, ledger_jobs_find(copy, "default", "train"));
-        assert_true(fits(copy, ledger_pods_find(copy, "default", "m-0"))); /* there nothing has changed */
+        assert_true(
+                gang_fits(copy, ledger_pods_find(copy, "default", "m-0"))); /* there nothing has changed */
         assert_string_equal(plan_of(copy, plan, sizeof(plan)), "a2");
         ledger_life_free(copy);
         ledger_life_free(l);
@@ -288,14 +274,14 @@ static void members_of_different_labels_are_alike_to_who_does_not_ask(void **sta
         (void) state;
         (void) member(l, "m-1", 2, 1, "default\nof=gang\nindex=1\n", NULL);
         put(l, "p", &(struct pod){ .node = "a", .labels = WEB, .demands = "A\thost\n" WEBS });
-        assert_true(fits(l, first));
+        assert_true(gang_fits(l, first));
         assert_non_null(first->job->slots);
         assert_int_equal(first->job->slots->request.labels, NEIGHBOURS_NONE);
         ledger_jobs_drop_lease(l, first->job);
         put(l, "p", &(struct pod){ .node = "a", .labels = WEB });
         put(l, "q", &(struct pod){ .node = "a", .demands = "A\thost\n@\tdefault\ni\tindex\t1\n" });
         put(l, "r", &(struct pod){ .node = "b", .demands = "A\thost\n@\tdefault\ni\tindex\t0\n" });
-        assert_true(fits(l, first));
+        assert_true(gang_fits(l, first));
         assert_non_null(node_of(l, "a")->slots);
         assert_non_null(node_of(l, "b")->slots);
         assert_int_equal(node_of(l, "a")->slots->request.labels, first->labels);
@@ -339,6 +325,61 @@ static void nothing_is_held_beside_the_wrong_neighbours(void **state)
         ledger_life_free(l);
 }
 
+static uint64_t whole_generation; /* of neighbours while nobody is taken off a node; 0 = do not look */
+static unsigned asked_amid;       /* times that neighbours were asked about meanwhile */
+bool __real_neighbour_view_takes(const struct rules_context *ctx, const struct ledger_node *node);
+bool __wrap_neighbour_view_takes(const struct rules_context *ctx, const struct ledger_node *node);
+
+bool __wrap_neighbour_view_takes(const struct rules_context *ctx, const struct ledger_node *node)
+{
+        asked_amid += whole_generation != 0 && ctx->ledger->neighbours.generation != whole_generation;
+        return __real_neighbour_view_takes(ctx, node);
+}
+
+/* To look for a start takes pods off their nodes and puts them back: nothing that is known of neighbours is
+ * counted anew for it, which would be nodes x nodes. */
+static void a_start_is_looked_for_without_counting_neighbours(void **state)
+{
+        struct ledger *l = cluster_of(
+                (const struct node[4]){ { "a", "y", 4 }, { "b", "y", 4 }, { "c", "z", 4 }, { "d", "z", 4 } });
+
+        (void) state;
+        for (uint32_t i = 0; i < l->node_count; i++) {
+                struct ledger_pod_facts facts = pod_of(l, (const char *const[]){ "e", "f", "g", "h" }[i], 4);
+
+                facts.node = l->nodes[i]->name;
+                facts.labels = "default\napp=db\n";
+                facts.started_usec = 1000;
+                facts.request.deadline_sec = 40 - i;
+                assert_int_equal(ledger_pods_set(l, &facts), 0);
+        }
+        put(l, "p", &(struct pod){ .node = "d", .labels = WEB });
+        (void) member(l, "old", 0, 4, GANG, "A\thost\n" WEBS);
+        whole_generation = l->neighbours.generation;
+        assert_int_equal(backfill_update(l, &fixture_rules, 2000000), 1);
+        assert_int_equal(l->neighbours.generation, whole_generation);
+        whole_generation = 0;
+        assert_int_equal(asked_amid, 0);
+        assert_string_equal(held_node(l), "c"); /* d is free a second sooner, and has a web server */
+        ledger_life_free(l);
+}
+
+/* What is remembered of a node's labels ends with its object. */
+static void a_domain_whose_last_node_goes_is_none(void **state)
+{
+        struct ledger *l = two_zones();
+        struct ledger_pod *first;
+
+        (void) state;
+        bind_pod(l, "x", "a", 4);
+        add_members(l, 2, "S\tzone\t1\t0\tm-\n" FELLOWS);
+        first = ledger_pods_find(l, "default", "m-0");
+        assert_false(gang_fits(l, first)); /* two in z and none in y are too unlike, and y is full */
+        ledger_nodes_drop(l, "a");
+        assert_true(gang_fits(l, first));
+        ledger_life_free(l);
+}
+
 static void what_keeps_it_off_is_told(void **state)
 {
         static const struct {
@@ -379,7 +420,7 @@ static void texts_are_kept_once_and_go_with_the_last(void **state)
         put(l, "p", &(struct pod){ .node = "a", .labels = WEB });
         assert_int_equal(l->neighbours.labels.map.count, 2);
         assert_int_equal(l->neighbours.demand_count, 1);
-        assert_true(fits(l, ledger_pods_find(l, "default", "m-0")));
+        assert_true(gang_fits(l, ledger_pods_find(l, "default", "m-0")));
         ledger_pods_drop(l, "default", "p");
         ledger_pods_drop(l, "default", "m-1");
         assert_int_equal(l->neighbours.demand_count, 1);
@@ -400,6 +441,8 @@ int main(void)
                 cmocka_unit_test(labels_and_pods_that_change_count),
                 cmocka_unit_test(members_of_different_labels_are_alike_to_who_does_not_ask),
                 cmocka_unit_test(nothing_is_held_beside_the_wrong_neighbours),
+                cmocka_unit_test(a_start_is_looked_for_without_counting_neighbours),
+                cmocka_unit_test(a_domain_whose_last_node_goes_is_none),
                 cmocka_unit_test(what_keeps_it_off_is_told),
                 cmocka_unit_test(texts_are_kept_once_and_go_with_the_last),
         };

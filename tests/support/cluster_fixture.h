@@ -1,12 +1,14 @@
 /* A small cluster in few lines, for the tests of scheduler-extender/decide. */
 #pragma once
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "scheduler-extender/decide/gang.h"
 #include "scheduler-extender/decide/rules.h"
 #include "scheduler-extender/decide/score.h"
+#include "scheduler-extender/emergency/take_back.h"
 #include "scheduler-extender/ledger/ledger.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
@@ -95,6 +97,47 @@ static inline struct rules_context context_of(struct ledger *ledger, const struc
 
         rules_prepare(&ctx);
         return ctx;
+}
+
+/* Of a pod that is known. Not prepared. */
+static inline struct rules_context context_of_pod(struct ledger *ledger, struct ledger_pod *self)
+{
+        return (struct rules_context){ .ledger = ledger,
+                                       .rules = &fixture_rules,
+                                       .now_usec = 1000000,
+                                       .self = self,
+                                       .request = &self->request,
+                                       .job = self->job };
+}
+
+/* Does the gang fit, of which the pod asks? Its lease stays. */
+static inline bool gang_fits(struct ledger *ledger, struct ledger_pod *self)
+{
+        struct gang_demand demand = { .keep = true };
+        struct rules_context ctx = context_of_pod(ledger, self);
+
+        rules_prepare(&ctx);
+        if (gang_prepare(ledger, &ctx, self->job, &demand) < 0)
+                abort();
+        return !ctx.gang_blocked;
+}
+
+/* Who would be evicted for it, be he preemptible or not; NULL = nobody, or more than one. */
+static inline const struct ledger_pod *victim_for(struct ledger *ledger, const struct rules_context *ctx)
+{
+        const struct victim_rules anybody = { .takes = LEDGER_PODS_TAKES_ANYBODY, .now_usec = ctx->now_usec };
+        struct asked asked = { .context = *ctx };
+        const struct ledger_pod *victim = NULL;
+        struct take_back plan;
+        struct trial trial;
+
+        trial_begin(&trial, ledger);
+        if (take_back_plan(&trial, &asked, &anybody, &plan) == 0) {
+                victim = plan.victims.count == 1 ? plan.victims.pods[0] : NULL;
+                take_back_free(&plan);
+        }
+        trial_end(&trial);
+        return victim;
 }
 
 static inline struct ledger_node *node_of(struct ledger *ledger, const char *name)
