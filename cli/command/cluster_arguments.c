@@ -14,10 +14,20 @@
 
 #define LOAD_USEC   60000000u
 #define SILENT_USEC 5000000u  /* then it is said that nothing has come */
-#define DEAD_USEC   20000000u /* then nothing will */
+#define DEAD_USEC   20000000u /* then nothing will, from who has refused */
+
+/* How many of the characters are a number of milliseconds? */
+static size_t duration_length(const char *text)
+{
+        size_t digits = strspn(text, "0123456789");
+
+        return text_starts_with(text + digits, " ms") || text_starts_with(text + digits, " milliseconds")
+                       ? digits
+                       : 0;
+}
 
 /* Each kind is listed by itself and tried again every second: what they all meet is said once, however many
- * milliseconds it took. */
+ * milliseconds it took. Another number is other news: 503 is not 401. */
 static bool is_news(struct cluster_arguments_opened *opened, const char *sentence)
 {
         const char *why = text_starts_with(sentence, "list ") ? strstr(sentence, ": ") : NULL;
@@ -26,9 +36,11 @@ static bool is_news(struct cluster_arguments_opened *opened, const char *sentenc
 
         if (why == NULL)
                 return true;
-        for (; *why != '\0' && size < sizeof(key) - 1; why++)
-                if (*why < '0' || *why > '9')
-                        key[size++] = *why;
+        while (why[0] != '\0' && size < sizeof(key) - 1) {
+                why += duration_length(why);
+                if (why[0] != '\0')
+                        key[size++] = *why++;
+        }
         key[size] = '\0';
         if (name_numbers_get(&opened->said, key) != 0)
                 return false;
@@ -38,7 +50,10 @@ static bool is_news(struct cluster_arguments_opened *opened, const char *sentenc
 
 static void print_trouble(void *userdata, const char *sentence)
 {
-        if (is_news(userdata, sentence))
+        struct cluster_arguments_opened *opened = userdata;
+
+        opened->refused = true;
+        if (is_news(opened, sentence))
                 fprintf(stderr, "remuda: %s\n", sentence);
 }
 
@@ -48,18 +63,19 @@ static void on_silent(void *userdata)
 
         if (!opened->heard)
                 fprintf(stderr, "remuda: the store '%s' has told nothing yet; it has %u seconds more\n",
-                        opened->store, (DEAD_USEC - SILENT_USEC) / 1000000);
+                        opened->store, ((opened->refused ? DEAD_USEC : LOAD_USEC) - SILENT_USEC) / 1000000);
 }
 
 static void on_dead(void *userdata)
 {
         const struct cluster_arguments_opened *opened = userdata;
 
-        if (!opened->heard)
+        if (!opened->heard && opened->refused)
                 (void) sd_event_exit(opened->loop, -ETIMEDOUT);
 }
 
-/* Who has told something is given the whole time. */
+/* Who has told something, or says nothing wrong, is given the whole time: an API server under load takes up
+ * to a minute for its first answer. */
 static int load(struct cluster_arguments_opened *opened, const struct cluster_options *options,
                 struct err *err)
 {
@@ -83,6 +99,13 @@ static void on_observed(void *userdata, enum store_kind kind, const char *key, c
         opened->heard = true;
         if (kind == STORE_TRAINING_JOB)
                 job_lease_observe(opened->cluster, key, object);
+}
+
+/* Of a kind there may be nothing to observe. */
+static void on_kind_synced(void *userdata, enum store_kind kind)
+{
+        (void) kind;
+        ((struct cluster_arguments_opened *) userdata)->heard = true;
 }
 
 /* Cuts "a,b" in place of a copy. Return: how many words. */
@@ -109,6 +132,7 @@ int cluster_arguments_open(const struct cluster_arguments *a, struct cluster_arg
                                            .kubeconfig = a->kubeconfig,
                                            .trouble = print_trouble,
                                            .observed = on_observed,
+                                           .kind_synced = on_kind_synced,
                                            .userdata = ret };
         const char *namespaces = a->emergency_namespaces == NULL ? "" : a->emergency_namespaces;
         const char *classes = a->emergency_classes == NULL ? "" : a->emergency_classes;

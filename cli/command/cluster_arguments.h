@@ -68,13 +68,14 @@ struct cluster_arguments_opened {
         struct program_table programs;
         const char *namespaces[64], *classes[64];
         const char *store;
-        bool heard; /* it has told of an object */
+        bool heard;   /* it has told of an object, or that there is none of a kind */
+        bool refused; /* it has told of trouble */
         struct name_numbers said;
 };
 
 /* cluster_arguments_open() - load the cluster; ages are not judged. cluster_arguments_close() in any case. A
- * store that tells nothing at all is given up after twenty seconds, another that does not tell all after a
- * minute. Return: 0 or a negative errno with *err. */
+ * store that refuses and tells nothing is given up after twenty seconds, another that does not tell all after
+ * a minute. Return: 0 or a negative errno with *err. */
 int cluster_arguments_open(const struct cluster_arguments *arguments, struct cluster_arguments_opened *ret,
                            struct err *err);
 void cluster_arguments_close(struct cluster_arguments_opened *opened);
