@@ -267,7 +267,7 @@ static int look(struct agent *a, struct stages_published *ret, struct err *err)
 
         if (r == 0)
                 r = stages_find(a->tree, &a->configuration.agent.discovery, vendor_probe_links(a->probe),
-                                &a->published, &found, err);
+                                &a->published, &a->memory.state.numbers, &found, err);
         if (r < 0)
                 return r;
         FAILPOINT("agent.found");

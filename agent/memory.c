@@ -14,7 +14,7 @@
 #define RETRY_USEC UINT64_C(10000000)
 
 /* A machine keeps its own state: this one in /var/lib, a directory that is read as one has it inside, once
- * there is a fault to remember; a machine file has none. */
+ * there is something to remember; a machine file has none. */
 static void choose_path(struct memory *m, const struct agent_options *options, bool live)
 {
         const char *folder = getenv("STATE_DIRECTORY"), *root = options->root; /* systemd's */
@@ -38,11 +38,14 @@ void memory_open(struct memory *m, const struct agent_options *options, bool liv
         if (boot != NULL && fgets(m->boot_id, sizeof(m->boot_id), boot) != NULL)
                 m->boot_id[strcspn(m->boot_id, "\n")] = '\0';
         choose_path(m, options, live);
+        m->own = live || options->state != NULL || getenv("STATE_DIRECTORY") != NULL;
         if (m->path[0] == '\0')
                 return;
         r = state_file_load(m->path, &m->state, &err);
         if (r < 0 && r != -ENOENT)
                 log_line(log, LOG_WARNING, "state", "discarded=true error=\"%s\"", err.msg);
+        if (!memory_is_of_this_boot(m))
+                numbers_free(&m->state.numbers); /* the machine may have been changed while it was off */
 }
 
 void memory_close(struct memory *m)
@@ -70,12 +73,17 @@ void memory_recall(const struct memory *m, struct judge_record *record)
 void memory_keep(struct memory *m, const struct services *services, const struct judge *judge,
                  uint64_t generation, uint64_t kernel_sequence)
 {
-        uint64_t hash = state_file_hash(judge), now = clock_monotonic_usec();
+        const struct state_file_rest rest = { .boot_id = m->boot_id,
+                                              .generation = generation,
+                                              .kernel_sequence = kernel_sequence,
+                                              .numbers = &m->state.numbers,
+                                              .always = m->own };
+        uint64_t hash = state_file_hash(judge, rest.numbers), now = clock_monotonic_usec();
         struct err err = { 0 };
 
         if (m->path[0] == '\0' || hash == m->hash || now < m->retry_usec)
                 return;
-        if (state_file_save(m->path, judge, m->boot_id, generation, kernel_sequence, &err) < 0) {
+        if (state_file_save(m->path, judge, &rest, &err) < 0) {
                 m->retry_usec = now + RETRY_USEC;
                 services_event(services, "Warning", "StateNotPersisted", NULL,
                                "faults would not survive a restart: %s", err.msg);

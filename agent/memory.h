@@ -1,5 +1,5 @@
-/* Memory: what the agent knows of the time before it was started: the faults of every device, kept in the
- * state file of this machine (state_file.h) whenever they change. */
+/* Memory: what the agent knows of the time before it was started: the faults of every device and the numbers
+ * that devices were given, kept in the state file of this machine (state_file.h) whenever they change. */
 #pragma once
 
 #include "agent/agent_options.h"
@@ -10,8 +10,9 @@
 struct memory {
         char boot_id[40];        /* of this host, whatever the tree says: the state file's clock is its own */
         char path[1024];         /* "" = nothing is remembered */
-        struct state_file state; /* as it was at the start */
+        struct state_file state; /* as it was at the start; its numbers as they are now */
         uint64_t hash;           /* of what the file holds */
+        bool own; /* the path was given, or is this machine's: a file may be made at any time */
         uint64_t retry_usec;
 };
 

@@ -16,13 +16,13 @@ static struct inventory take(struct inventory *from)
 }
 
 int stages_find(const struct tree *tree, const struct discovery_options *options,
-                const struct link_report_list *links, const struct inventory *before,
+                const struct link_report_list *links, const struct inventory *before, struct numbers *numbers,
                 struct stages_found *ret, struct err *err)
 {
         struct inventory inventory;
         int r = discovery_run_linked(tree, options, links, &inventory, err);
 
-        if (r == 0 && continuity_keep(before, &inventory) < 0)
+        if (r == 0 && (continuity_keep(before, &inventory) < 0 || numbers_keep(numbers, &inventory) < 0))
                 r = err_set(err, -ENOMEM, "no memory for the scan");
         if (r < 0)
                 inventory_free(&inventory);

@@ -10,6 +10,7 @@
 #include "agent/health/judge.h"
 #include "agent/inventory/inventory.h"
 #include "agent/inventory/link_report.h"
+#include "agent/inventory/numbers.h"
 #include "agent/inventory/resource_map.h"
 #include "agent/tree/tree.h"
 #include "base/err.h"
@@ -31,9 +32,9 @@ struct stages_published {
 };
 
 /* stages_find() - @links: what vendors' libraries said of links, NULL = nothing; @before: what was published
- * last. */
+ * last; @numbers: that devices had since the node is up, and have from now on. */
 int stages_find(const struct tree *tree, const struct discovery_options *options,
-                const struct link_report_list *links, const struct inventory *before,
+                const struct link_report_list *links, const struct inventory *before, struct numbers *numbers,
                 struct stages_found *ret, struct err *err);
 
 /* stages_judge() - the times are those of judge_scan(). Return: 0 or -ENOMEM. */

@@ -60,6 +60,16 @@ static const struct json_table_row device_rows[] = {
         { .name = NULL },
 };
 #undef AT
+#define AT(member) JSON_TABLE_AT(struct numbers_entry, member)
+static const struct json_table_row number_rows[] = {
+        { "vendor",         JSON_TABLE_CHARS,  AT(vendor) },
+        { "id",             JSON_TABLE_CHARS,  AT(id) },
+        { "pci",            JSON_TABLE_CHARS,  AT(pci) },
+        { "index",          JSON_TABLE_UINT,   AT(index), .max = INT32_MAX },
+        { .name = NULL },
+};
+#undef AT
+static const struct json_table number_table = { .rows = number_rows, .size_bytes = sizeof(struct numbers_entry) };
 static const struct json_table device_table = { .rows = device_rows, .size_bytes = sizeof(struct state_file_device),
                                                 .check = check_device };
 #define AT(member) JSON_TABLE_AT(struct state_file, member)
@@ -70,6 +80,8 @@ static const struct json_table_row state_rows[] = {
         { "kernelSequence", JSON_TABLE_UINT,   AT(kernel_sequence) },
         { "devices",        JSON_TABLE_LIST,   AT(devices), .table = &device_table,
           .count = offsetof(struct state_file, device_count), .max = DEVICES_MAX },
+        { "numbers",        JSON_TABLE_LIST,   AT(numbers.entries), .table = &number_table,
+          .count = offsetof(struct state_file, numbers.count), .max = NUMBERS_MAX },
         { .name = NULL },
 };
 /* clang-format on */
@@ -95,32 +107,33 @@ static int collect(const struct judge *judge, struct state_file *s)
         return s->devices != NULL ? 0 : -ENOMEM;
 }
 
-int state_file_save(const char *path, const struct judge *judge, const char *boot_id, uint64_t generation,
-                    uint64_t kernel_sequence, struct err *err)
+int state_file_save(const char *path, const struct judge *judge, const struct state_file_rest *rest,
+                    struct err *err)
 {
-        CLEANUP(state_file_free)
         struct state_file s = { .version = STATE_VERSION,
-                                .generation = generation,
-                                .kernel_sequence = kernel_sequence };
+                                .generation = rest->generation,
+                                .kernel_sequence = rest->kernel_sequence,
+                                .numbers = *rest->numbers };
         CLEANUP(free_p) char *text = NULL;
         json_t *object = NULL;
 
-        (void) text_copy(s.boot_id, sizeof(s.boot_id), boot_id);
+        (void) text_copy(s.boot_id, sizeof(s.boot_id), rest->boot_id);
         if (collect(judge, &s) == 0)
                 object = json_table_encode(&state_table, &s);
+        free(s.devices); /* the numbers are borrowed */
         text = object != NULL ? json_dumps(object, JSON_INDENT(1)) : NULL;
         json_decref(object);
         if (text == NULL)
                 return err_set(err, -ENOMEM, "no memory for the state");
-        if (s.device_count == 0 && access(path, F_OK) < 0)
+        if (s.device_count == 0 && !s.numbers.moved && !rest->always && access(path, F_OK) < 0)
                 return 0; /* nothing to remember */
         make_folders(path);
         return whole_file_write(path, text, strlen(text), 0600, WHOLE_FILE_SYNCED, err);
 }
 
-uint64_t state_file_hash(const struct judge *judge)
+uint64_t state_file_hash(const struct judge *judge, const struct numbers *numbers)
 {
-        uint64_t hash = 0;
+        uint64_t hash = numbers->moved ? numbers_hash(numbers) + 1 : numbers_hash(numbers);
 
         for (size_t i = 0; i < judge->record_count; i++) {
                 const struct judge_record *record = judge->records[i];
@@ -165,6 +178,7 @@ void state_file_free(struct state_file *s)
         if (s == NULL)
                 return;
         free(s->devices);
+        numbers_free(&s->numbers);
         *s = (struct state_file){ .generation = 0 };
 }
 

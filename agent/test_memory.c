@@ -149,6 +149,31 @@ static void a_fault_outlives_a_restart(void **state)
         assert_int_equal(bed->events, 0);
 }
 
+static void numbers_are_of_one_boot(void **state)
+{
+        struct bed *bed = *state;
+        struct numbers_entry *entry = calloc(1, sizeof(*entry));
+        struct memory memory;
+
+        assert_non_null(entry);
+        *entry = (struct numbers_entry){ "nvidia", "GPU-7", "0000:18:00.0", 7 };
+        remember(&memory, bed, bed->path);
+        memory.state.numbers = (struct numbers){ .entries = entry, .count = 1 };
+        memory_keep(&memory, &bed->services, &bed->judge, 1, 1);
+        memory_close(&memory);
+        remember(&memory, bed, bed->path);
+        assert_int_equal(memory.state.numbers.count, 1);
+        assert_int_equal(memory.state.numbers.entries[0].index, 7);
+        memory.boot_id[0] ^= 1; /* and written by another boot */
+        bed->record.health.turns[0]++;
+        memory_keep(&memory, &bed->services, &bed->judge, 1, 1);
+        memory_close(&memory);
+        remember(&memory, bed, bed->path);
+        assert_int_equal(memory.state.device_count, 1);
+        assert_int_equal(memory.state.numbers.count, 0);
+        memory_close(&memory);
+}
+
 static void a_state_of_no_use_is_discarded(void **state)
 {
         struct bed *bed = *state;
@@ -189,6 +214,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_machine_keeps_its_own_state),
                 cmocka_unit_test_setup_teardown(a_fault_outlives_a_restart, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(numbers_are_of_one_boot, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_state_of_no_use_is_discarded, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(what_cannot_be_kept_is_said_and_not_tried_at_once, set_up,
                                                 tear_down),

@@ -43,6 +43,18 @@ static int tear_down(void **state)
         return 0;
 }
 
+static const struct numbers none = { 0 };
+
+static const struct state_file_rest *at(uint64_t generation)
+{
+        static struct state_file_rest rest;
+
+        rest = (struct state_file_rest){
+                .boot_id = "b", .generation = generation, .kernel_sequence = 1, .numbers = &none
+        };
+        return &rest;
+}
+
 static struct judge_record record_of(const char *id, enum device_health verdict)
 {
         struct judge_record record = { .present = true, .judged = true, .health = { .verdict = verdict } };
@@ -78,6 +90,9 @@ static void what_is_not_plainly_healthy_is_remembered(void **state)
         struct judge judge = { .records = list, .record_count = ARRAY_SIZE(devices) };
         CLEANUP(state_file_free) struct state_file s = { 0 };
         uint64_t hash;
+        const struct state_file_rest rest = {
+                .boot_id = "boot-1", .generation = 5, .kernel_sequence = 6, .numbers = &none
+        };
         struct err err = { 0 };
 
         for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
@@ -94,7 +109,7 @@ static void what_is_not_plainly_healthy_is_remembered(void **state)
                 (void) text_copy(records[i].health.reason, sizeof(records[i].health.reason), "Hot");
                 list[i] = &records[i];
         }
-        assert_int_equal(state_file_save(p->path, &judge, "boot-1", 5, 6, &err), 0);
+        assert_int_equal(state_file_save(p->path, &judge, &rest, &err), 0);
         assert_int_equal(state_file_load(p->path, &s, &err), 0);
         assert_string_equal(s.boot_id, "boot-1");
         assert_int_equal(s.generation, 5);
@@ -114,11 +129,11 @@ static void what_is_not_plainly_healthy_is_remembered(void **state)
                 assert_int_equal(d->since_usec, 77);
                 assert_true(d->health.judged);
         }
-        hash = state_file_hash(&judge);
+        hash = state_file_hash(&judge, &none);
         records[0].health.turns[0] = 1; /* a healthy one's past is not written */
-        assert_int_equal(state_file_hash(&judge), hash);
+        assert_int_equal(state_file_hash(&judge, &none), hash);
         records[2].health.verdict = HEALTH_QUARANTINED;
-        assert_int_not_equal(state_file_hash(&judge), hash);
+        assert_int_not_equal(state_file_hash(&judge, &none), hash);
 }
 
 static void the_file_is_made_when_there_is_something_to_remember(void **state)
@@ -130,19 +145,49 @@ static void the_file_is_made_when_there_is_something_to_remember(void **state)
         struct err err = { 0 };
         char under[128];
 
-        assert_int_equal(state_file_save(p->path, &judge, "b", 1, 1, &err), 0);
+        assert_int_equal(state_file_save(p->path, &judge, at(1), &err), 0);
         assert_int_equal(state_file_load(p->path, &s, &err), -ENOENT);
         record.health.verdict = HEALTH_UNHEALTHY;
-        assert_int_equal(state_file_save(p->path, &judge, "b", 2, 1, &err), 0);
+        assert_int_equal(state_file_save(p->path, &judge, at(2), &err), 0);
         record.health.verdict = HEALTH_HEALTHY;
-        assert_int_equal(state_file_save(p->path, &judge, "b", 3, 1, &err), 0); /* and then it is kept true */
+        assert_int_equal(state_file_save(p->path, &judge, at(3), &err), 0); /* and then it is kept true */
         assert_int_equal(state_file_load(p->path, &s, &err), 0);
         assert_int_equal(s.generation, 3);
         assert_int_equal(s.device_count, 0);
         record.health.verdict = HEALTH_UNHEALTHY;
         assert_true(text_format(under, sizeof(under), "%s/below", p->path)); /* a file is no folder */
-        assert_int_equal(state_file_save(under, &judge, "b", 4, 1, &err), -ENOTDIR);
+        assert_int_equal(state_file_save(under, &judge, at(4), &err), -ENOTDIR);
         assert_string_not_equal(err.msg, "");
+}
+
+static void numbers_come_back_as_they_went(void **state)
+{
+        struct place *p = *state;
+        struct numbers_entry entries[] = { { "nvidia", "GPU-1", "0000:18:00.0", 0 },
+                                           { "cpu", "cpu-0", "", 1 } };
+        struct numbers numbers = { .entries = entries, .count = 2 };
+        struct state_file_rest rest = { .boot_id = "b", .numbers = &numbers };
+        const struct judge judge = { 0 };
+        CLEANUP(state_file_free) struct state_file s = { 0 };
+        struct err err = { 0 };
+        uint64_t hash = state_file_hash(&judge, &numbers);
+
+        assert_int_equal(state_file_save(p->path, &judge, &rest, &err), 0);
+        assert_int_equal(access(p->path, F_OK), -1); /* all is in order: a tree that is read stays as it is */
+        numbers.moved = true;
+        assert_int_not_equal(state_file_hash(&judge, &numbers), hash);
+        assert_int_equal(state_file_save(p->path, &judge, &rest, &err), 0);
+        assert_int_equal(state_file_load(p->path, &s, &err), 0);
+        assert_int_equal(s.numbers.count, 2);
+        assert_string_equal(s.numbers.entries[0].vendor, "nvidia");
+        assert_string_equal(s.numbers.entries[0].id, "GPU-1");
+        assert_string_equal(s.numbers.entries[0].pci, "0000:18:00.0");
+        assert_int_equal(s.numbers.entries[1].index, 1);
+        assert_int_equal(unlink(p->path), 0);
+        numbers.moved = false;
+        rest.always = true;
+        assert_int_equal(state_file_save(p->path, &judge, &rest, &err), 0);
+        assert_int_equal(access(p->path, F_OK), 0);
 }
 
 /* clang-format off */
@@ -218,6 +263,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(what_is_not_plainly_healthy_is_remembered, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(the_file_is_made_when_there_is_something_to_remember, set_up,
                                                 tear_down),
+                cmocka_unit_test_setup_teardown(numbers_come_back_as_they_went, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_file_of_no_use_is_refused_with_its_place, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(only_a_file_is_read, set_up, tear_down),

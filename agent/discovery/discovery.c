@@ -62,6 +62,8 @@ int discovery_run_linked(const struct tree *tree, const struct discovery_options
                 r = err_set(err, -E2BIG, "'%s' is larger than any machine: refused after looking at %d files",
                             tree_root(tree), DISCOVERY_OPERATIONS);
         tree_budget(tree, UINT64_MAX);
+        for (size_t i = 0; i < inventory.device_count; i++)
+                inventory.devices[i].ordinal = inventory.devices[i].index;
         scan_free(&scan);
         if (r < 0) {
                 inventory_free(&inventory);

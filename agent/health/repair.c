@@ -92,7 +92,7 @@ static char *fill(const char *pattern, const struct device *d)
         };
         struct text out = { 0 };
 
-        (void) text_format(index, sizeof(index), "%u", d->index);
+        (void) text_format(index, sizeof(index), "%u", d->ordinal);
         while (*pattern != '\0') {
                 bool replaced = false;
 

@@ -2,9 +2,10 @@
  *
  *      repair: {nvidia: {path: /usr/sbin/gpu-reset, args: ["--pci", "{pci}"], maxPerDay: 2}}
  *
- * In `args`, {id}, {pci}, {index}, {vendor} and {reason} are replaced; the same are in its environment as
- * REMUDA_DEVICE, REMUDA_PCI, REMUDA_INDEX, REMUDA_VENDOR, REMUDA_REASON. One at a time on a node, at most
- * maxPerDay a day for a device, ten minutes each. No shell. The result is an event and a metric. */
+ * In `args`, {id}, {pci}, {index} (the ordinal), {vendor} and {reason} are replaced; the same are in its
+ * environment as REMUDA_DEVICE, REMUDA_PCI, REMUDA_INDEX, REMUDA_VENDOR, REMUDA_REASON. One at a time on a
+ * node, at most maxPerDay a day for a device, ten minutes each. No shell. The result is an event and a
+ * metric. */
 #pragma once
 
 #include "agent/config/services.h"

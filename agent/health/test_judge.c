@@ -278,6 +278,8 @@ static void rules_of_the_configuration_decide(void **state)
 static void faults_are_written_and_read_back(void **state)
 {
         char folder[] = "/tmp/remuda-state-XXXXXX", path[64];
+        const struct numbers none = { 0 };
+        struct state_file_rest rest = { .boot_id = "boot", .generation = 3, .numbers = &none };
         struct state_file loaded;
         struct node node;
 
@@ -286,10 +288,12 @@ static void faults_are_written_and_read_back(void **state)
         (void) text_format(path, sizeof(path), "%s/below/agent.json", folder);
         start(&node, "");
         scan(&node, "hhh");
-        assert_int_equal(state_file_save(path, &node.judge, "boot", 3, 0, NULL), 0);
+        assert_int_equal(state_file_save(path, &node.judge, &rest, NULL), 0);
         assert_int_equal(access(path, F_OK), -1); /* nothing to remember */
         scan(&node, "hu-");
-        assert_int_equal(state_file_save(path, &node.judge, "boot", 4, 9, NULL), 0);
+        rest.generation = 4;
+        rest.kernel_sequence = 9;
+        assert_int_equal(state_file_save(path, &node.judge, &rest, NULL), 0);
         assert_int_equal(state_file_load(path, &loaded, NULL), 0);
         assert_string_equal(loaded.boot_id, "boot");
         assert_int_equal(loaded.generation, 4);

@@ -84,7 +84,7 @@ static void bed_make(struct bed *bed, size_t count, const char *script)
                 bed->list[i] = &bed->records[i];
                 bed->records[i].judged = bed->records[i].health.bad = true;
                 d->health = HEALTH_UNHEALTHY;
-                d->index = (unsigned) i;
+                d->ordinal = (unsigned) i;
                 assert_true(text_format(d->id, sizeof(d->id), "GPU-%zu", i));
                 assert_true(text_copy(d->vendor, sizeof(d->vendor), "nvidia"));
                 assert_true(text_copy(d->pci, sizeof(d->pci), "0000:18:00.0"));

@@ -200,8 +200,8 @@ bool inventory_same(const struct inventory *a, const struct inventory *b)
 
 static bool links_same(const struct device *a, const struct device *b)
 {
-        if (a->link_count != b->link_count || !same(a->pci_switch, b->pci_switch) ||
-            !same(a->pci_port, b->pci_port))
+        if (a->link_count != b->link_count || a->ordinal != b->ordinal ||
+            !same(a->pci_switch, b->pci_switch) || !same(a->pci_port, b->pci_port))
                 return false;
         for (size_t i = 0; i < a->link_count && i < DEVICE_LINKS_MAX; i++)
                 if (!same(a->links[i].peer, b->links[i].peer) || a->links[i].width != b->links[i].width)

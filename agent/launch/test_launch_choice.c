@@ -129,7 +129,7 @@ static void add(struct inventory *inventory, const char *id, const char *vendor,
 
         (void) text_copy(device->id, sizeof(device->id), id);
         (void) text_copy(device->vendor, sizeof(device->vendor), vendor);
-        device->index = (unsigned) inventory->device_count - 1;
+        device->ordinal = (unsigned) inventory->device_count - 1;
         device->usable = usable;
         if (runtime[0] == '\0')
                 return;

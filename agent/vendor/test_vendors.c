@@ -462,15 +462,15 @@ static const struct {
         struct device device;
         const char *name;
 } called[] = {
-        { VENDOR_BY_UUID_OR_INDEX,  { .id = "GPU-1", .index = 3 },                                       "GPU-1" },
-        { VENDOR_BY_UUID_OR_INDEX,  { .id = "MIG-1", .partition = "1g.10gb", .index = 3 },               "MIG-1" },
-        { VENDOR_BY_UUID_OR_INDEX,  { .id = "GPU-1-p2", .partition = "CPX-2", .index = 3 },              "3" },
-        { VENDOR_BY_UUID_OR_INDEX,  { .id = "0000:18:00.0", .index = 3, .nodes = { "/dev/x7" }, .node_count = 1 }, "3" },
+        { VENDOR_BY_UUID_OR_INDEX,  { .id = "GPU-1", .ordinal = 3 },                                       "GPU-1" },
+        { VENDOR_BY_UUID_OR_INDEX,  { .id = "MIG-1", .partition = "1g.10gb", .ordinal = 3 },               "MIG-1" },
+        { VENDOR_BY_UUID_OR_INDEX,  { .id = "GPU-1-p2", .partition = "CPX-2", .ordinal = 3 },              "3" },
+        { VENDOR_BY_UUID_OR_INDEX,  { .id = "0000:18:00.0", .ordinal = 3, .nodes = { "/dev/x7" }, .node_count = 1 }, "3" },
         { VENDOR_BY_UUID_OR_NUMBER, { .id = "GPU-1", .nodes = { "/dev/x7" }, .node_count = 1 },          "GPU-1" },
         { VENDOR_BY_UUID_OR_NUMBER, { .id = "0000:18:00.0", .nodes = { "/dev/x7" }, .node_count = 1 },   "7" },
         { VENDOR_BY_NUMBER,         { .id = "GPU-1", .nodes = { "/dev/manager", "/dev/x17" }, .node_count = 2 }, "17" },
-        { VENDOR_BY_NUMBER,         { .id = "GPU-1", .index = 3, .nodes = { "/dev/manager" }, .node_count = 1 }, "3" },
-        { VENDOR_BY_NUMBER,         { .id = "GPU-1", .index = 3 },                                       "3" },
+        { VENDOR_BY_NUMBER,         { .id = "GPU-1", .ordinal = 3, .nodes = { "/dev/manager" }, .node_count = 1 }, "3" },
+        { VENDOR_BY_NUMBER,         { .id = "GPU-1", .ordinal = 3 },                                       "3" },
         { VENDOR_BY_NUMBER,         { .id = "GPU-1", .nodes = { "12" }, .node_count = 1 },               "12" },
 };
 /* clang-format on */

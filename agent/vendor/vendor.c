@@ -97,7 +97,7 @@ void vendor_visible_name(enum vendor_naming by, const struct device *device, cha
         if (by_uuid && vendor_has_uuid(device))
                 (void) text_copy(ret, ret_bytes, device->id);
         else if (!by_number || !number_of_file(device, ret, ret_bytes))
-                (void) text_format(ret, ret_bytes, "%u", device->index);
+                (void) text_format(ret, ret_bytes, "%u", device->ordinal);
 }
 
 bool vendor_serves(const char *group_runtime, const char *runtime)

@@ -49,8 +49,8 @@ struct vendor_mount {
 
 /* How a variable names a device. */
 enum vendor_naming {
-        VENDOR_BY_INDEX,          /* its index on the node */
-        VENDOR_BY_NUMBER,         /* the number at the end of its device file, else its index */
+        VENDOR_BY_INDEX,          /* its ordinal: the runtime counts the devices that are there */
+        VENDOR_BY_NUMBER,         /* the number at the end of its device file, else its ordinal */
         VENDOR_BY_UUID_OR_NUMBER, /* its id where that is the vendor's own UUID */
         VENDOR_BY_UUID_OR_INDEX
 };
