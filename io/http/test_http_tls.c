@@ -256,17 +256,24 @@ static void copy(struct fixture *f, const char *from, const char *to)
         (void) usleep(1100000); /* files are looked at once a second */
 }
 
+/* From files that may be changed. */
+static void serve_copies(struct fixture *f)
+{
+        struct err err = { 0 };
+
+        copy(f, "server", "served");
+        copy(f, "good", "trusted");
+        assert_int_equal(serve(f, "127.0.0.1:0", "served.crt", "served.key", "trusted.crt", &err), 0);
+}
+
 /* Certificate, key and CA change under a server that runs: who connects next meets the new ones. */
 static void files_that_change_count_from_the_next_connection_on(void **state)
 {
         struct fixture *f = *state;
         struct text page = { 0 };
-        struct err err = { 0 };
         char command[200];
 
-        copy(f, "server", "served");
-        copy(f, "good", "trusted");
-        assert_int_equal(serve(f, "127.0.0.1:0", "served.crt", "served.key", "trusted.crt", &err), 0);
+        serve_copies(f);
         ask(f, "good.crt", "client", NULL);
         assert_int_equal(f->result.status, 200);
         copy(f, "next", "served");
@@ -321,12 +328,9 @@ static void a_ca_counts_also_beside_a_pair_that_is_none(void **state)
 {
         struct fixture *f = *state;
         struct text page = { 0 };
-        struct err err = { 0 };
         char command[200];
 
-        copy(f, "server", "served");
-        copy(f, "good", "trusted");
-        assert_int_equal(serve(f, "127.0.0.1:0", "served.crt", "served.key", "trusted.crt", &err), 0);
+        serve_copies(f);
         (void) text_format(command, sizeof(command), "cp %s/client.crt %s/served.crt", f->folder, f->folder);
         assert_int_equal(system(command), 0);
         copy(f, "bad", "trusted");

@@ -305,6 +305,17 @@ static void what_is_held_for_an_emergency_stays_held(void **state)
         bed_end(b);
 }
 
+/* A job whose pods are there, and on no node. */
+static struct bed *begin_unbound(void)
+{
+        struct bed *b = bed_begin((struct controller_options){ .pods_wait_sec = 600 });
+
+        bed_put_job(b, "j", BED_TWO_CHIPS);
+        BED_WAIT(b, bed_is_there(b, "j-m0") && bed_is_there(b, "j-w0-0"));
+        BED_WAIT(b, bed_record(b, "j")->unbound_usec != 0);
+        return b;
+}
+
 /* As if it had been so for ten minutes. */
 static bool was_given_up(struct bed *b, unsigned times)
 {
@@ -323,13 +334,10 @@ static bool was_given_up(struct bed *b, unsigned times)
 
 static void what_is_bound_to_no_node_for_too_long_has_no_lease(void **state)
 {
-        struct bed *b = bed_begin((struct controller_options){ .pods_wait_sec = 600 });
-        struct record *record;
+        struct bed *b = begin_unbound();
+        struct record *record = bed_record(b, "j");
 
         (void) state;
-        bed_put_job(b, "j", BED_TWO_CHIPS);
-        BED_WAIT(b, bed_is_there(b, "j-m0") && bed_is_there(b, "j-w0-0"));
-        BED_WAIT(b, (record = bed_record(b, "j"))->unbound_usec != 0);
         bed_merge(b, "Pod", "j-w0-0", NO_NODE);
         BED_WAIT(b, was_given_up(b, 1));
         BED_WAIT(b, bed_is(b, "j", "Pending", "PodNotBound"));
@@ -352,13 +360,10 @@ static void what_is_bound_to_no_node_for_too_long_has_no_lease(void **state)
 /* Who is bound, whose store is not in step, and whose chips somebody is being evicted from. */
 static void who_may_still_be_bound_keeps_his_chips(void **state)
 {
-        struct bed *b = bed_begin((struct controller_options){ .pods_wait_sec = 600 });
-        struct record *record;
+        struct bed *b = begin_unbound();
+        struct record *record = bed_record(b, "j");
 
         (void) state;
-        bed_put_job(b, "j", BED_TWO_CHIPS);
-        BED_WAIT(b, bed_is_there(b, "j-m0") && bed_is_there(b, "j-w0-0"));
-        BED_WAIT(b, (record = bed_record(b, "j"))->unbound_usec != 0);
         b->store->age_usec = 60000000;
         bed_look(b, "j");
         assert_int_equal(record->unbound_usec, 0);
