@@ -107,6 +107,7 @@ $(addprefix $(B)/tests/,test_extender_writes test_grpc_requests test_launches te
 $(B)/tests/test_extender_writes: override LDFLAGS += -Wl,--wrap=http_suspend
 $(B)/tests/test_plugin_lists: override LDFLAGS += -Wl,--wrap=grpc_call_send
 $(B)/tests/test_neighbours: override LDFLAGS += -Wl,--wrap=neighbour_view_takes
+$(B)/tests/test_store_kubernetes_write: override LDFLAGS += -Wl,--wrap=loop_now_usec
 $(B)/tests/test_unread: override LDFLAGS += -Wl,--wrap=json_object_get,--wrap=json_object_iter_value
 $(B)/tests/test_repair: override LDFLAGS += -Wl,--wrap=realloc
 tls_calls := x509_privkey_init x509_privkey_generate x509_privkey_export2 rnd x509_crt_init \

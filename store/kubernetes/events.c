@@ -11,6 +11,7 @@
 
 #define EVENT_QUIET_USEC (300 * UINT64_C(1000000)) /* one event per object and reason in five minutes */
 #define EVENT_LOST_USEC  UINT64_C(1000000)         /* ... unless it was lost: then after this */
+#define EVENT_LOOK_USEC  (60 * UINT64_C(1000000))  /* so often those whose silence is over are forgotten */
 #define EVENTS_KEPT      4096
 
 struct said {
@@ -40,6 +41,21 @@ static void free_sent(struct sent *sent)
         free(sent);
 }
 
+/* What may be said again need not be remembered: objects come and go, each with names of its own. */
+static void forget_old(struct events *events, uint64_t now)
+{
+        if (now < events->look_usec)
+                return;
+        events->look_usec = now + EVENT_LOOK_USEC;
+        for (struct name_map_entry *e = name_map_first(&events->said), *next; e != NULL; e = next) {
+                next = name_map_next(&events->said, e);
+                if (((struct said *) e)->quiet_until_usec <= now) {
+                        name_map_remove(&events->said, e);
+                        free(e);
+                }
+        }
+}
+
 /* Was this said about this object within the last minutes? If not, it is now. */
 static bool was_said(struct events *events, const struct text *key)
 {
@@ -49,6 +65,7 @@ static bool was_said(struct events *events, const struct text *key)
         if (said != NULL && now < said->quiet_until_usec)
                 return true;
         if (said == NULL) {
+                forget_old(events, now);
                 if (events->said.count >= EVENTS_KEPT)
                         events_forget(events);
                 said = calloc(1, sizeof(*said) + key->size_bytes + 1);

@@ -8,6 +8,7 @@
 struct events {
         struct operation_list *operations; /* borrowed */
         struct name_map said;              /* in the last minutes */
+        uint64_t look_usec;                /* when those whose silence is over are looked for next */
 };
 
 void events_write(struct events *events, const struct store_event *event);

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "store/budgets.h"
+#include "store/kubernetes/store_kubernetes.h"
 #include "tests/support/kube_store.h"
 
 static void binds_end_well_or_say_why(void **state)
@@ -399,6 +400,46 @@ static void an_event_is_said_once(void **state)
         kube_store_free(f);
 }
 
+static uint64_t later_usec; /* by so much the loop's clock is ahead */
+uint64_t __real_loop_now_usec(sd_event *loop);
+uint64_t __wrap_loop_now_usec(sd_event *loop);
+uint64_t __wrap_loop_now_usec(sd_event *loop)
+{
+        return __real_loop_now_usec(loop) + later_usec;
+}
+
+/* Objects come and go: what was said of them takes memory for as long as it is not to be said again. */
+static void what_may_be_said_again_is_forgotten(void **state)
+{
+        struct kube_store *f = kube_store_new();
+        struct store_event event = { "Pod", "default", "a", "u-a", "Warning", "ChipsBusy", "held", NULL };
+        const struct name_map *said;
+
+        (void) state;
+        kube_store_open_pods(f);
+        said = &((const struct store_kubernetes *) f->store)->events.said;
+        for (int i = 0; i < 100; i++) {
+                char name[16];
+
+                (void) text_format(name, sizeof(name), "p-%d", i);
+                event.name = name;
+                store_event(f->store, &event);
+        }
+        event.name = "a";
+        later_usec += 299 * UINT64_C(1000000);
+        store_event(f->store, &event);
+        assert_int_equal(said->count, 101);
+        later_usec += 61 * UINT64_C(1000000);
+        event.name = "b";
+        store_event(f->store, &event);
+        store_event(f->store, &event); /* of "a" and "b" nothing is said now */
+        event.name = "a";
+        store_event(f->store, &event);
+        assert_int_equal(said->count, 2);
+        kube_store_free(f);
+        later_usec = 0;
+}
+
 /* What an API server that was unwell has not kept is said again when there is reason to; what it refused is
  * not. */
 static void an_event_that_was_lost_is_said_again(void **state)
@@ -513,6 +554,7 @@ int main(void)
                 cmocka_unit_test(an_eviction_that_is_tried_changes_nothing),
                 cmocka_unit_test(budgets_are_counted_over_a_set),
                 cmocka_unit_test(an_event_is_said_once),
+                cmocka_unit_test(what_may_be_said_again_is_forgotten),
                 cmocka_unit_test(an_event_that_was_lost_is_said_again),
                 cmocka_unit_test(an_event_is_written_whole_or_said),
                 cmocka_unit_test(an_agent_gives_signs_of_life),
