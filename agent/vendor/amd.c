@@ -33,6 +33,9 @@ const struct vendor vendor_amd = {
         .container = { "AMD_VISIBLE_DEVICES", VENDOR_BY_INDEX, false },
         .program = { "ROCR_VISIBLE_DEVICES", VENDOR_BY_UUID_OR_INDEX, false },
         .passed_on = { "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL" },
+        /* ROCR's; ROCprofiler's of the first kind, and the SDK's ("Environment variables for custom tools")
+         */
+        .loads = { "HSA_TOOLS_LIB", "ROCP_TOOL_LIB", "ROCP_TOOL_LIBRARIES" },
         .subsystems = { "kfd" },
         .watched = { "sys/class/kfd/kfd/topology/nodes" },
         .char_devices = { "kfd" },

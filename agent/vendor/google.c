@@ -31,4 +31,5 @@ const struct vendor vendor_google = {
         .container = { "TPU_VISIBLE_CHIPS", VENDOR_BY_INDEX, false },
         .program = { "TPU_VISIBLE_CHIPS", VENDOR_BY_INDEX, false },
         .passed_on = { "TPU_VISIBLE_DEVICES" },
+        .loads = { "TPU_LIBRARY_PATH" }, /* libtpu itself */
 };

@@ -31,4 +31,6 @@ const struct vendor vendor_habana = {
         .container = { "HABANA_VISIBLE_DEVICES", VENDOR_BY_NUMBER, false },
         /* a program counts modules of the board, which only the library knows */
         .passed_on = { "HABANA_VISIBLE_MODULES", "HL_VISIBLE_DEVICES", "HLS_MODULE_ID" },
+        .loads = { "GC_KERNEL_PATH",
+                   "HABANA_PLUGINS_LIB_PATH" }, /* the graph compiler's kernels and plugins */
 };

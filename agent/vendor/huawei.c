@@ -45,6 +45,7 @@ const struct vendor vendor_huawei = {
                                                  { 0 } },
         .container = { "ASCEND_VISIBLE_DEVICES", VENDOR_BY_NUMBER, false },
         .program = { "ASCEND_RT_VISIBLE_DEVICES", VENDOR_BY_INDEX, false },
+        .loads = { "ASCEND_OPP_PATH", "ASCEND_CUSTOM_OPP_PATH" }, /* CANN's operators, and one's own */
         .subsystems = { "davinci" },
         .char_devices = { "devdrv_manager", "davinci" },
         .monitors = { "npu-exporter" },

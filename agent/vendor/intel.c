@@ -26,4 +26,9 @@ const struct vendor vendor_intel = {
         .other_driver = { "xe", "gpu.intel.com/xe" },
         .program = { "ZE_AFFINITY_MASK", VENDOR_BY_INDEX, false },
         .passed_on = { "ONEAPI_DEVICE_SELECTOR" },
+        /* Level Zero's loader; SYCL's adapters and its tracing; ITT's collectors, in any program that has ITT
+         */
+        .loads = { "ZE_ENABLE_ALT_DRIVERS", "UR_ADAPTERS_FORCE_LOAD", "UR_ADAPTERS_SEARCH_PATH",
+                   "XPTI_FRAMEWORK_DISPATCHER", "XPTI_SUBSCRIBERS", "INTEL_LIBITTNOTIFY64",
+                   "INTEL_LIBITTNOTIFY32", "INTEL_JIT_PROFILER64" },
 };

@@ -63,6 +63,11 @@ const struct vendor vendor_nvidia = {
         .kinds = (const struct vendor_kind[]){ { LINKED, NULL, "nvlink", 0, false }, { 0 } },
         .container = { "NVIDIA_VISIBLE_DEVICES", VENDOR_BY_UUID_OR_NUMBER, false },
         .program = { "CUDA_VISIBLE_DEVICES", VENDOR_BY_UUID_OR_INDEX, false },
+        /* the driver's at cuInit(), NVTX's at its first range (both: CUPTI, "Injection"); NCCL's plugins, by
+           path */
+        .loads = { "CUDA_INJECTION64_PATH", "CUDA_INJECTION32_PATH", "NVTX_INJECTION64_PATH",
+                   "NVTX_INJECTION32_PATH", "NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN",
+                   "NCCL_ENV_PLUGIN" },
         .watched = { "dev/nvidia-caps" }, /* MIG slices come and go without a uevent */
         .char_devices = { "nvidia", "nvidia-frontend", "nvidia-uvm", "nvidiactl" },
         .monitors = { "nvidia-persiste", "nv-hostengine", "nv-fabricmanage", "dcgm-exporter", "gpu-manager" },

@@ -332,6 +332,7 @@ static void every_list_ends(const struct vendor *vendor)
         ENDS(vendor->foreign_drivers);
         ENDS(vendor->control_nodes);
         ENDS(vendor->passed_on);
+        ENDS(vendor->loads);
         ENDS(vendor->subsystems);
         ENDS(vendor->watched);
         ENDS(vendor->char_devices);
@@ -384,6 +385,18 @@ static void visible_devices_pass_the_launcher(void **state)
         for (size_t i = 0; i < ARRAY_SIZE(more); i++)
                 if (!vendor_is_variable(more[i]))
                         fail_msg("%s does not pass", more[i]);
+}
+
+/* What says which devices is not what brings code: the launcher lets every one of the former pass. */
+static void what_loads_code_is_no_visible_device(void **state)
+{
+        (void) state;
+        for (size_t i = 0; vendors[i] != NULL; i++)
+                for (size_t j = 0; vendors[i]->loads[j] != NULL; j++)
+                        if (!vendor_loads(vendors[i]->loads[j]) || vendor_is_variable(vendors[i]->loads[j]))
+                                fail_msg("%s of %s", vendors[i]->loads[j], vendors[i]->name);
+        assert_false(vendor_loads("CUDA_VISIBLE_DEVICES"));
+        assert_false(vendor_loads(""));
 }
 
 /* The variables that a container and a program are given, where the tables of old disagreed. */
@@ -525,6 +538,7 @@ int main(void)
                 cmocka_unit_test(a_narrow_link_is_degraded),
                 cmocka_unit_test(every_row_is_complete),
                 cmocka_unit_test(visible_devices_pass_the_launcher),
+                cmocka_unit_test(what_loads_code_is_no_visible_device),
                 cmocka_unit_test(each_variable_is_the_vendors_own),
                 cmocka_unit_test(the_unit_allows_what_the_rows_name),
         };

@@ -133,6 +133,14 @@ bool vendor_is_variable(const char *name)
         return false;
 }
 
+bool vendor_loads(const char *name)
+{
+        for (size_t i = 0; vendors[i] != NULL; i++)
+                if (listed(vendors[i]->loads, ARRAY_SIZE(vendors[i]->loads), name))
+                        return true;
+        return false;
+}
+
 bool vendor_is_subsystem(const char *name)
 {
         for (size_t i = 0; vendors[i] != NULL; i++) {

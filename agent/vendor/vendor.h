@@ -25,12 +25,11 @@ struct vendor_model {
 
 /* What models of one kind have in common. */
 struct vendor_kind {
-        const char *kind;     /* NULL = every model */
-        const char *resource; /* NULL = the row's */
-        const char *fabric;   /* what joins them, by their form; NULL = nothing that is known of */
-        unsigned
-                fabric_chips; /* so many in order of N are joined; 0 = all of the node, where there are two */
-        bool no_node;         /* its device files are not known */
+        const char *kind;      /* NULL = every model */
+        const char *resource;  /* NULL = the row's */
+        const char *fabric;    /* what joins them, by their form; NULL = nothing that is known of */
+        unsigned fabric_chips; /* so many in order of N are joined; 0 = all of a node, where there are two */
+        bool no_node;          /* its device files are not known */
 };
 
 struct vendor_place {
@@ -84,8 +83,7 @@ struct vendor {
                 const char *driver, *resource; /* bound to this driver it is offered under another name */
         } other_driver;
 
-        /* The number N of a device: from its entry in one of these sysfs classes, else its rank by address.
-         */
+        /* The number N of a device: of its entry in one of these sysfs classes, else its rank by address. */
         struct vendor_place classes_of_number[3];
         bool index_is_number; /* the vendor's visible-devices variable counts by N */
         struct vendor_place
@@ -100,6 +98,7 @@ struct vendor {
         const struct vendor_mount *mounts; /* NULL = none; ends with an empty one */
         struct vendor_variable container, program;
         const char *passed_on[4]; /* that a program may see too, and nobody here sets */
+        const char *loads[9];     /* by which its libraries bring other code into a program */
 
         /* What a running agent must know: which uevents are of its devices (beside those of its classes),
          * which directories change without one, its names in /proc/devices, and processes that hold its
@@ -146,5 +145,6 @@ const char *vendor_program_variable(const char *runtime);
 /* vendor_is_variable() - is this the visible-devices variable of any vendor? vendor_is_subsystem() - are
  * uevents of it about any vendor's devices? vendor_is_monitor() - does such a process watch and use none? */
 bool vendor_is_variable(const char *name);
+bool vendor_loads(const char *name); /* do any vendor's libraries load what such a variable names? */
 bool vendor_is_subsystem(const char *name);
 bool vendor_is_monitor(const char *comm);

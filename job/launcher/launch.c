@@ -133,7 +133,7 @@ static int build_environment(const struct launch_options *options, const struct 
         if (r == 0 && options->rank_file != NULL) {
                 r = rank_file_load(options->rank_file, rank_of(found), &launch->rank, err);
                 if (r == 0)
-                        r = rank_file_apply(&launch->rank, &launch->environment, err);
+                        r = rank_file_apply(&launch->rank, launch->program, &launch->environment, err);
                 if (r < 0)
                         return r;
         }
@@ -170,6 +170,8 @@ int launch_prepare(const struct launch_options *options, char *const *args, size
                         *ret_exit_code = EXIT_USAGE;
                 if (r == -ENOENT)
                         *ret_exit_code = EXIT_NOT_FOUND;
+                if (r == -EPERM)
+                        *ret_exit_code = EXIT_NO_PERMISSION;
         }
         launch_client_answer_free(&answer);
         return r;

@@ -5,8 +5,8 @@
  * One blocking exchange with a deadline, before anything else runs; again where the agent has no room just
  * now (503 with Retry-After), for half a minute. What is at the socket is believed if it is root's, or this
  * user's own, and if this pod could not have put it there itself: in a pod the socket's folder has to be
- * mounted read-only. Of what it says no variable is taken that brings other code into a program
- * (program_table_steers()). */
+ * mounted read-only. An answer with a variable that no agent sets (REMUDA_VENDOR, REMUDA_DEVICES and the
+ * vendors' visible devices are all there are) is not believed. */
 #pragma once
 
 #include <jansson.h>

@@ -53,16 +53,23 @@ int rank_file_load(const char *path, const char *rank, struct rank_file_entry *r
         return 0;
 }
 
-int rank_file_apply(const struct rank_file_entry *entry, struct environment *environment, struct err *err)
+int rank_file_apply(const struct rank_file_entry *entry, const struct program_table_row *program,
+                    struct environment *environment, struct err *err)
 {
         const char *name;
         json_t *value;
 
         json_object_foreach((json_t *) entry->environment, name, value)
         {
-                int r = json_is_string(value) ? environment_set(environment, name, json_string_value(value))
-                                              : -EINVAL;
+                int r;
 
+                if (program_table_loads(name) && !program_table_passes(program, name))
+                        return err_set(err, -EPERM,
+                                       "'%.100s' brings other code into a program: the table's row of %s has "
+                                       "to list it under environment",
+                                       name, program->runtime);
+                r = json_is_string(value) ? environment_set(environment, name, json_string_value(value))
+                                          : -EINVAL;
                 if (r < 0)
                         return err_set(err, r, "rank file: variable '%.100s': %s", name, strerror(-r));
         }

@@ -23,5 +23,8 @@ struct rank_file_entry {
 int rank_file_load(const char *path, const char *rank, struct rank_file_entry *ret, struct err *err);
 void rank_file_free(struct rank_file_entry *entry);
 
-/* rank_file_apply() - add its variables to an environment. */
-int rank_file_apply(const struct rank_file_entry *entry, struct environment *environment, struct err *err);
+/* rank_file_apply() - add its variables to the environment of this program.
+ * Return: 0; -EPERM: one that brings other code into a program (program_table_loads()), which the table does
+ * not let through; -EINVAL, -E2BIG, -ENOMEM. */
+int rank_file_apply(const struct rank_file_entry *entry, const struct program_table_row *program,
+                    struct environment *environment, struct err *err);

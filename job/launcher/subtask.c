@@ -304,7 +304,7 @@ static int check_environment(const Subtask__Plan *plan, struct err *err)
                 if (name[0] == '\0' || strchr(name, '=') != NULL)
                         return err_set(err, -EINVAL,
                                        "environment.%.60s: a name without '=' and a string are needed", name);
-                if (program_table_steers(name, false))
+                if (program_table_steers(name))
                         return err_set(err, -EINVAL,
                                        "environment.%.60s: the loader's variables are the table's alone",
                                        name);

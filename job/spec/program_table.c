@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/json/json_table.h"
 #include "base/text.h"
@@ -111,33 +112,31 @@ json_t *program_table_encode(const struct program_table *table)
         return json_table_encode(&table_table, table);
 }
 
-bool program_table_steers(const char *name, bool interpreters)
+bool program_table_steers(const char *name)
 {
-        static const struct {
-                const char *name;
-                bool prefix, of_interpreter;
-        } rows[] = {
-                { "LD_", true, false },
-                { "GLIBC_", true, false },
-                { "GCONV_PATH", false, false },
-                { "PYTHON", true, true },
-                { "PERL5", true, true },
-                { "RUBY", true, true },
-                { "NODE_", true, true },
-                { "BASH_ENV", false, true },
-                { "ENV", false, true },
-                { "CLASSPATH", false, true },
-                { "JAVA_TOOL_OPTIONS", false, true },
-                { "_JAVA_OPTIONS", false, true },
-                { "OMPI_MCA_", true, true },
-                { "PATH", false, true },
+        return text_starts_with(name, "LD_") || text_starts_with(name, "GLIBC_") ||
+               strcmp(name, "GCONV_PATH") == 0;
+}
+
+/* Each name stands in the manual of who reads it: OpenMP 5.0 (6.20); ocl-icd's libOpenCL(7) and Khronos'
+ * loader; fi_fabric(7); rdma-core's libibverbs; UCX; hwloc ("Components and plugins"); openssl-env(7); JAX
+ * ("PJRT plugins"). A vendor's own are in its row. */
+bool program_table_loads(const char *name)
+{
+        static const char *const names[] = {
+                "OMP_TOOL_LIBRARIES", "OCL_ICD_VENDORS",
+                "OCL_ICD_FILENAMES",  "OPENCL_VENDOR_PATH",
+                "OPENCL_LAYERS",      "FI_PROVIDER_PATH",
+                "RDMAV_DRIVERS",      "IBV_DRIVERS",
+                "UCX_MODULE_DIR",     "HWLOC_PLUGINS_PATH",
+                "OPENSSL_CONF",       "OPENSSL_ENGINES",
+                "OPENSSL_MODULES",    "PJRT_NAMES_AND_LIBRARY_PATHS",
         };
 
-        for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-                if ((interpreters || !rows[i].of_interpreter) &&
-                    (rows[i].prefix ? text_starts_with(name, rows[i].name) : strcmp(name, rows[i].name) == 0))
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (strcmp(names[i], name) == 0)
                         return true;
-        return false;
+        return program_table_steers(name) || vendor_loads(name);
 }
 
 bool program_table_passes(const struct program_table_row *program, const char *name)

@@ -47,10 +47,13 @@ int program_table_decode(const json_t *value, struct program_table *ret, struct 
 /* program_table_encode() - a table as it is read; a new reference, NULL when out of memory. */
 json_t *program_table_encode(const struct program_table *table);
 
-/* program_table_steers() - does a variable of this name bring other code into a program? The loader's: LD_*,
- * GLIBC_*, GCONV_PATH. With @interpreters those of interpreters, too: PYTHON*, PERL5*, RUBY*, NODE_*,
- * BASH_ENV, ENV, JAVA_TOOL_OPTIONS, _JAVA_OPTIONS, CLASSPATH, PATH, and Open MPI's OMPI_MCA_*. */
-bool program_table_steers(const char *name, bool interpreters);
+/* program_table_steers() - is this a variable of the dynamic loader or libc, by which other code comes into
+ * any program: LD_*, GLIBC_*, GCONV_PATH? */
+bool program_table_steers(const char *name);
+
+/* program_table_loads() - is it one of them, or one by which a library that a program may have (OpenMP,
+ * OpenCL, MPI's transports, a vendor's: vendor_loads()) loads a library of that name? */
+bool program_table_loads(const char *name);
 
 /* program_table_passes() - may a variable of this name reach the program from whoever starts it: is it
  * listed, or are all of them inherited? */

@@ -136,24 +136,36 @@ static void a_path_that_nobody_can_open_is_refused(void **state)
 }
 
 /* What a program may be given by whoever starts it, and what would be another program. */
-static void variables_that_steer_are_known(void **state)
+static void variables_that_bring_code_are_known(void **state)
 {
+        /* clang-format off */
         static const struct {
                 const char *name;
-                bool steers, of_interpreter;
+                bool steers, loads;
         } rows[] = {
-                { "LD_PRELOAD", true, true },    { "GCONV_PATH", true, true },
-                { "GCONV_PATHS", false, false }, { "PYTHONSTARTUP", false, true },
-                { "PATH", false, true },         { "PATHS", false, false },
-                { "HOME", false, false },
+                { "LD_PRELOAD",            true,  true },  { "LD_AUDIT",              true,  true },
+                { "GLIBC_TUNABLES",        true,  true },  { "GCONV_PATH",            true,  true },
+                { "GCONV_PATHS",           false, false }, { "OMP_TOOL_LIBRARIES",    false, true },
+                { "OCL_ICD_VENDORS",       false, true },  { "OCL_ICD_FILENAMES",     false, true },
+                { "OPENCL_VENDOR_PATH",    false, true },  { "OPENCL_LAYERS",         false, true },
+                { "FI_PROVIDER_PATH",      false, true },  { "RDMAV_DRIVERS",         false, true },
+                { "IBV_DRIVERS",           false, true },  { "UCX_MODULE_DIR",        false, true },
+                { "HWLOC_PLUGINS_PATH",    false, true },  { "OPENSSL_CONF",          false, true },
+                { "OPENSSL_ENGINES",       false, true },  { "OPENSSL_MODULES",       false, true },
+                { "PJRT_NAMES_AND_LIBRARY_PATHS", false, true },
+                { "CUDA_INJECTION64_PATH", false, true },  { "HSA_TOOLS_LIB",         false, true },
+                { "CUDA_VISIBLE_DEVICES",  false, false }, { "OMP_NUM_THREADS",       false, false },
+                { "PYTHONPATH",            false, false }, { "NCCL_DEBUG",            false, false },
+                { "HOME",                  false, false }, { "",                      false, false },
         };
+        /* clang-format on */
         char *names[] = { (char *) "HOME", (char *) "LANG" };
         struct program_table_row row = { .environment = names, .environment_count = 2 };
 
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-                if (program_table_steers(rows[i].name, false) != rows[i].steers ||
-                    program_table_steers(rows[i].name, true) != rows[i].of_interpreter)
+                if (program_table_steers(rows[i].name) != rows[i].steers ||
+                    program_table_loads(rows[i].name) != rows[i].loads)
                         fail_msg("%s", rows[i].name);
         assert_true(program_table_passes(&row, "LANG"));
         assert_false(program_table_passes(&row, "LC_ALL"));
@@ -182,7 +194,7 @@ int main(void)
                 cmocka_unit_test(a_table_is_written_as_it_is_read),
                 cmocka_unit_test(what_is_wrong_is_named),
                 cmocka_unit_test(a_path_that_nobody_can_open_is_refused),
-                cmocka_unit_test(variables_that_steer_are_known),
+                cmocka_unit_test(variables_that_bring_code_are_known),
                 cmocka_unit_test(a_hash_in_capitals_is_the_same_hash),
         };
 
