@@ -17,8 +17,6 @@ struct controller {
         uint64_t plan_again_usec; /* CLOCK_MONOTONIC: planning takes a tenth of the time at most */
         uint64_t learnt_usec;     /* CLOCK_MONOTONIC: when the SpeedTable was refined */
         bool learning_failed;
-        unsigned signing;   /* finalizers that are being set */
-        bool signing_waits; /* and more are to be */
         bool plan_wanted, leading, jobs_synced, pods_synced;
         bool held; /* held: most nodes are silent, so that none is lost */
         struct {

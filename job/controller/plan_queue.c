@@ -244,7 +244,7 @@ static void place_lost(struct record *record)
 /* One that has not ended: what cannot be one, or is cancelled, has been looked at before (reconcile()). */
 static bool waits(const struct record *record)
 {
-        return record->has_finalizer && record->state.group_count == 0 && !record->writing;
+        return record->state.group_count == 0;
 }
 
 static enum job_order_state order_state(const struct record *record)

@@ -181,6 +181,7 @@ static void release_pods(struct record *record)
         uint64_t now = controller_monotonic(record->controller), since;
         bool keep;
 
+        forget_unseen(record);
         if (record->ended_usec == 0)
                 record->ended_usec = now;
         since = now - record->ended_usec;
@@ -196,6 +197,20 @@ static void release_pods(struct record *record)
                 else
                         write_delete(record, pod, grace_for(record, pod));
         }
+}
+
+/* The finalizer keeps the object while pods of it may use chips, and no longer: who would take it away may be
+ * gone by then, and the job could not be. What waits and has said so has none to lose. */
+static void drop_finalizer(struct record *record)
+{
+        bool said = job_phase_ended(record->state.phase) || record->state.reason[0] != '\0';
+
+        if (!said || record->dirty || record->writing)
+                return;
+        for (const struct job_pod *pod = record->pods; pod != NULL; pod = pod->next)
+                if (!job_pod_has_ended(pod))
+                        return;
+        write_finalizer(record, false);
 }
 
 static void remove_all(struct record *record)
@@ -353,12 +368,12 @@ void reconcile(struct record *record)
                 progress_close(record);
                 write_status(record);
                 release_pods(record);
+                drop_finalizer(record);
                 return;
         }
-        write_finalizer(record, true);
-        if (!record->has_finalizer)
-                return;
         if (record->state.group_count > 0) {
+                if (!record->writing) /* of two writes at one time the second one's version is old */
+                        write_finalizer(record, true);
                 if (!give_up_refused(record) && !give_up_unbound(record))
                         watch_job(record);
                 record_lease(record); /* what lost its place has no lease there */
@@ -366,9 +381,12 @@ void reconcile(struct record *record)
         } else {
                 remove_unexpected(record);
                 controller_want_plan(c);
+                drop_finalizer(record);
         }
+        if (record->finalizing)
+                return;
         write_status(record);
         /* nothing is made from what is not written */
-        if (!record->dirty && !record->writing && record->state.group_count > 0)
+        if (record->has_finalizer && !record->dirty && !record->writing && record->state.group_count > 0)
                 make_pods(record);
 }

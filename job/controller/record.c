@@ -41,18 +41,22 @@ void record_lease(struct record *record)
                              &lease); /* no memory: the next look has */
 }
 
-void record_give_up(struct record *record, const char *reason, const char *sentence)
+void record_drop_plan(struct record *record, const char *reason, const char *sentence)
 {
-        struct job_state *state = &record->state;
-
-        job_state_clear_plan(state);
-        state->world++;
-        state->address[0] = state->last_event[0] = '\0';
-        job_state_set(state, JOB_PENDING, controller_now(record->controller), reason, "%s", sentence);
+        job_state_clear_plan(&record->state);
+        job_state_set(&record->state, JOB_PENDING, controller_now(record->controller), reason, "%s",
+                      sentence);
         record->dirty = true;
         record_lease(record);
         controller_want_plan(record->controller);
         controller_queue(record);
+}
+
+void record_give_up(struct record *record, const char *reason, const char *sentence)
+{
+        record->state.world++;
+        record->state.address[0] = record->state.last_event[0] = '\0';
+        record_drop_plan(record, reason, sentence);
 }
 
 void record_set_keys(struct record *record, char *keys)

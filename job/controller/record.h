@@ -77,7 +77,9 @@ void record_start_again(struct record *record, const char *uid);
 /* record_lease() - the ledger leases what the record's plan says: nothing of a job that ended or goes. */
 void record_lease(struct record *record);
 
-/* record_give_up() - the whole plan, its lease and its pods: the job waits for chips like a new one. */
+/* record_drop_plan() - and its lease, of which nothing was made: the job waits for chips like a new one.
+ * record_give_up() - the whole plan, its lease and its pods. */
+void record_drop_plan(struct record *record, const char *reason, const char *sentence);
 void record_give_up(struct record *record, const char *reason, const char *sentence);
 
 struct job_pod *record_find_pod(struct record *record, const char *name);

@@ -236,6 +236,53 @@ static void pods_go_when_they_have_said_goodbye(void **state)
         bed_end(b);
 }
 
+/* A job can go without a controller as soon as no pod of it may use chips, and before one does. */
+static void the_finalizer_stays_as_long_as_pods_do(void **state)
+{
+        struct bed *b = bed_begin((struct controller_options){ .keep_pods_sec = 3600 });
+
+        (void) state;
+        bed_put_job(b, "wide", "\"workers\":[{\"model\":\"H100\",\"chips\":9}]");
+        BED_WAIT(b, bed_is(b, "wide", "Pending", "Unschedulable"));
+        bed_settle(b);
+        assert_int_equal(memory_store_count(b->store, "patch TrainingJob default/wide"), 0);
+        bed_run_job(b, "j", BED_TWO_CHIPS);
+        assert_true(bed_record(b, "j")->has_finalizer);
+        bed_merge(b, "TrainingJob", "j",
+                  "{\"metadata\":{\"annotations\":{\"" JOB_ANNOTATION_CANCEL "\":\"true\"}}}");
+        BED_WAIT(b, bed_is(b, "j", "Cancelled", NULL));
+        bed_merge(b, "Pod", "j-m0", BED_ENDED("Succeeded", "0", ""));
+        bed_look(b, "j");
+        assert_true(bed_record(b, "j")->has_finalizer); /* a group's pod runs still */
+        bed_merge(b, "Pod", "j-w0-0", BED_ENDED("Succeeded", "0", ""));
+        BED_WAIT(b, !bed_record(b, "j")->has_finalizer);
+        assert_true(bed_is_there(b, "j-w0-0")); /* with its logs */
+        bed_end(b);
+}
+
+/* Given up, it has pods for a while still; of another plan it carries one again. */
+static void a_plan_that_is_given_up_leaves_no_finalizer(void **state)
+{
+        struct bed *b = bed_begin(plain);
+        struct record *record;
+
+        (void) state;
+        bed_run_job(b, "j", BED_TWO_CHIPS);
+        record = bed_record(b, "j");
+        record->plan_after_usec = UINT64_MAX;
+        record_give_up(record, "PlaceLost", "somebody else has them");
+        BED_WAIT(b, bed_text(b, "Pod", "j-w0-0", "metadata|deletionTimestamp")[0] != '\0');
+        bed_settle(b);
+        assert_true(record->has_finalizer);
+        bed_drop(b, "Pod", "j-w0-0");
+        bed_drop(b, "Pod", "j-m0");
+        BED_WAIT(b, !record->has_finalizer);
+        bed_look(b, "j");
+        assert_true(record->has_finalizer);
+        BED_WAIT(b, bed_is_there(b, "j-m1"));
+        bed_end(b);
+}
+
 /* Until this has been asked of the store, and is not answered yet. */
 static void wait_for(struct bed *b, const char *line)
 {
@@ -365,6 +412,8 @@ int main(void)
                 cmocka_unit_test(pods_are_known_by_namespace_and_owner),
                 cmocka_unit_test(jobs_are_counted_by_phase),
                 cmocka_unit_test(pods_go_when_they_have_said_goodbye),
+                cmocka_unit_test(the_finalizer_stays_as_long_as_pods_do),
+                cmocka_unit_test(a_plan_that_is_given_up_leaves_no_finalizer),
                 cmocka_unit_test(a_refusal_of_another_plan_is_no_news),
                 cmocka_unit_test(keys_that_another_one_made_are_taken),
                 cmocka_unit_test(an_answer_may_be_about_a_pod_that_is_gone),

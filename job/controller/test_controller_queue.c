@@ -1,5 +1,6 @@
 /* In what order jobs that wait are given chips, who waits behind whom, what an emergency may take back, and
  * who has to give back what he does not use. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -137,7 +138,7 @@ static void a_class_is_waited_for_until_classes_are_read(void **state)
         (void) state;
         b->cluster->synced &= ~(1u << STORE_PRIORITY_CLASS);
         bed_put_job(b, "j", BED_TWO_CHIPS ",\"priorityClassName\":\"research\"");
-        BED_WAIT(b, bed_record(b, "j") != NULL && bed_record(b, "j")->has_finalizer);
+        BED_WAIT(b, bed_record(b, "j") != NULL && bed_record(b, "j")->valid);
         bed_look(b, "j");
         assert_int_equal(memory_store_count(b->store, "event"), 0);
         b->cluster->synced |= 1u << STORE_PRIORITY_CLASS;
@@ -252,7 +253,7 @@ static void many_jobs_at_once_are_taken_on_in_turn(void **state)
 
         (void) state;
         bed_put_node(b, "a", "H100", 64); /* room for all; their pods are made a few at a time */
-        memory_store_refuse(b->store, "patch TrainingJob default/j3", -13, "not this one");
+        memory_store_refuse(b->store, "patch TrainingJob default/j3", -EPERM, "not this one");
         for (unsigned i = 0; i < 20; i++) {
                 (void) text_format(name, sizeof(name), "j%u", i);
                 bed_put_job(b, name, BED_TWO_CHIPS);
@@ -265,6 +266,9 @@ static void many_jobs_at_once_are_taken_on_in_turn(void **state)
                 BED_WAIT(b, i == 3 || (bed_record(b, name) != NULL && bed_record(b, name)->has_finalizer));
         }
         assert_false(bed_record(b, "j3")->has_finalizer);
+        BED_WAIT(b, bed_is(b, "j3", "Pending", "FinalizerRefused"));
+        assert_int_equal(bed_record(b, "j3")->state.group_count, 0); /* others may have its chips */
+        assert_int_equal(memory_store_count(b->store, "create Pod default/j3"), 0);
         memory_store_refuse(b->store, NULL, 0, NULL);
         bed_look(b, "j3");
         assert_true(bed_record(b, "j3")->has_finalizer);

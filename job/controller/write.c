@@ -22,10 +22,7 @@
 #define RETRY_MAX_USEC 30000000u
 
 #define UNANSWERED_USEC 30000000u /* so long nobody answers, and it is as if it were refused */
-
-/* Finalizers that are set at one time. Of hundreds of jobs that come at once the first ones get their pods
- * before the last ones get their finalizer. */
-#define SIGNING_MAX 8
+#define UNSIGNED_USEC   5000000u  /* who is refused the finalizer is planned again after */
 
 /* A write under way: the record stays while it counts, pods are found again by their names. */
 struct write {
@@ -115,86 +112,6 @@ void write_status(struct record *record)
         json_decref(object);
 }
 
-static bool wants_finalizer(const struct record *record)
-{
-        return record->uid[0] != '\0' && !record->gone && !record->deleting && !record->has_finalizer &&
-               !record->finalizing && !job_phase_ended(record->state.phase) &&
-               controller_monotonic(record->controller) >= record->retry_usec;
-}
-
-/* The next one that had to wait has its turn. */
-static void sign_next(struct controller *c)
-{
-        c->signing--;
-        if (!c->signing_waits)
-                return;
-        for (struct name_map_entry *e = name_map_first(&c->records); e != NULL;
-             e = name_map_next(&c->records, e))
-                if (wants_finalizer((struct record *) e) && !((struct record *) e)->queued) {
-                        controller_queue((struct record *) e);
-                        return;
-                }
-        c->signing_waits = false;
-}
-
-static void on_finalizer(void *userdata, int result, const char *sentence)
-{
-        struct write *write = userdata;
-        struct controller *c = write->record->controller;
-        bool present = write->present;
-        struct record *record;
-
-        write->record->finalizing = false;
-        record = end(write, "finalizer", result, sentence);
-        if (record != NULL && result == 0)
-                record->has_finalizer = present; /* the watch shows it in a moment */
-        /* one that is refused lets the others pass; what was written meanwhile is seen in a moment, and a job
-         * that is to go is not kept for it */
-        if (record != NULL && result < 0 && (present || result != -ESTALE))
-                record->retry_usec = controller_monotonic(c) + RETRY_USEC;
-        if (present)
-                sign_next(c);
-}
-
-/* The whole list is written: the resourceVersion makes sure that it is still the one that was read. */
-void write_finalizer(struct record *record, bool present)
-{
-        struct controller *c = record->controller;
-        json_t *list, *patch;
-        struct write *write;
-
-        if (record->finalizing || record->has_finalizer == present ||
-            controller_monotonic(c) < record->retry_usec)
-                return;
-        if (present && c->signing >= SIGNING_MAX) {
-                c->signing_waits = true;
-                return;
-        }
-        write = begin(record, "");
-        list = write == NULL ? NULL : json_array();
-        if (write == NULL)
-                return;
-        c->signing += present;
-        for (size_t i = 0; i < json_array_size(record->finalizers); i++) {
-                json_t *name = json_array_get(record->finalizers, i);
-
-                if (json_is_string(name) && strcmp(json_string_value(name), JOB_FINALIZER) != 0)
-                        (void) json_array_append(list, name);
-        }
-        if (present)
-                (void) json_array_append_new(list, json_string(JOB_FINALIZER));
-        patch = json_pack("{s:{s:s, s:s, s:o}}", "metadata", "uid", record->uid, "resourceVersion",
-                          record->version, "finalizers", list);
-        if (record->version[0] == '\0')
-                (void) json_object_del(json_object_get(patch, "metadata"), "resourceVersion");
-        write->present = present;
-        record->finalizing = true;
-        FAILPOINT("job.finalizer");
-        store_patch(store_of(record), STORE_TRAINING_JOB, record->namespace_, record->name, patch,
-                    on_finalizer, write);
-        json_decref(patch);
-}
-
 /* What an administrator forgot is said with the line that mends it. */
 static const char *remedy_for(const char *sentence)
 {
@@ -264,6 +181,74 @@ static void not_made(struct record *record, int result, const char *sentence)
                 record->retry_usec = now + RETRY_USEC;
         else
                 say_refused(record, sentence);
+}
+
+/* Without a finalizer nothing is made: the plan is dropped, its chips with it, and the next one has its turn.
+ * Who was slow to answer, or is away, has refused nothing; and what runs goes on. */
+static void not_signed(struct record *record, int result, const char *sentence)
+{
+        uint64_t now = controller_monotonic(record->controller);
+
+        if (result == -ESTALE || is_unanswered(result) || !controller_leads(record->controller) ||
+            record->state.group_count == 0 || record->pods != NULL) {
+                record->retry_usec = now + RETRY_USEC;
+                return;
+        }
+        record->plan_after_usec = now + UNSIGNED_USEC;
+        write_event(record, true, "FinalizerRefused", "%s", sentence);
+        record_drop_plan(record, "FinalizerRefused", sentence);
+}
+
+static void on_finalizer(void *userdata, int result, const char *sentence)
+{
+        struct write *write = userdata;
+        bool present = write->present;
+        struct record *record;
+
+        write->record->finalizing = false;
+        record = end(write, "finalizer", result, sentence);
+        if (record == NULL)
+                return;
+        if (result == 0)
+                record->has_finalizer = present; /* the watch shows it in a moment */
+        else if (present)
+                not_signed(record, result, sentence);
+        else if (result != -ESTALE || !record->deleting)
+                /* what was written meanwhile is seen in a moment: a job that is to go is not kept for it */
+                record->retry_usec = controller_monotonic(record->controller) + RETRY_USEC;
+}
+
+/* The whole list is written: the resourceVersion makes sure that it is still the one that was read. */
+void write_finalizer(struct record *record, bool present)
+{
+        json_t *list, *patch;
+        struct write *write;
+
+        if (record->finalizing || record->has_finalizer == present ||
+            controller_monotonic(record->controller) < record->retry_usec)
+                return;
+        write = begin(record, "");
+        list = write == NULL ? NULL : json_array();
+        if (write == NULL)
+                return;
+        for (size_t i = 0; i < json_array_size(record->finalizers); i++) {
+                json_t *name = json_array_get(record->finalizers, i);
+
+                if (json_is_string(name) && strcmp(json_string_value(name), JOB_FINALIZER) != 0)
+                        (void) json_array_append(list, name);
+        }
+        if (present)
+                (void) json_array_append_new(list, json_string(JOB_FINALIZER));
+        patch = json_pack("{s:{s:s, s:s, s:o}}", "metadata", "uid", record->uid, "resourceVersion",
+                          record->version, "finalizers", list);
+        if (record->version[0] == '\0')
+                (void) json_object_del(json_object_get(patch, "metadata"), "resourceVersion");
+        write->present = present;
+        record->finalizing = true;
+        FAILPOINT("job.finalizer");
+        store_patch(store_of(record), STORE_TRAINING_JOB, record->namespace_, record->name, patch,
+                    on_finalizer, write);
+        json_decref(patch);
 }
 
 static void on_secret(void *userdata, int result, const char *sentence)

@@ -166,7 +166,7 @@ def jobs_train():
     assert {t: conditions.get(t) for t in ("Accepted", "Planned", "Running", "Succeeded", "Failed")} == {
         "Accepted": "True", "Planned": "True", "Running": "False", "Succeeded": "True", "Failed": conditions.get("Failed")} and conditions.get("Failed") != "True", s["conditions"]
     object_ = job("two")
-    assert object_["metadata"]["finalizers"] == ["remuda.dev/job-controller"], object_["metadata"]
+    wait("the finalizer of a job that has ended gone", 30, lambda: not job("two")["metadata"].get("finalizers"))
     owners = [[(o["kind"], o["uid"], o["controller"]) for o in p["metadata"]["ownerReferences"]] for p in pods_of("two")]
     assert owners == [[("TrainingJob", object_["metadata"]["uid"], True)]] * 3, owners
     columns, row = (re.split(r"  +", line.strip()) for line in kubectl("get", "trainingjob", "two").strip().splitlines())
