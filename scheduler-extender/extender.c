@@ -144,18 +144,20 @@ static int after_change(sd_event_source *source, uint64_t due_usec, void *userda
         uint64_t begin = clock_monotonic_usec(), took;
         bool all = true;
         uint32_t before;
+        int binding;
 
         (void) due_usec;
         if (!cluster_is_ready(x->cluster) || x->thought_generation == ledger->generation)
                 return 0;
         before = x->backfills;
-        (void) backfill_update(ledger, cluster_rules(x->cluster), extender_now(x));
+        binding = backfill_update(ledger, cluster_rules(x->cluster), extender_now(x));
         x->emergencies = 0;
         if (leader_leads(x->leader))
                 all = reserve_update(x, extender_now(x));
         x->backfills = ledger->backfill_total;
-        if (x->backfills < before)
+        if (x->backfills < before || binding < x->binding)
                 x->wake_why = "chips are held no longer";
+        x->binding = binding;
         x->thought_generation = all ? ledger->generation : ledger->generation - 1;
         took = clock_monotonic_usec() - begin;
         x->thought_usec = took > THOUGHT_QUICK_USEC ? begin + 20 * took : begin;

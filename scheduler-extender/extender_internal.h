@@ -44,6 +44,7 @@ struct extender {
         uint64_t departures_seen, arrivals_seen;
         const char *wake_why;     /* they are to be woken again; or NULL */
         uint32_t backfills;       /* holds in force */
+        int binding;              /* of them, but for emergencies', those that keep everybody waiting */
         size_t emergencies;       /* that wait, at the last look */
         size_t reserve_steps;     /* of one look at them */
         bool reserve_goes_on;     /* the last one ended before all were looked at */

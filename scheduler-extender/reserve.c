@@ -339,8 +339,11 @@ static void hold(struct pass *pass, const struct hold *hold)
         if (hold->pod->waited_usec == 0)
                 hold->pod->waited_usec = pass->rules.now_usec;
         hold->pod->served = true;
-        (void) backfill_add(pass->ledger, hold->node, hold->pod, resource, UINT64_MAX,
-                            open > asked ? open - asked : 0);
+        (void) backfill_add(pass->ledger, hold->node,
+                            &(struct ledger_backfill){ .pod = hold->pod,
+                                                       .resource = resource,
+                                                       .start_usec = UINT64_MAX,
+                                                       .spare = open > asked ? open - asked : 0 });
 }
 
 /* The trial is over: what was decided is done. */

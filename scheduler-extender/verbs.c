@@ -96,6 +96,8 @@ static int filter(struct extender *x, struct extender_args *args, struct http_re
                 if (r == 0 && refusal == NULL)
                         r = judge_nodes(x, args, &pod_request);
                 x->metrics.leases_made += pod_request.leased;
+                if (pod_request.leased)
+                        extender_think_again(x); /* of its namespace's share less is left for holds */
                 pod_request_end(x->cluster, &pod_request);
         }
         if (r == 0) {

@@ -300,8 +300,10 @@ static void what_is_held_for_an_emergency_stays_held(void **state)
         BED_WAIT(b, (fire = ledger_pods_find(ledger, "default", "fire")) != NULL);
         fire->served = true;
         fire->waited_usec = 1;
-        assert_int_equal(backfill_add(ledger, ledger_nodes_find(ledger, "a", 1), fire,
-                                      fire->request.items[0].resource, UINT64_MAX, 0),
+        assert_int_equal(backfill_add(ledger, ledger_nodes_find(ledger, "a", 1),
+                                      &(struct ledger_backfill){ .pod = fire,
+                                                                 .resource = fire->request.items[0].resource,
+                                                                 .start_usec = UINT64_MAX }),
                          0);
         bed_put_job(b, "j", BED_TWO_CHIPS);
         BED_WAIT(b, bed_is(b, "j", "Pending", "Unschedulable"));

@@ -9,18 +9,12 @@
 #include "scheduler-extender/decide/candidates.h"
 #include "scheduler-extender/decide/gang.h"
 #include "scheduler-extender/decide/gang_members.h"
-#include "scheduler-extender/decide/gang_share.h"
 #include "scheduler-extender/decide/node_room.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/neighbours/neighbour_view.h"
-
-static bool same_namespace(const struct ledger_pod *a, const struct ledger_pod *b)
-{
-        return a->name - a->key == b->name - b->key &&
-               strncmp(a->key, b->key, (size_t) (a->name - a->key)) == 0;
-}
+#include "scheduler-extender/share/namespace_share.h"
 
 /* Its grace time is the kubelet's to keep. */
 static uint64_t deleted_by(const struct ledger_pod *pod)
@@ -31,7 +25,7 @@ static uint64_t deleted_by(const struct ledger_pod *pod)
 /* When the bound pod ends, as far as the waiting one may rely on it. */
 static uint64_t end_for(const struct ledger_pod *waiting, const struct ledger_pod *bound)
 {
-        if (bound->request.deadline_kept || same_namespace(waiting, bound))
+        if (bound->request.deadline_kept || ledger_pods_same_namespace(waiting->key, bound->key))
                 return backfill_pod_ends(bound);
         return deleted_by(bound);
 }
@@ -59,18 +53,14 @@ void backfill_clear(struct ledger *ledger)
                 }
 }
 
-int backfill_add(struct ledger *ledger, struct ledger_node *node, const struct ledger_pod *pod,
-                 uint32_t resource, uint64_t start_usec, uint32_t spare)
+int backfill_add(struct ledger *ledger, struct ledger_node *node, const struct ledger_backfill *hold)
 {
         struct ledger_backfill *backfill = malloc(sizeof(*backfill));
 
         if (backfill == NULL)
                 return -ENOMEM;
-        *backfill = (struct ledger_backfill){ .pod = pod,
-                                              .next = node->backfills,
-                                              .resource = resource,
-                                              .start_usec = start_usec,
-                                              .spare = spare };
+        *backfill = *hold;
+        backfill->next = node->backfills;
         node->backfills = backfill;
         ledger->backfill_total++;
         ledger_touch(ledger, node);
@@ -233,41 +223,14 @@ struct starts {
         uint32_t count, open_count;
 };
 
-/* Pods that have a reservation by now, and what was found out for them. */
+/* The reservations that there are by now, and what was found out for them. */
 struct holding {
-        const struct ledger_pod *pods[BACKFILL_MAX];
+        struct namespace_share share;
         struct ledger_node *nodes[BACKFILL_MAX];
         size_t count;
-        uint32_t resource; /* whose usable chips are known */
-        uint64_t usable;
         struct starts *starts; /* BACKFILL_MAX; owned */
         size_t starts_count;
 };
-
-/* Of one namespace: what is held for its other pods, and this one's gang, must stay within its share. */
-static bool within_share(const struct ledger *ledger, const struct rules_context *ctx,
-                         struct holding *holding)
-{
-        uint64_t others = 0, own = chips_asked(ctx->self);
-        uint32_t resource = ctx->request->items[0].resource;
-
-        for (size_t i = 0; i < holding->count && ctx->rules->lease_share_percent > 0; i++) {
-                const struct ledger_pod *pod = holding->pods[i];
-
-                if (!same_namespace(pod, ctx->self) || pod->request.items[0].resource != resource)
-                        continue;
-                if (ctx->job != NULL && pod->job == ctx->job)
-                        own += chips_asked(pod);
-                else
-                        others += chips_asked(pod);
-        }
-        if (others == 0)
-                return true;
-        if (holding->resource != resource)
-                holding->usable = gang_share_usable(ledger, resource);
-        holding->resource = resource;
-        return (others + own) * 100 <= holding->usable * ctx->rules->lease_share_percent;
-}
 
 /* What a node that is of a kind has for the request. */
 struct kind_room {
@@ -394,7 +357,7 @@ static bool ask_the_same(const struct starts *starts, const struct rules_context
                neighbours_alike(&ctx->ledger->neighbours, starts->of->labels, ctx->self->labels) &&
                a->allowed == b->allowed && a->chips_left == b->chips_left &&
                a->whole_groups == b->whole_groups && a->others_first == b->others_first &&
-               (!starts->rely_on_ends || same_namespace(starts->of, ctx->self));
+               (!starts->rely_on_ends || ledger_pods_same_namespace(starts->of->key, ctx->self->key));
 }
 
 /* Return: NULL when out of memory. */
@@ -481,12 +444,14 @@ static int hold(struct ledger *ledger, struct ledger_pod *pod, const struct rule
 {
         if (pod->waited_usec == 0)
                 pod->waited_usec = ctx->now_usec;
-        if (backfill_add(ledger, start->node, pod, pod->request.items[0].resource, start->usec,
-                         start->spare) < 0)
-                return -ENOMEM;
-        holding->nodes[holding->count] = start->node;
-        holding->pods[holding->count++] = pod;
-        return 0;
+        holding->nodes[holding->count++] = start->node;
+        return backfill_add(
+                ledger, start->node,
+                &(struct ledger_backfill){ .pod = pod,
+                                           .resource = ctx->request->items[0].resource,
+                                           .start_usec = start->usec,
+                                           .spare = start->spare,
+                                           .beyond_share = namespace_share_hold(&holding->share, pod) });
 }
 
 static int reserve_for(struct ledger *ledger, struct ledger_pod *pod, const struct rules_context *ctx,
@@ -515,7 +480,7 @@ int backfill_update(struct ledger *ledger, const struct rules *rules, uint64_t n
         CLEANUP(free_p)
         struct ledger_pod **waiting = malloc((ledger->pending_count + 1) * sizeof(struct ledger_pod *));
         CLEANUP(free_p) struct starts *starts = malloc(BACKFILL_MAX * sizeof(*starts));
-        struct holding holding = { .starts = starts };
+        struct holding holding = { .share = { .ledger = ledger, .rules = rules }, .starts = starts };
         struct overflow_rooms rooms = { .resources = { 0 } };
         uint64_t generation = ledger->generation;
         size_t count, tried = 0;
@@ -540,7 +505,7 @@ int backfill_update(struct ledger *ledger, const struct rules *rules, uint64_t n
                 if (backfill_had_its_time(waiting[i], rules, now_usec) ||
                     gang_members_are_lacking(ctx.job, ctx.self, &request, waiting[i]->kinds,
                                              waiting[i]->kind_count) ||
-                    !within_share(ledger, &ctx, &holding))
+                    !namespace_share_may_hold(&holding.share, waiting[i]))
                         continue;
                 tried++;
                 if (request.gang_size > 1 && waiting[i]->waited_usec == 0 && waiting[i]->nominated == NULL &&
@@ -550,7 +515,7 @@ int backfill_update(struct ledger *ledger, const struct rules *rules, uint64_t n
                         return -ENOMEM;
         }
         ledger->generation = generation; /* trying on is no change */
-        return (int) holding.count;
+        return (int) namespace_share_binding(&holding.share);
 }
 
 #define EMERGENCIES_KEPT 256
@@ -588,6 +553,5 @@ void backfill_renew(struct ledger *ledger, const struct rules *rules, uint64_t n
         for (size_t i = 0; i < count; i++)
                 ledger_pods_drop_reservations(ledger, kept[i].pod);
         for (size_t i = 0; i < count; i++)
-                (void) backfill_add(ledger, nodes[i], kept[i].pod, kept[i].resource, kept[i].start_usec,
-                                    kept[i].spare);
+                (void) backfill_add(ledger, nodes[i], &kept[i]);
 }

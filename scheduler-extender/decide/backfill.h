@@ -6,18 +6,19 @@
  * snatched away between two tries. The members of a gang that does not fit get one each, side by side.
  * A pod whose scheduler says where it will go (status.nominatedNodeName) has its own there while it fits.
  * Reservations come from pods of the store alone, oldest first, at most BACKFILL_MAX; those of one namespace
- * stay within rules.lease_share_percent of the resource (a single one may be larger), and one that was kept
- * for rules.hold_usec without its pod being bound is given up for as long. Whose end is only a label's word
+ * stay within its share (namespace_share.h), and one that was kept for rules.hold_usec without its pod being
+ * bound is given up for as long. Whose end is only a label's word
  * is believed by pods of its own namespace. They are worked out anew from the ledger each time, so nothing
  * drifts: all nodes are looked at once for all pods that ask the same. Pure: time is an argument. Cost:
  * O(nodes) for each different request, then O(BACKFILL_MAX) a pod. */
 #pragma once
 
 #include "scheduler-extender/decide/rules.h"
+#include "scheduler-extender/share/namespace_share.h"
 
-#define BACKFILL_MAX 32
+#define BACKFILL_MAX NAMESPACE_SHARE_HOLDS
 
-/* backfill_update() - Return: how many backfill reservations there are now; -ENOMEM. */
+/* backfill_update() - Return: how many backfill reservations keep everybody waiting now; -ENOMEM. */
 int backfill_update(struct ledger *ledger, const struct rules *rules, uint64_t now_usec);
 
 /* backfill_renew() - likewise, but what is held for an emergency where it will start, which is another's word
@@ -26,10 +27,9 @@ void backfill_renew(struct ledger *ledger, const struct rules *rules, uint64_t n
 
 void backfill_clear(struct ledger *ledger);
 
-/* backfill_add() - keep chips of this resource on this node for `pod`, or a fellow of its gang. 0 or -ENOMEM.
- */
-int backfill_add(struct ledger *ledger, struct ledger_node *node, const struct ledger_pod *pod,
-                 uint32_t resource, uint64_t start_usec, uint32_t spare);
+/* backfill_add() - keep chips on this node for hold->pod, or a fellow of its gang; hold->next is not read. 0
+ * or -ENOMEM. */
+int backfill_add(struct ledger *ledger, struct ledger_node *node, const struct ledger_backfill *hold);
 
 /* backfill_had_its_time() - chips are held for a pod for rules.hold_usec, then not for as long: who cannot be
  * bound keeps nobody waiting. Is that so now? */

@@ -1,4 +1,4 @@
-/* Leases are added up by namespace; pauses are kept as numbers by its name. */
+/* Pauses are kept as numbers by the namespace's name. */
 #include "scheduler-extender/decide/gang_share.h"
 
 #include <string.h>
@@ -8,47 +8,7 @@
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
-
-static size_t namespace_bytes(const struct ledger_job *job)
-{
-        return (size_t) (strchr(job->key, '/') - job->key);
-}
-
-static uint64_t leased_by(const struct ledger_job *job, uint32_t resource)
-{
-        uint64_t chips = 0;
-
-        for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job)
-                for (size_t i = 0; i < slot->request.item_count; i++)
-                        chips += slot->request.items[i].resource == resource ? slot->request.items[i].chips
-                                                                             : 0;
-        return chips;
-}
-
-/* By the other gangs of its namespace. */
-static uint64_t leased_by_others(const struct ledger *ledger, const struct ledger_job *job, uint32_t resource)
-{
-        size_t bytes = namespace_bytes(job) + 1;
-        uint64_t chips = 0;
-
-        for (size_t i = 0; i < LEDGER_JOB_BUCKETS; i++)
-                for (const struct ledger_job *other = ledger->jobs[i]; other != NULL; other = other->next)
-                        if (other != job && other->place_count == 0 &&
-                            strncmp(other->key, job->key, bytes) == 0)
-                                chips += leased_by(other, resource);
-        return chips;
-}
-
-uint64_t gang_share_usable(const struct ledger *ledger, uint32_t resource)
-{
-        uint64_t chips = 0;
-
-        for (uint32_t n = 0; n < ledger->node_count; n++)
-                for (uint32_t g = 0; g < ledger->nodes[n]->group_count; g++)
-                        if (ledger->nodes[n]->groups[g].resource == resource)
-                                chips += ledger->nodes[n]->groups[g].usable;
-        return chips;
-}
+#include "scheduler-extender/share/namespace_share.h"
 
 /* Was its last lease unused, a pause or so ago? */
 static bool wasted(const struct ledger *ledger, const char *key, const char *slash)
@@ -134,12 +94,11 @@ static bool keeps_out(const struct rules_context *ctx, const struct ledger_job *
 /* Does a pod of another namespace, that goes first, wait for chips that the job has leased? */
 static bool keeps_others_out(const struct rules_context *ctx, const struct ledger_job *job)
 {
-        size_t bytes = namespace_bytes(job) + 1;
         struct looks looks = { .count = 0 };
 
         for (const struct ledger_pod *pod = ctx->ledger->pending;
              pod != NULL && looks.count <= GANG_SHARE_LOOKS; pod = pod->next_pending)
-                if (gang_members_waits(pod) && strncmp(pod->key, job->key, bytes) != 0 &&
+                if (gang_members_waits(pod) && !ledger_pods_same_namespace(pod->key, job->key) &&
                     goes_first(ctx, job, pod) &&
                     !(pod->job != NULL && gang_share_paused(ctx->ledger, pod->job, ctx->now_usec)) &&
                     keeps_out(ctx, job, pod, &looks))
@@ -160,16 +119,14 @@ static bool gives_way(const struct rules_context *ctx, struct ledger_job *job)
 
 bool gang_share_allows(const struct rules_context *ctx, struct ledger_job *job)
 {
-        uint32_t percent = ctx->rules->lease_share_percent;
         bool larger = false;
 
-        for (const struct ledger_job_slot *slot = job->slots; slot != NULL && percent > 0;
-             slot = slot->next_in_job) {
+        for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
                 uint32_t resource = slot->request.items[0].resource;
-                uint64_t others = leased_by_others(ctx->ledger, job, resource);
+                uint64_t others = namespace_share_leased(ctx->ledger, job->key, resource, job);
 
-                if ((others + leased_by(job, resource)) * 100 <=
-                    gang_share_usable(ctx->ledger, resource) * percent)
+                if (namespace_share_has(ctx->rules, namespace_share_usable(ctx->ledger, resource),
+                                        others + namespace_share_leased_by(job, resource)))
                         continue;
                 if (others > 0)
                         return false;

@@ -120,6 +120,17 @@ static bool comes_first(const struct ledger_pod *pod, const struct rules_context
         return ctx->created_usec == 0 || pod->created_usec < ctx->created_usec;
 }
 
+/* Is the pod of the namespace for which is asked? A hold beyond its namespace's share is there for it alone.
+ */
+static bool is_own(const struct rules_context *ctx, const struct ledger_pod *pod)
+{
+        const char *key = ctx->self != NULL ? ctx->self->key : ctx->job != NULL ? ctx->job->key : NULL;
+
+        if (ctx->namespace_ != NULL)
+                return ledger_pods_is_of(pod, ctx->namespace_);
+        return key == NULL || ledger_pods_same_namespace(key, pod->key);
+}
+
 /* A deadline that nobody keeps is the word of the pod's owner: his own pods may rely on it. */
 static bool may_rely_on_end(const struct rules_context *ctx, const struct ledger_pod *pod)
 {
@@ -157,6 +168,7 @@ static const struct ledger_backfill *tightest_hold(const struct rules_context *c
                 uint64_t room = backfill->spare;
 
                 if (backfill->resource != resource || !comes_first(backfill->pod, ctx) ||
+                    (backfill->beyond_share && !is_own(ctx, backfill->pod)) ||
                     (may_rely_on_end(ctx, backfill->pod) && ends_before(ctx, backfill->start_usec)))
                         continue;
                 if (!backfill->pod->request.emergency)

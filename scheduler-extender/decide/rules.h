@@ -26,8 +26,7 @@ struct rules {
         enum placement placement;  /* where a pod names none; never PLACEMENT_DEFAULT */
         uint64_t lease_usec;
         uint64_t grace_usec;          /* that pods get which are evicted */
-        uint32_t lease_share_percent; /* of a namespace's gangs, and of its waiting pods' holds; 0 = no limit
-                                       */
+        uint32_t lease_share_percent; /* share/namespace_share.h; 0 = no limit */
         uint64_t
                 hold_usec; /* for so long chips are held for one that waits, then not for as long; 0 = ever */
 };

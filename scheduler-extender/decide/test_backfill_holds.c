@@ -103,8 +103,12 @@ static void plain_hold(struct ledger *l, struct ledger_pod *pod, const struct ru
         if (best.node == NULL)
                 return;
         pod->waited_usec = pod->waited_usec == 0 ? now : pod->waited_usec;
-        assert_int_equal(
-                backfill_add(l, best.node, pod, pod->request.items[0].resource, best.usec, best.spare), 0);
+        assert_int_equal(backfill_add(l, best.node,
+                                      &(struct ledger_backfill){ .pod = pod,
+                                                                 .resource = pod->request.items[0].resource,
+                                                                 .start_usec = best.usec,
+                                                                 .spare = best.spare }),
+                         0);
 }
 
 static const char *const spaces[] = { "default", "other", "third" };

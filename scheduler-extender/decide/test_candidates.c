@@ -85,9 +85,11 @@ static void change_claims(struct ledger *l, uint64_t *seed)
         if (random_below(seed, 2) == 0) {
                 assert_int_equal(ledger_pods_set(l, &older), 0);
                 ledger_pods_find(l, "default", "older")->waited_usec = 1;
-                (void) backfill_add(l, node, ledger_pods_find(l, "default", "older"),
-                                    older.request.items[0].resource, UINT64_MAX,
-                                    (uint32_t) random_below(seed, 2));
+                (void) backfill_add(l, node,
+                                    &(struct ledger_backfill){ .pod = ledger_pods_find(l, "default", "older"),
+                                                               .resource = older.request.items[0].resource,
+                                                               .start_usec = UINT64_MAX,
+                                                               .spare = (uint32_t) random_below(seed, 2) });
         } else {
                 backfill_clear(l);
         }

@@ -180,8 +180,10 @@ static void chips_held_for_an_emergency_are_not_given(void **state)
         fire->request.emergency = true;
         fire->served = true;
         fire->waited_usec = TOLD_NOW_USEC;
-        assert_int_equal(backfill_add(cluster_ledger(c), cluster_ledger(c)->nodes[0], fire,
-                                      fire->request.items[0].resource, UINT64_MAX, 0),
+        assert_int_equal(backfill_add(cluster_ledger(c), cluster_ledger(c)->nodes[0],
+                                      &(struct ledger_backfill){ .pod = fire,
+                                                                 .resource = fire->request.items[0].resource,
+                                                                 .start_usec = UINT64_MAX }),
                          0);
         assert_int_equal(whatif(c, question, TOLD_NOW_USEC, &reply, &err), 0);
         placement = json_array_get(json_object_get(reply, "placements"), 0);

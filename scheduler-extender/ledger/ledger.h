@@ -91,6 +91,7 @@ struct ledger_backfill {
         uint64_t start_usec; /* when it could start there; UINT64_MAX = not known */
         uint32_t resource;   /* of these chips: symbol */
         uint32_t spare;      /* chips that may be free at start_usec beyond what the older pod asks for */
+        bool beyond_share;   /* it keeps pods of its own namespace alone waiting (share/namespace_share.h) */
 };
 
 struct ledger {
@@ -135,8 +136,7 @@ static inline bool ledger_node_known(const struct ledger_node *node)
         return node->has_inventory || node->has_object;
 }
 
-/* ledger_group_free() - usable chips that no pod holds, ledger_group_open() - and no gang leases; 0 or more
- */
+/* ledger_group_free() - usable chips that no pod holds, ledger_group_open() - and no gang leases. */
 static inline uint32_t ledger_group_free(const struct ledger_group *group)
 {
         return group->usable > group->held ? group->usable - group->held : 0;

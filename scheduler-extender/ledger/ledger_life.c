@@ -118,11 +118,11 @@ static int copy_holds(const struct ledger_node *from, struct ledger *to)
 
         for (const struct ledger_backfill *hold = from->backfills; hold != NULL; hold = hold->next) {
                 const struct ledger_pod *pod = hold->pod;
+                struct ledger_backfill copy = *hold;
 
                 split_key(pod->key, (size_t) (pod->name - pod->key), namespace_, sizeof(namespace_));
-                pod = ledger_pods_find(to, namespace_, pod->name);
-                if (pod != NULL &&
-                    backfill_add(to, node, pod, hold->resource, hold->start_usec, hold->spare) < 0)
+                copy.pod = ledger_pods_find(to, namespace_, pod->name);
+                if (copy.pod != NULL && backfill_add(to, node, &copy) < 0)
                         return -ENOMEM;
         }
         return 0;

@@ -101,6 +101,14 @@ int ledger_pods_compare(const struct ledger_pod *a, const struct ledger_pod *b);
 /* ledger_pods_is_of() - is the pod in this namespace? */
 bool ledger_pods_is_of(const struct ledger_pod *pod, const char *namespace_);
 
+/* ledger_pods_same_namespace() - of two keys "namespace/name", of pods or jobs. */
+static inline bool ledger_pods_same_namespace(const char *a, const char *b)
+{
+        for (; *a == *b && *a != '/'; a++, b++)
+                ;
+        return *a == *b;
+}
+
 /* ledger_pods_borrows() - does it sit on reserved chips without an emergency's right? */
 static inline bool ledger_pods_borrows(const struct ledger_pod *pod)
 {
