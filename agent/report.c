@@ -7,6 +7,7 @@
 
 #include "agent/inventory/inventory_json.h"
 #include "base/text.h"
+#include "io/clock.h"
 #include "io/failpoint.h"
 #include "io/loop.h"
 #include "store/store.h"
@@ -30,6 +31,7 @@ struct report {
         sd_event_source *write_timer, *touch_timer;
         bool published, writing, due; /* due: what is published is newer than what was written */
         uint64_t last_write_usec;
+        struct summary_condition conditions[SUMMARY_CONDITIONS]; /* as they were written last */
         struct report_status status;
         struct remembered remembered[EVENTS_REMEMBERED];
 };
@@ -70,7 +72,9 @@ static void write_now(struct report *r)
 
         if (r->writing || !r->published)
                 return; /* on_written() goes on */
-        object = inventory_json_encode(r->services->published);
+        summary_judge(r->services->published, r->conditions);
+        object = inventory_json_tell(r->services->published, r->conditions,
+                                     clock_realtime_usec() / 1000000 * 1000000);
         if (object == NULL)
                 return;
         r->due = false;

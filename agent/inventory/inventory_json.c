@@ -225,6 +225,46 @@ static const struct json_table_row program_rows[] = {
 static const struct json_table program_table = { .rows = program_rows, .size_bytes = sizeof(struct inventory_program) };
 #undef AT
 
+#define AT(member) JSON_TABLE_AT(struct summary, member)
+static const struct json_table_row summary_rows[] = {
+        { "chips",            JSON_TABLE_UINT,   AT(chips) },
+        { "healthy",          JSON_TABLE_UINT,   AT(healthy) },
+        { "free",             JSON_TABLE_UINT,   AT(free) },
+        { "models",           JSON_TABLE_CHARS,  AT(models) },
+        { .name = NULL },
+};
+static const struct json_table summary_table = { .rows = summary_rows, .size_bytes = sizeof(struct summary) };
+#undef AT
+
+#define AT(member) JSON_TABLE_AT(struct summary_condition, member)
+static const struct json_table_row condition_rows[] = {
+        { "type",             JSON_TABLE_BORROWED, AT(type) },
+        { "status",           JSON_TABLE_BORROWED, AT(status) },
+        { "reason",           JSON_TABLE_BORROWED, AT(reason) },
+        { "message",          JSON_TABLE_CHARS,  AT(message) },
+        { "lastTransitionTime", JSON_TABLE_TIME, AT(since_usec) },
+        { .name = NULL },
+};
+static const struct json_table condition_table = { .rows = condition_rows, .size_bytes = sizeof(struct summary_condition) };
+#undef AT
+
+/* What is not read again: it follows from the rest. */
+struct told {
+        struct summary summary;
+        struct summary_condition conditions[SUMMARY_CONDITIONS];
+        size_t count;
+        uint64_t heard_usec;
+};
+#define AT(member) JSON_TABLE_AT(struct told, member)
+static const struct json_table_row told_rows[] = {
+        { "summary",          JSON_TABLE_OBJECT, AT(summary), .table = &summary_table },
+        { "conditions",       JSON_TABLE_ARRAY,  AT(conditions), .table = &condition_table, .count = offsetof(struct told, count) },
+        { "heard",            JSON_TABLE_TIME,   AT(heard_usec) },
+        { .name = NULL },
+};
+static const struct json_table told_table = { .rows = told_rows, .size_bytes = sizeof(struct told) };
+#undef AT
+
 #define AT(member) JSON_TABLE_AT(struct inventory, member)
 static const struct json_table_row inventory_rows[] = {
         { "apiVersion",       JSON_TABLE_CONSTANT, .text = "remuda.dev/v1alpha1" },
@@ -247,6 +287,26 @@ static const struct json_table inventory_table = { .rows = inventory_rows, .size
 json_t *inventory_json_encode(const struct inventory *inventory)
 {
         return json_table_encode(&inventory_table, inventory);
+}
+
+json_t *inventory_json_tell(const struct inventory *inventory, const struct summary_condition *conditions,
+                            uint64_t heard_usec)
+{
+        struct told told = { .count = SUMMARY_CONDITIONS, .heard_usec = heard_usec };
+        json_t *object = inventory_json_encode(inventory), *part;
+
+        summary_make(inventory, &told.summary);
+        memcpy(told.conditions, conditions, sizeof(told.conditions));
+        for (size_t i = 0; i < SUMMARY_CONDITIONS; i++)
+                if (told.conditions[i].since_usec == 0)
+                        told.conditions[i].since_usec = heard_usec;
+        part = json_table_encode(&told_table, &told);
+        if (json_object_update(json_object_get(object, "status"), part) < 0) {
+                json_decref(object);
+                object = NULL;
+        }
+        json_decref(part);
+        return object;
 }
 
 int inventory_json_decode(const json_t *object, struct inventory *ret, struct err *err)

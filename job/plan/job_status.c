@@ -295,11 +295,28 @@ static int add_ranks(json_t *status, const struct job *job, const char *name, co
         return r | add(status, json_table_encode(&ranks_table, &list));
 }
 
+/* "cuda,cpu": of the workers, each once. */
+static void list_runtimes(const struct job_state *state, char *ret, size_t ret_bytes)
+{
+        ret[0] = '\0';
+        for (size_t i = 0; i < state->group_count; i++) {
+                const struct job_group *group = &state->groups[i];
+                size_t used = strlen(ret), k = 0;
+
+                while (k < i &&
+                       (state->groups[k].server || strcmp(state->groups[k].runtime, group->runtime) != 0))
+                        k++;
+                if (k == i && !group->server &&
+                    !text_format(ret + used, ret_bytes - used, "%s%s", used > 0 ? "," : "", group->runtime))
+                        ret[used] = '\0';
+        }
+}
+
 static int complete_plan(json_t *status, const struct job *job, const char *name,
                          const struct job_state *state)
 {
         uint32_t running = 0, planned = 0;
-        char text[32], pod[JOB_POD_NAME_BYTES];
+        char text[32], runtimes[256], pod[JOB_POD_NAME_BYTES];
         int r;
 
         for (size_t i = 0; i < state->group_count; i++) {
@@ -316,7 +333,9 @@ static int complete_plan(json_t *status, const struct job *job, const char *name
                           "strategy", job_strategy_names[job->strategy], "globalBatch",
                           (json_int_t) job->global_batch, "worldSize",
                           (json_int_t) job_state_world_size(state), "manager", pod));
-        return r | json_object_set_new(status, "workers", json_string(text));
+        list_runtimes(state, runtimes, sizeof(runtimes));
+        return r | json_object_set_new(status, "workers", json_string(text)) |
+               json_object_set_new(status, "runtimes", json_string(runtimes));
 }
 
 static int add_published(json_t *status, const struct job *job, const struct job_state *state)

@@ -329,6 +329,7 @@ static void ranks_are_listed_with_what_they_said(void **state)
         job_state_make_rank(&plan, plan.groups[0].name, 0)->samples = 9;
         status = job_status_encode(&job, "j", &plan);
         assert_string_equal(json_string_value(json_object_get(status, "workers")), "2/2");
+        assert_string_equal(json_string_value(json_object_get(status, "runtimes")), "cuda");
         assert_null(at(status, "subtasks", 0, "shard")); /* a server has none */
         assert_string_equal(json_string_value(at(status, "subtasks", 1, "shard")), "0:1000");
         assert_false(json_is_integer(at(status, "ranks", 0, "samples")));
