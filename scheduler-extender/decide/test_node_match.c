@@ -16,6 +16,7 @@
 #include "scheduler-extender/wire/pod_node_match.h"
 #include "tests/support/cluster_fixture.h"
 #include "tests/support/test_ledger.h"
+#include "tests/support/victim_fixture.h"
 
 #define AFFINITY(terms)                                                                                      \
         "{'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':"                     \

@@ -17,6 +17,7 @@
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/cluster_fixture.h"
 #include "tests/support/test_ledger.h"
+#include "tests/support/victim_fixture.h"
 
 #define NIC "example.com/nic"
 

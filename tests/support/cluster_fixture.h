@@ -8,7 +8,6 @@
 #include "scheduler-extender/decide/gang.h"
 #include "scheduler-extender/decide/rules.h"
 #include "scheduler-extender/decide/score.h"
-#include "scheduler-extender/emergency/take_back.h"
 #include "scheduler-extender/ledger/ledger.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
@@ -120,24 +119,6 @@ static inline bool gang_fits(struct ledger *ledger, struct ledger_pod *self)
         if (gang_prepare(ledger, &ctx, self->job, &demand) < 0)
                 abort();
         return !ctx.gang_blocked;
-}
-
-/* Who would be evicted for it, be he preemptible or not; NULL = nobody, or more than one. */
-static inline const struct ledger_pod *victim_for(struct ledger *ledger, const struct rules_context *ctx)
-{
-        const struct victim_rules anybody = { .takes = LEDGER_PODS_TAKES_ANYBODY, .now_usec = ctx->now_usec };
-        struct asked asked = { .context = *ctx };
-        const struct ledger_pod *victim = NULL;
-        struct take_back plan;
-        struct trial trial;
-
-        trial_begin(&trial, ledger);
-        if (take_back_plan(&trial, &asked, &anybody, &plan) == 0) {
-                victim = plan.victims.count == 1 ? plan.victims.pods[0] : NULL;
-                take_back_free(&plan);
-        }
-        trial_end(&trial);
-        return victim;
 }
 
 static inline struct ledger_node *node_of(struct ledger *ledger, const char *name)
