@@ -177,6 +177,7 @@ static int take_item(void *userdata, const char *bytes, size_t size_bytes)
         struct err err = { 0 };
         json_t *object = read_object(r, bytes, size_bytes, NULL, &err);
 
+        r->page_taken++;
         if (object != NULL)
                 (void) upsert(r, object, &err);
         json_decref(object);
@@ -288,8 +289,9 @@ static void on_list(void *userdata, const struct http_call_result *result)
                 e = r->page_problem.code;
                 (void) text_copy(sentence, sizeof(sentence), r->page_problem.msg);
         }
-        if (e == -E2BIG && r->page_items > 1) {
-                r->page_items = r->page_items / 8 + 1;
+        if (e == -E2BIG && r->page_items > 1) { /* as many as have come, as they fit */
+                r->page_items = r->page_taken > 0 && r->page_taken < r->page_items ? r->page_taken
+                                                                                   : r->page_items / 8 + 1;
                 list(r);
         } else if (e < 0) {
                 store_trouble(r->store, r->kind, "list %s: %s", store_kind_name(r->kind), sentence);
@@ -328,7 +330,7 @@ static void list(struct reflector *r)
 
         r->state = REFLECTOR_LISTING;
         r->page_problem = (struct err){ 0 };
-        r->page_bytes = 0;
+        r->page_bytes = r->page_taken = 0;
         json_feed_begin(&r->page, LINE_MAX_BYTES);
         if (r->continue_[0] == '\0') {
                 r->list++;

@@ -33,6 +33,7 @@ struct reflector {
         struct text line;      /* of the watch: what came after the last newline */
         struct json_feed page; /* of the list: what came of the page under way */
         size_t page_bytes;
+        unsigned page_taken;     /* items of it */
         struct err page_problem; /* why it is of no use; code 0 = it is */
         char version[64];        /* resourceVersion to watch from; "" = list first */
         char continue_[2048];    /* of the list under way */
