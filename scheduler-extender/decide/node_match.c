@@ -7,42 +7,18 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "scheduler-extender/wire/pod_words.h"
 
-struct node_match {
-        struct name_map_entry entry;
-        uint32_t references, number;
+/* Of one text. */
+struct node_match_answers {
+        uint8_t *known; /* by node index: enum answer */
         uint32_t known_count;
         uint64_t generation; /* of the answers */
-        uint8_t *known;      /* by node index: enum answer */
-        char text[];
 };
 
 enum answer { ANSWER_OPEN, ANSWER_YES, ANSWER_NO };
 
-struct word {
-        const char *at;
-        size_t bytes;
-};
-
-/* The words of one line, one after the other. */
-static bool next_word(const char **line, const char *end, struct word *ret)
-{
-        const char *tab;
-
-        if (*line == NULL)
-                return false;
-        tab = memchr(*line, '\t', (size_t) (end - *line));
-        *ret = (struct word){ .at = *line, .bytes = (size_t) ((tab != NULL ? tab : end) - *line) };
-        *line = tab != NULL ? tab + 1 : NULL;
-        return true;
-}
-
-static bool word_is(const struct word *word, const char *text, size_t bytes)
-{
-        return word->bytes == bytes && memcmp(word->at, text, bytes) == 0;
-}
-
-static bool word_number(const struct word *word, int64_t *ret)
+static bool word_number(const struct pod_word *word, int64_t *ret)
 {
         char number[24];
 
@@ -50,35 +26,27 @@ static bool word_number(const struct word *word, int64_t *ret)
                text_parse_int64(number, ret) == 0;
 }
 
-static bool find_label(const struct node_match_traits *traits, const struct word *key, struct word *ret)
+static bool find_label(const struct node_match_traits *traits, const struct pod_word *key,
+                       struct pod_word *ret)
 {
         for (uint32_t i = 0; i < traits->count; i++) {
                 const char *text = traits->list[i]->text;
 
                 if (strncmp(text, key->at, key->bytes) != 0 || text[key->bytes] != '=' || text[0] == '!')
                         continue;
-                *ret = (struct word){ .at = text + key->bytes + 1, .bytes = strlen(text + key->bytes + 1) };
+                *ret = (struct pod_word){ .at = text + key->bytes + 1,
+                                          .bytes = strlen(text + key->bytes + 1) };
                 return true;
         }
         return false;
 }
 
-static bool is_one_of(const struct word *value, const char *line, const char *end)
+static bool compares(char relation, const struct pod_word *value, const char *line, const char *end)
 {
-        struct word word;
-
-        while (next_word(&line, end, &word))
-                if (word_is(&word, value->at, value->bytes))
-                        return true;
-        return false;
-}
-
-static bool compares(char relation, const struct word *value, const char *line, const char *end)
-{
-        struct word word;
+        struct pod_word word;
         int64_t have, limit;
 
-        if (!next_word(&line, end, &word) || !word_number(value, &have) || !word_number(&word, &limit))
+        if (!pod_words_next(&line, end, &word) || !word_number(value, &have) || !word_number(&word, &limit))
                 return false;
         return relation == 'g' ? have > limit : have < limit;
 }
@@ -87,20 +55,20 @@ static bool compares(char relation, const struct word *value, const char *line, 
 static bool backfills(char relation, const char *line, const char *end, const char *node,
                       const struct node_match_traits *traits)
 {
-        struct word key, value, name = { .at = node, .bytes = strlen(node) };
+        struct pod_word key, value, name = { .at = node, .bytes = strlen(node) };
         bool there;
 
         if (relation == 'I' || relation == 'N')
-                return is_one_of(&name, line, end) == (relation == 'I');
-        if (!next_word(&line, end, &key))
+                return pod_words_among(&name, line, end) == (relation == 'I');
+        if (!pod_words_next(&line, end, &key))
                 return false;
         there = find_label(traits, &key, &value);
         switch (relation) {
         case '=':
         case 'i':
-                return there && is_one_of(&value, line, end);
+                return there && pod_words_among(&value, line, end);
         case 'n':
-                return !there || !is_one_of(&value, line, end);
+                return !there || !pod_words_among(&value, line, end);
         case 'e':
                 return there;
         case 'a':
@@ -131,7 +99,7 @@ static bool selected(const char *text, const char *node, const struct node_match
         for (const char *line = text, *next; *line != '\0'; line = next) {
                 const char *end = strchrnul(line, '\n'), *rest = end - line >= 2 ? line + 2 : NULL;
 
-                next = *end == '\n' ? end + 1 : end;
+                next = pod_words_line(end);
                 if (line[0] == '=' && !backfills('=', rest, end, node, traits)) {
                         say(why, why_bytes, "the pod's nodeSelector asks for the label %.*s", rest, end);
                         return false;
@@ -155,18 +123,18 @@ static bool selected(const char *text, const char *node, const struct node_match
 static bool tolerates(const char *line, const char *end, const char *taint)
 {
         const char *equals = strchr(taint, '='), *colon = strrchr(taint, ':');
-        struct word key, relation, value, effect;
+        struct pod_word key, relation, value, effect;
 
-        if (!next_word(&line, end, &key) || !next_word(&line, end, &relation) ||
-            !next_word(&line, end, &value) || !next_word(&line, end, &effect))
+        if (!pod_words_next(&line, end, &key) || !pod_words_next(&line, end, &relation) ||
+            !pod_words_next(&line, end, &value) || !pod_words_next(&line, end, &effect))
                 return false;
-        if (effect.bytes > 0 && !word_is(&effect, colon + 1, strlen(colon + 1)))
+        if (effect.bytes > 0 && !pod_words_equal(&effect, colon + 1, strlen(colon + 1)))
                 return false;
-        if (key.bytes > 0 && !word_is(&key, taint, (size_t) (equals - taint)))
+        if (key.bytes > 0 && !pod_words_equal(&key, taint, (size_t) (equals - taint)))
                 return false;
-        if (!word_is(&relation, "=", 1))
+        if (!pod_words_equal(&relation, "=", 1))
                 return true;
-        return key.bytes > 0 && word_is(&value, equals + 1, (size_t) (colon - equals) - 1);
+        return key.bytes > 0 && pod_words_equal(&value, equals + 1, (size_t) (colon - equals) - 1);
 }
 
 static bool tolerated(const char *text, const char *taint)
@@ -174,7 +142,7 @@ static bool tolerated(const char *text, const char *taint)
         for (const char *line = text, *next; *line != '\0'; line = next) {
                 const char *end = strchrnul(line, '\n');
 
-                next = *end == '\n' ? end + 1 : end;
+                next = pod_words_line(end);
                 if (line[0] == 't' && end - line >= 2 && tolerates(line + 2, end, taint))
                         return true;
         }
@@ -213,84 +181,56 @@ bool node_match_judge(const char *text, const char *node, const struct node_matc
 
 void node_match_free(struct node_match_table *matches)
 {
-        for (uint32_t i = 0; i < matches->count; i++)
-                if (matches->list[i] != NULL) {
-                        free(matches->list[i]->known);
-                        free(matches->list[i]);
-                }
-        free(matches->list);
-        name_map_free(&matches->texts);
+        for (uint32_t i = 0; i < matches->answer_capacity; i++)
+                free(matches->answers[i].known);
+        free(matches->answers);
+        shared_texts_free(&matches->texts);
         name_map_free(&matches->traits);
         *matches = (struct node_match_table){ 0 };
 }
 
-static int take_number(struct node_match_table *matches, struct node_match *match)
+static bool grow(struct node_match_table *matches, uint32_t number)
 {
-        struct node_match **grown;
+        uint32_t capacity = number + 8 + number / 2;
+        struct node_match_answers *grown;
 
-        for (uint32_t i = 0; i < matches->count; i++)
-                if (matches->list[i] == NULL) {
-                        matches->list[i] = match;
-                        match->number = i + 1;
-                        return 0;
-                }
-        grown = realloc(matches->list, (matches->count + 1) * sizeof(struct node_match *));
+        if (number <= matches->answer_capacity)
+                return true;
+        grown = realloc(matches->answers, capacity * sizeof(*grown));
         if (grown == NULL)
-                return -ENOMEM;
-        matches->list = grown;
-        grown[matches->count++] = match;
-        match->number = matches->count;
-        return 0;
+                return false;
+        memset(grown + matches->answer_capacity, 0, (capacity - matches->answer_capacity) * sizeof(*grown));
+        matches->answers = grown;
+        matches->answer_capacity = capacity;
+        return true;
 }
 
 uint32_t node_match_hold(struct node_match_table *matches, const char *text)
 {
-        struct node_match *match = (struct node_match *) name_map_find(&matches->texts, text);
-        size_t bytes = strlen(text) + 1;
+        uint32_t number = shared_texts_hold(&matches->texts, text);
 
-        if (match != NULL) {
-                match->references++;
-                return match->number;
-        }
-        match = calloc(1, sizeof(*match) + bytes);
-        if (match == NULL)
-                return NODE_MATCH_ANY;
-        memcpy(match->text, text, bytes);
-        match->entry.key = match->text;
-        match->references = 1;
-        if (name_map_insert(&matches->texts, &match->entry) < 0) {
-                free(match);
-                return NODE_MATCH_ANY;
-        }
-        if (take_number(matches, match) < 0) {
-                name_map_remove(&matches->texts, &match->entry);
-                free(match);
-                return NODE_MATCH_ANY;
-        }
-        return match->number;
+        if (grow(matches, number))
+                return number;
+        (void) shared_texts_release(&matches->texts, number);
+        return NODE_MATCH_ANY;
 }
 
 void node_match_refer(struct node_match_table *matches, uint32_t match)
 {
-        if (match != NODE_MATCH_ANY)
-                matches->list[match - 1]->references++;
+        shared_texts_refer(&matches->texts, match);
 }
 
 void node_match_release(struct node_match_table *matches, uint32_t match)
 {
-        struct node_match *released = match == NODE_MATCH_ANY ? NULL : matches->list[match - 1];
-
-        if (released == NULL || --released->references > 0)
+        if (!shared_texts_release(&matches->texts, match))
                 return;
-        matches->list[match - 1] = NULL;
-        name_map_remove(&matches->texts, &released->entry);
-        free(released->known);
-        free(released);
+        free(matches->answers[match - 1].known);
+        matches->answers[match - 1] = (struct node_match_answers){ 0 }; /* its number will be another's */
 }
 
 const char *node_match_text(const struct node_match_table *matches, uint32_t match)
 {
-        return match == NODE_MATCH_ANY ? NULL : matches->list[match - 1]->text;
+        return shared_texts_text(&matches->texts, match);
 }
 
 void node_match_forget(struct node_match_table *matches)
@@ -333,7 +273,7 @@ static uint32_t count_lines(const char *lines)
         for (const char *line = lines; *line != '\0'; count++) {
                 const char *end = strchrnul(line, '\n');
 
-                line = *end == '\n' ? end + 1 : end;
+                line = pod_words_line(end);
         }
         return count;
 }
@@ -368,7 +308,7 @@ int node_match_set_traits(struct node_match_table *matches, struct node_match_tr
                         release_traits(matches, list, count);
                         return -ENOMEM;
                 }
-                line = *end == '\n' ? end + 1 : end;
+                line = pod_words_line(end);
         }
         put_traits(matches, traits, list, count);
         return 0;
@@ -401,8 +341,10 @@ void node_match_free_traits(struct node_match_table *matches, struct node_match_
 }
 
 /* Room for the answer, or NULL: then it is worked out each time. */
-static uint8_t *answer_of(const struct node_match_table *matches, struct node_match *match, uint32_t index)
+static uint8_t *answer_of(const struct node_match_table *matches, uint32_t number, uint32_t index)
 {
+        struct node_match_answers *match = &matches->answers[number - 1];
+
         if (match->generation != matches->generation && match->known != NULL)
                 memset(match->known, ANSWER_OPEN, match->known_count);
         match->generation = matches->generation;
@@ -422,15 +364,14 @@ static uint8_t *answer_of(const struct node_match_table *matches, struct node_ma
 bool node_match_takes(const struct node_match_table *matches, uint32_t number, const char *node,
                       uint32_t index, const struct node_match_traits *traits)
 {
-        struct node_match *match = number == NODE_MATCH_ANY ? NULL : matches->list[number - 1];
-        uint8_t *answer = match == NULL ? NULL : answer_of(matches, match, index);
+        uint8_t *answer = number == NODE_MATCH_ANY ? NULL : answer_of(matches, number, index);
         bool takes;
 
-        if (match == NULL)
+        if (number == NODE_MATCH_ANY)
                 return true;
         if (answer != NULL && *answer != ANSWER_OPEN)
                 return *answer == ANSWER_YES;
-        takes = node_match_judge(match->text, node, traits, NULL, 0);
+        takes = node_match_judge(node_match_text(matches, number), node, traits, NULL, 0);
         if (answer != NULL)
                 *answer = takes ? ANSWER_YES : ANSWER_NO;
         return takes;

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "base/name_map.h"
+#include "scheduler-extender/neighbours/shared_texts.h"
 
 #define NODE_MATCH_ANY     0u /* nothing is known of what the pod demands: every node */
 #define NODE_MATCH_NOTHING 1u /* the text "": tolerates no taint; in every table */
@@ -41,13 +42,14 @@ struct node_match_traits {
         uint32_t count;
 };
 
-struct node_match;
+struct node_match_answers;
 
 /* Zero-initialised; one owner, the ledger. */
 struct node_match_table {
-        struct name_map traits, texts;
-        struct node_match **list; /* by number - 1; NULL = free */
-        uint32_t count;
+        struct name_map traits;
+        struct shared_texts texts;
+        struct node_match_answers *answers; /* by number of text - 1 */
+        uint32_t answer_capacity;
         uint64_t generation; /* grows when an answer may be another one */
 };
 

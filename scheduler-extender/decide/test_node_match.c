@@ -145,7 +145,7 @@ static void what_was_remembered_is_forgotten_when_a_node_changes(void **state)
         node_match_free_traits(&matches, &traits); /* the node goes, and its labels */
         assert_false(node_match_takes(&matches, number, "n", 0, &traits));
         node_match_release(&matches, number);
-        assert_int_equal(matches.traits.count + matches.texts.count, 0);
+        assert_int_equal(matches.traits.count + matches.texts.map.count, 0);
         node_match_free(&matches);
 }
 

@@ -215,7 +215,7 @@ static void demands_outlive_their_pod_in_its_place(void **state)
         assert_int_equal(copy->slot_total, l->slot_total);
         ledger_life_free(copy);
         ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
-        assert_int_equal(l->matches.texts.count, 1); /* "" alone */
+        assert_int_equal(l->matches.texts.map.count, 1); /* "" alone */
         ledger_life_free(l);
 }
 

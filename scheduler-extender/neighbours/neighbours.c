@@ -5,30 +5,9 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "scheduler-extender/wire/pod_words.h"
 
-struct word {
-        const char *at;
-        size_t bytes;
-};
-
-static bool next_word(const char **line, const char *end, struct word *ret)
-{
-        const char *tab;
-
-        if (*line == NULL)
-                return false;
-        tab = memchr(*line, '\t', (size_t) (end - *line));
-        *ret = (struct word){ .at = *line, .bytes = (size_t) ((tab != NULL ? tab : end) - *line) };
-        *line = tab != NULL ? tab + 1 : NULL;
-        return true;
-}
-
-static bool word_is(const struct word *word, const char *text, size_t bytes)
-{
-        return word->bytes == bytes && memcmp(word->at, text, bytes) == 0;
-}
-
-static uint32_t word_number(const struct word *word)
+static uint32_t word_number(const struct pod_word *word)
 {
         char digits[16];
         uint64_t number = 0;
@@ -44,18 +23,13 @@ static bool begins_term(char c)
         return c == 'N' || c == 'A' || c == 'S';
 }
 
-static const char *line_after(const char *end)
-{
-        return *end == '\n' ? end + 1 : end;
-}
-
 /* The lines end with the text, or where a term begins. */
 static bool is_last(const char *line)
 {
         return *line == '\0' || begins_term(*line);
 }
 
-static bool find_label(const char *labels, const struct word *key, struct word *ret)
+static bool find_label(const char *labels, const struct pod_word *key, struct pod_word *ret)
 {
         for (const char *line = strchrnul(labels, '\n'); *line != '\0';) {
                 const char *at = line + 1;
@@ -64,44 +38,34 @@ static bool find_label(const char *labels, const struct word *key, struct word *
                 if (strncmp(at, key->at, key->bytes) != 0 || at[key->bytes] != '=')
                         continue;
                 at += key->bytes + 1;
-                *ret = (struct word){ .at = at, .bytes = (size_t) (line - at) };
+                *ret = (struct pod_word){ .at = at, .bytes = (size_t) (line - at) };
                 return true;
         }
         return false;
 }
 
-static bool is_one_of(const struct word *value, const char *line, const char *end)
-{
-        struct word word;
-
-        while (next_word(&line, end, &word))
-                if (word_is(&word, value->at, value->bytes))
-                        return true;
-        return false;
-}
-
 static bool in_namespaces(const char *line, const char *end, const char *labels)
 {
-        struct word name = { .at = labels, .bytes = (size_t) (strchrnul(labels, '\n') - labels) };
+        struct pod_word name = { .at = labels, .bytes = (size_t) (strchrnul(labels, '\n') - labels) };
 
-        return (end - line == 1 && *line == '*') || is_one_of(&name, line, end);
+        return (end - line == 1 && *line == '*') || pod_words_among(&name, line, end);
 }
 
 static bool line_holds(char relation, const char *line, const char *end, const char *labels)
 {
-        struct word key, value;
+        struct pod_word key, value;
         bool there;
 
         if (relation == '@')
                 return in_namespaces(line, end, labels);
-        if (!next_word(&line, end, &key))
+        if (!pod_words_next(&line, end, &key))
                 return false;
         there = find_label(labels, &key, &value);
         switch (relation) {
         case 'i':
-                return there && is_one_of(&value, line, end);
+                return there && pod_words_among(&value, line, end);
         case 'n':
-                return !there || !is_one_of(&value, line, end);
+                return !there || !pod_words_among(&value, line, end);
         case 'e':
                 return there;
         case 'a':
@@ -113,7 +77,7 @@ static bool line_holds(char relation, const char *line, const char *end, const c
 
 static bool selects(const char *lines, const char *labels)
 {
-        for (const char *line = lines, *end; !is_last(line); line = line_after(end)) {
+        for (const char *line = lines, *end; !is_last(line); line = pod_words_line(end)) {
                 end = strchrnul(line, '\n');
                 if (end - line < 2 || !line_holds(line[0], line + 2, end, labels))
                         return false;
@@ -141,16 +105,17 @@ bool neighbours_alike(const struct neighbours_table *table, uint32_t a, uint32_t
 
 static void read_term(const char *line, const char *end, struct neighbours_term *ret)
 {
-        struct word key = { .at = "", .bytes = 0 }, skew = key, least = key, flags = key;
+        struct pod_word key = { .at = "", .bytes = 0 }, skew = key, least = key, flags = key;
         const char *rest = end - line >= 2 ? line + 2 : NULL;
 
         *ret = (struct neighbours_term){ .kind = line[0] == 'N'   ? NEIGHBOURS_NEAR
                                                  : line[0] == 'A' ? NEIGHBOURS_APART
                                                                   : NEIGHBOURS_SPREAD,
-                                         .pods = line_after(end) };
-        if (next_word(&rest, end, &key))
+                                         .pods = pod_words_line(end) };
+        if (pod_words_next(&rest, end, &key))
                 (void) text_format(ret->key, sizeof(ret->key), "%.*s", (int) key.bytes, key.at);
-        if (!next_word(&rest, end, &skew) || !next_word(&rest, end, &least) || !next_word(&rest, end, &flags))
+        if (!pod_words_next(&rest, end, &skew) || !pod_words_next(&rest, end, &least) ||
+            !pod_words_next(&rest, end, &flags))
                 return;
         ret->max_skew = word_number(&skew);
         ret->min_domains = word_number(&least);
@@ -162,7 +127,7 @@ static size_t count_terms(const char *text)
 {
         size_t count = 0;
 
-        for (const char *line = text; *line != '\0'; line = line_after(strchrnul(line, '\n')))
+        for (const char *line = text; *line != '\0'; line = pod_words_line(strchrnul(line, '\n')))
                 count += begins_term(line[0]);
         return count < NEIGHBOURS_TERMS_MAX ? count : NEIGHBOURS_TERMS_MAX;
 }
@@ -174,7 +139,7 @@ static bool read_terms(const char *text, struct neighbours_demands *ret)
         ret->terms = calloc(count + 1, sizeof(*ret->terms));
         if (ret->terms == NULL)
                 return false;
-        for (const char *line = text, *end; ret->term_count < count; line = line_after(end)) {
+        for (const char *line = text, *end; ret->term_count < count; line = pod_words_line(end)) {
                 end = strchrnul(line, '\n');
                 if (!begins_term(line[0]))
                         continue;
