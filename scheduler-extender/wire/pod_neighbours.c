@@ -35,7 +35,7 @@ void pod_neighbours_labels(const json_t *pod, struct text *ret)
         text_append_char(ret, '\n');
         json_object_foreach((json_t *) asker.labels.value, key, value)
         {
-                const char *word = pod_words_of(&asker.labels, key);
+                const char *word = pod_words_is_key(key) ? pod_words_of(&asker.labels, key) : NULL;
 
                 bytes += strlen(key) + (word == NULL ? 0 : strlen(word)) + 2;
                 if (word == NULL || bytes > POD_NEIGHBOURS_LABEL_BYTES)
@@ -134,7 +134,7 @@ static bool put_selector(const struct json_field *term, const struct asker *aske
         }
         json_object_foreach((json_t *) equal.value, key, value)
         {
-                const char *word = pod_words_of(&equal, key);
+                const char *word = pod_words_is_key(key) ? pod_words_of(&equal, key) : NULL;
 
                 if (word == NULL)
                         return false;

@@ -14,7 +14,7 @@ static void put_words(const struct json_field *object, const char *form, struct 
 
         json_object_foreach((json_t *) object->value, key, value)
         {
-                const char *word = pod_words_of(object, key);
+                const char *word = pod_words_is_key(key) ? pod_words_of(object, key) : NULL;
 
                 if (word != NULL && (key[0] != '!' || form[0] == '='))
                         text_printf(ret, form, key, word); /* NOLINT: the forms are below */

@@ -32,6 +32,12 @@ const char *pod_words_or_none(const struct json_field *in, const char *name)
         return word != NULL ? word : "";
 }
 
+/* Of "a=b" nobody could tell whether b begins the value. */
+bool pod_words_is_key(const char *name)
+{
+        return is_word(name) && strchr(name, '=') == NULL;
+}
+
 bool pod_words_next(const char **line, const char *end, struct pod_word *ret)
 {
         const char *tab;

@@ -11,6 +11,9 @@ const char *pod_words_at(const struct json_field *at);
 const char *pod_words_of(const struct json_field *in, const char *name);
 const char *pod_words_or_none(const struct json_field *in, const char *name);
 
+/* pod_words_is_key() - can the name of a member stand in "KEY=VALUE"? */
+bool pod_words_is_key(const char *name);
+
 /* A word of a line; borrowed. */
 struct pod_word {
         const char *at;

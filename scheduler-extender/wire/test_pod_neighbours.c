@@ -28,6 +28,7 @@ static const struct row labels[] = {
         { "{}",                                                   "default\n" },
         { POD(""),                                                "ns\na=1\nb=2\n" },
         { "{'metadata':{'labels':{'a':7,'b':'x\\ny','c':''}}}",   "default\nc=\n" },
+        { "{'metadata':{'labels':{'x\\ny':'1','x\\ty':'1','x=y':'1','c':''}}}", "default\nc=\n" },
 };
 static const struct row demands[] = {
         { "{}",                                                   "" },
@@ -40,6 +41,7 @@ static const struct row demands[] = {
         { APART("7,{'topologyKey':'z'," ALL "}"),                 "A\tz\n@\tns\n" },
         { APART("{'topologyKey':'z','labelSelector':{'matchLabels':{'k':'v','l':''}}}"), "A\tz\n@\tns\ni\tk\tv\ni\tl\t\n" },
         { APART("{'topologyKey':'z','labelSelector':{'matchLabels':{'k':7}}}"), "" },
+        { APART("{'topologyKey':'z','labelSelector':{'matchLabels':{'k\\nA\\ty':'v'}}}"), "" },
         { APART("{'topologyKey':'z','labelSelector':{'matchExpressions':[{'key':'k','operator':'In','values':['v','w']},{'key':'k','operator':'NotIn','values':['x']},"
                 "{'key':'l','operator':'Exists'},{'key':'m','operator':'DoesNotExist'}]}}"), "A\tz\n@\tns\ni\tk\tv\tw\nn\tk\tx\ne\tl\na\tm\n" },
         { APART("{'topologyKey':'z','labelSelector':{'matchExpressions':[{'key':'k','operator':'Near'}]}}"), "" },

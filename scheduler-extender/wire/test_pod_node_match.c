@@ -27,6 +27,7 @@ static const struct row pods[] = {
         { "{'spec':{'nodeSelector':{'a':'b','c':''}}}",                "=\ta\tb\n=\tc\t\n" },
         { "{'spec':{'nodeSelector':{'a':7,'b':'x\\ny','c':null}}}",    "" },
         { "{'spec':{'nodeSelector':{'!a':'b'}}}",                      "=\t!a\tb\n" },
+        { "{'spec':{'nodeSelector':{'a\\nt\\t\\te':'b','c':''}}}",     "=\tc\t\n" },
         { TERMS(""),                                                   "" },
         { TERMS("{}"),                                                 "|\nx\n" },
         { TERMS("{},7"),                                               "|\nx\n|\nx\n" },
@@ -51,6 +52,7 @@ static const struct row pods[] = {
 static const struct row nodes[] = {
         { "{}",                                                        "" },
         { "{'metadata':{'labels':{'a':'b','!c':'d','e':'x\\ty'}}}",    "a=b\n" },
+        { "{'metadata':{'labels':{'a':'b','c\\nd':'e','f=g':'h'}}}",    "a=b\n" },
         { "{'spec':{'taints':[{'key':'k','value':'v','effect':'NoSchedule'},{'key':'l','effect':'NoExecute'}]}}",
                                                                        "!k=v:NoSchedule\n!l=:NoExecute\n" },
         { "{'spec':{'taints':[{'key':'k','effect':'PreferNoSchedule'},{'key':'k'},{'effect':'NoExecute'}]}}", "" },
