@@ -99,7 +99,7 @@ static bool waits(const struct leaver *emergency)
         if (emergency->uid == NULL)
                 return reserve_plan_waits(ledger_jobs_find(ledger, emergency->namespace_, emergency->name));
         pod = pod_of(emergency);
-        return pod != NULL && gang_members_waits(pod);
+        return pod != NULL && ledger_pods_waits(pod);
 }
 
 static bool all_wait(const struct round *round)

@@ -72,7 +72,7 @@ static int add_hold(struct pass *pass, const struct ledger_pod *pod, struct ledg
 /* The job's next pod that waits; NULL = none. */
 static const struct ledger_pod *next_waiting(const struct ledger_pod *pod)
 {
-        while (pod != NULL && !gang_members_waits(pod))
+        while (pod != NULL && !ledger_pods_waits(pod))
                 pod = pod->next_in_job;
         return pod;
 }
@@ -151,7 +151,7 @@ static void begin_hold(const struct asked *asked, uint64_t now_usec)
 
         self->waited_usec = now_usec;
         for (struct ledger_pod *pod = gang != NULL ? gang->pods : NULL; pod != NULL; pod = pod->next_in_job)
-                if (gang_members_waits(pod))
+                if (ledger_pods_waits(pod))
                         pod->waited_usec = now_usec;
 }
 
@@ -242,7 +242,7 @@ static bool is_first(const struct ledger_pod *pod)
         if (pod->job == NULL || (pod->request.gang_size <= 1 && pod->kind_count == 0))
                 return true;
         for (const struct ledger_pod *other = pod->job->pods; other != NULL; other = other->next_in_job)
-                if (other != pod && other->request.emergency && gang_members_waits(other) &&
+                if (other != pod && other->request.emergency && ledger_pods_waits(other) &&
                     ledger_pods_compare(other, pod) < 0)
                         return false;
         return true;
@@ -250,7 +250,7 @@ static bool is_first(const struct ledger_pod *pod)
 
 static bool waits(const struct ledger *ledger, const struct ledger_pod *pod)
 {
-        return pod->request.emergency && gang_members_waits(pod) && is_first(pod) &&
+        return pod->request.emergency && ledger_pods_waits(pod) && is_first(pod) &&
                ledger_jobs_planning(ledger, pod->key) == NULL; /* its plan is served */
 }
 

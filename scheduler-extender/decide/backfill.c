@@ -501,13 +501,13 @@ int backfill_update(struct ledger *ledger, const struct rules *rules, uint64_t n
                                              .unfiltered = true };
 
                 request.lone = gang_members_are_lone(ctx.job, ctx.self, &request);
-                rules_prepare_in(&ctx, overflow_room_of(&rooms, &ctx, NULL));
                 if (backfill_had_its_time(waiting[i], rules, now_usec) ||
                     gang_members_are_lacking(ctx.job, ctx.self, &request, waiting[i]->kinds,
                                              waiting[i]->kind_count) ||
                     !namespace_share_may_hold(&holding.share, waiting[i]))
                         continue;
                 tried++;
+                rules_prepare_in(&ctx, overflow_room_of(&rooms, &ctx, NULL));
                 if (request.gang_size > 1 && waiting[i]->waited_usec == 0 && waiting[i]->nominated == NULL &&
                     gang_fits(ledger, waiting[i], &ctx))
                         continue;

@@ -319,13 +319,7 @@ static int plan_members(struct ledger *ledger, struct rules_context *ctx, struct
 /* Every member that waits has its slot? Then there is nothing to plan. */
 static bool is_covered(const struct rules_context *ctx, const struct ledger_job *job)
 {
-        size_t waiting = ctx->self == NULL, slots = 0;
-
-        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                waiting += pod == ctx->self || gang_members_waits(pod);
-        for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job)
-                slots++;
-        return slots > 0 && slots >= waiting;
+        return job->slot_count > ledger_jobs_others(job, ctx->self, LEDGER_JOBS_WAIT);
 }
 
 void gang_former_free(struct gang_former *former)

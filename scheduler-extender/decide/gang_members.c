@@ -13,71 +13,31 @@
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 
-static size_t count_bound(const struct ledger_job *job, const struct ledger_pod *self)
-{
-        size_t bound = 0;
-
-        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                bound += pod != self && pod->node != NULL;
-        return bound;
-}
-
-bool gang_members_waits(const struct ledger_pod *pod)
-{
-        return pod->node == NULL && !pod->ended && !pod->deleting && !request_is_held_back(&pod->request) &&
-               pod->request.item_count > 0;
-}
-
 bool gang_members_are_lone(const struct ledger_job *job, const struct ledger_pod *self,
                            const struct request *request)
 {
         if (request->class_chips <= 1 || request_chips(request) != 1 ||
             (job != NULL && job->training != NULL))
                 return false;
-        for (const struct ledger_pod *pod = job == NULL ? NULL : job->pods; pod != NULL;
-             pod = pod->next_in_job)
-                if (pod != self && (pod->node != NULL || gang_members_waits(pod)))
-                        return false;
-        return true;
-}
-
-/* As its list says, else its label. */
-static uint32_t members_of(const struct request *request, const struct request_member *kinds,
-                           size_t kind_count)
-{
-        uint32_t members = 0;
-
-        for (size_t i = 0; i < kind_count; i++)
-                members += kinds[i].members;
-        return kind_count > 0 ? members : request->gang_size;
+        return ledger_jobs_others(job, self, LEDGER_JOBS_PLACED) +
+                       ledger_jobs_others(job, self, LEDGER_JOBS_WAIT) ==
+               0;
 }
 
 uint32_t gang_members_there(const struct ledger_job *job, const struct ledger_pod *self)
 {
-        uint32_t there = 1;
-
-        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                there += pod != self && !pod->ended && !pod->deleting && !request_is_held_back(&pod->request);
-        return there;
+        return 1 + ledger_jobs_others(job, self, LEDGER_JOBS_THERE);
 }
 
 /* A manager without chips may run before the others. Who has ended or goes had begun: another is made in the
  * place of one that was evicted, and the rest may be done. */
-static bool has_begun(const struct ledger_job *job)
-{
-        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                if ((pod->node != NULL || pod->started_usec != 0) && pod->request.item_count > 0)
-                        return true;
-        return false;
-}
-
 bool gang_members_are_lacking(const struct ledger_job *job, const struct ledger_pod *self,
                               const struct request *request, const struct request_member *kinds,
                               size_t kind_count)
 {
         return job != NULL && job->training == NULL && job->place_count == 0 &&
-               request->group == REQUEST_GROUP_NONE &&
-               gang_members_there(job, self) < members_of(request, kinds, kind_count) && !has_begun(job);
+               request->group == REQUEST_GROUP_NONE && job->members[LEDGER_JOBS_BEGUN] == 0 &&
+               gang_members_there(job, self) < ledger_jobs_wanted(request, kinds, kind_count);
 }
 
 static bool is_kind(const struct request *request, const struct request_member *kind)
@@ -172,7 +132,7 @@ static int list_kinds(const struct rules_context *ctx, const struct ledger_job *
                 for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
                         if (pod != ctx->self && is_kind(&pod->request, kind)) {
                                 left -= left > 0 && pod->node != NULL;
-                                there += gang_members_waits(pod);
+                                there += ledger_pods_waits(pod);
                         }
                 for (; left > 0; left--) {
                         struct request *request = &ret->requests[ret->count++];
@@ -189,7 +149,7 @@ static int list_kinds(const struct rules_context *ctx, const struct ledger_job *
 static int list_copies(const struct rules_context *ctx, const struct ledger_job *job,
                        struct gang_members *ret)
 {
-        size_t bound = count_bound(job, ctx->self), left;
+        size_t bound = ledger_jobs_others(job, ctx->self, LEDGER_JOBS_PLACED), left;
 
         left = ctx->request->gang_size > bound ? ctx->request->gang_size - bound : 0;
         ret->requests = calloc(left + 1, sizeof(*ret->requests));
@@ -206,7 +166,7 @@ static int list_copies(const struct rules_context *ctx, const struct ledger_job 
 
                         *request = pod->request;
                         request->labels = pod->labels;
-                        request->absent = !gang_members_waits(pod);
+                        request->absent = !ledger_pods_waits(pod);
                         ledger_chips_only(ctx->ledger, request);
                         request->class_chips = ctx->request->class_chips;
                 }
@@ -420,7 +380,7 @@ static int list_training(const struct rules_context *ctx, const struct ledger_jo
 
                         *request = pod->request;
                         request->labels = pod->labels;
-                        request->absent = !gang_members_waits(pod);
+                        request->absent = !ledger_pods_waits(pod);
                         ledger_chips_only(ctx->ledger, request);
                         request->class_chips = ctx->request->class_chips;
                 }

@@ -23,10 +23,6 @@ int gang_members_list(const struct rules_context *ctx, const struct ledger_job *
  * depends on nothing but what they ask for. */
 void gang_members_sort(struct gang_members *members);
 
-/* gang_members_waits() - does the pod wait to be placed now? Others of its gang are planned, and not leased.
- */
-bool gang_members_waits(const struct ledger_pod *pod);
-
 /* gang_members_are_lone() - is the one chip of this pod of a job (NULL = none) all that is there of the
  * several that its labels speak of? A TrainingJob's are listed by itself. */
 bool gang_members_are_lone(const struct ledger_job *job, const struct ledger_pod *self,
@@ -36,7 +32,7 @@ bool gang_members_are_lone(const struct ledger_job *job, const struct ledger_pod
  * or by the list @kinds, of which no member holds chips yet, and of which fewer are there than it has? It
  * begins whole. Of a TrainingJob's its controller makes the members, and for a group kube-scheduler waits by
  * itself. gang_members_there() - those that may be placed or are on a node, the pod itself included.
- * O(members). */
+ * O(1), as the one above. */
 bool gang_members_are_lacking(const struct ledger_job *job, const struct ledger_pod *self,
                               const struct request *request, const struct request_member *kinds,
                               size_t kind_count);

@@ -98,7 +98,7 @@ static bool keeps_others_out(const struct rules_context *ctx, const struct ledge
 
         for (const struct ledger_pod *pod = ctx->ledger->pending;
              pod != NULL && looks.count <= GANG_SHARE_LOOKS; pod = pod->next_pending)
-                if (gang_members_waits(pod) && !ledger_pods_same_namespace(pod->key, job->key) &&
+                if (ledger_pods_waits(pod) && !ledger_pods_same_namespace(pod->key, job->key) &&
                     goes_first(ctx, job, pod) &&
                     !(pod->job != NULL && gang_share_paused(ctx->ledger, pod->job, ctx->now_usec)) &&
                     keeps_out(ctx, job, pod, &looks))

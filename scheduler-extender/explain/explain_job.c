@@ -80,7 +80,7 @@ static const struct ledger_pod *first_waiting(const struct members *m)
         for (size_t i = 0; i < m->count; i++) {
                 enum state state = state_of(m->pods[i]);
 
-                if (gang_members_waits(m->pods[i]))
+                if (ledger_pods_waits(m->pods[i]))
                         return m->pods[i];
                 if (first == NULL && (state == WAITS || state == GATED))
                         first = m->pods[i];

@@ -98,8 +98,8 @@ void play_advance(struct play *play, uint64_t usec)
 
                 if (pod == NULL)
                         continue;
-                ledger_pods_detach(ledger, pod);
                 pod->ended = true; /* nor does it wait */
+                ledger_pods_detach(ledger, pod);
         }
         (void) gang_expire(ledger, cluster_rules(play->cluster), usec);
 }

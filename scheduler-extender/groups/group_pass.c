@@ -63,10 +63,10 @@ static void give_places(const struct ledger *ledger, struct ledger_job *job)
         struct ledger_pod *first = job->pods;
 
         for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
-                while (first != NULL && (first->pass_node != 0 || !gang_members_waits(first)))
+                while (first != NULL && (first->pass_node != 0 || !ledger_pods_waits(first)))
                         first = first->next_in_job;
                 for (struct ledger_pod *pod = first; pod != NULL; pod = pod->next_in_job) {
-                        if (pod->pass_node != 0 || !gang_members_waits(pod) || !suits(ledger, pod, slot))
+                        if (pod->pass_node != 0 || !ledger_pods_waits(pod) || !suits(ledger, pod, slot))
                                 continue;
                         pod->pass_node = slot->node->index + 1;
                         break;
@@ -95,7 +95,7 @@ static int count_answered(struct ledger *ledger, const struct rules_context *ctx
         for (struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job) {
                 struct request request = chips_of(ledger, pod);
 
-                if (pod != ctx->self && pod->pass_answered && gang_members_waits(pod) &&
+                if (pod != ctx->self && pod->pass_answered && ledger_pods_waits(pod) &&
                     ledger_jobs_add_slot(ledger, job, ledger->nodes[pod->pass_node - 1], &request) < 0)
                         return -ENOMEM;
         }
@@ -173,7 +173,7 @@ static int lease_all(struct ledger *ledger, const struct rules_context *ctx, str
                                              .now_usec = ctx->now_usec,
                                              .planning = true };
 
-                if (node == NULL || !gang_members_waits(pod))
+                if (node == NULL || !ledger_pods_waits(pod))
                         continue;
                 rules_prepare(&one);
                 if (rules_judge(&one, node) != REASON_NONE)

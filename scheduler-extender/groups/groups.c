@@ -85,8 +85,10 @@ static void tell_pods(struct ledger *ledger, const char *key, enum request_group
                 for (const struct ledger_job *job = ledger->jobs[i]; job != NULL; job = job->next)
                         for (struct ledger_pod *pod = is_of(job, key, bytes) ? job->pods : NULL; pod != NULL;
                              pod = pod->next_in_job)
-                                if (pod->request.group == way && pod->node == NULL)
+                                if (pod->request.group == way && pod->node == NULL) {
                                         set_size(ledger, key, &pod->request);
+                                        ledger_jobs_recount(pod);
+                                }
         ledger->arrival_count++;
         ledger->generation++;
 }
@@ -189,7 +191,9 @@ void groups_serve(struct ledger *ledger, unsigned way, bool served)
                 return;
         ledger->groups_served ^= (uint8_t) bit;
         for (struct ledger_pod *pod = ledger->pending; pod != NULL; pod = pod->next_pending)
-                if (pod->request.group == way)
+                if (pod->request.group == way) {
                         pod->request.ungrouped = served && pod->request.gang_size == 0;
+                        ledger_jobs_recount(pod);
+                }
         ledger->generation++;
 }

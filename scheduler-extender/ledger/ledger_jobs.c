@@ -82,6 +82,57 @@ void ledger_jobs_release(struct ledger *ledger, struct ledger_job *job)
                 remove_job(ledger, job);
 }
 
+static unsigned what_is(const struct ledger_pod *pod)
+{
+        bool chips = pod->request.item_count > 0, placed = pod->node != NULL;
+        bool there = !pod->ended && !pod->deleting && !request_is_held_back(&pod->request);
+
+        return (unsigned) there << LEDGER_JOBS_THERE | (unsigned) (there && chips) << LEDGER_JOBS_CHIPS |
+               (unsigned) ledger_pods_waits(pod) << LEDGER_JOBS_WAIT |
+               (unsigned) placed << LEDGER_JOBS_PLACED |
+               (unsigned) (chips && (placed || pod->started_usec != 0)) << LEDGER_JOBS_BEGUN;
+}
+
+static unsigned is_counted(const struct ledger_pod *pod, unsigned which)
+{
+        return (unsigned) pod->counted_as >> which & 1;
+}
+
+static void set(struct ledger_pod *pod, unsigned now)
+{
+        for (unsigned i = 0; pod->job != NULL && i < LEDGER_JOBS_COUNT; i++)
+                pod->job->members[i] += (now >> i & 1) - is_counted(pod, i);
+        pod->counted_as = now & 0x7f;
+}
+
+void ledger_jobs_recount(struct ledger_pod *pod)
+{
+        set(pod, pod->job == NULL ? 0 : what_is(pod));
+}
+
+void ledger_jobs_uncount(struct ledger_pod *pod)
+{
+        set(pod, 0);
+}
+
+uint32_t ledger_jobs_others(const struct ledger_job *job, const struct ledger_pod *self,
+                            enum ledger_jobs_members which)
+{
+        bool own = self != NULL && self->job == job && is_counted(self, which) != 0;
+
+        return job == NULL ? 0 : job->members[which] - own;
+}
+
+uint32_t ledger_jobs_wanted(const struct request *request, const struct request_member *kinds,
+                            size_t kind_count)
+{
+        uint32_t members = 0;
+
+        for (size_t i = 0; i < kind_count; i++)
+                members += kinds[i].members;
+        return kind_count > 0 ? members : request->gang_size;
+}
+
 int ledger_jobs_set_training(struct ledger *ledger, const char *namespace_, const char *name,
                              struct job *training)
 {
@@ -137,6 +188,7 @@ int ledger_jobs_add_slot(struct ledger *ledger, struct ledger_job *job, struct l
         neighbours_moved(&ledger->neighbours, job, request->demands, request->labels);
         node->slots = slot;
         job->slots = slot;
+        job->slot_count++;
         ledger->slot_total++;
         ledger_account_refresh(ledger, node);
         return 0;
@@ -153,6 +205,7 @@ void ledger_jobs_drop_slot(struct ledger *ledger, struct ledger_job_slot *slot)
                 place = &(*place)->next_in_job;
         *place = slot->next_in_job;
         ledger_account_refresh(ledger, slot->node);
+        slot->job->slot_count--;
         ledger->slot_total--;
         neighbours_moved(&ledger->neighbours, slot->job, slot->request.demands, slot->request.labels);
         ledger_jobs_release_texts(ledger, &slot->request);

@@ -13,6 +13,16 @@ struct ledger_job_slot {
         struct request request; /* of the member it is for */
 };
 
+/* A pod may be several of these. */
+enum ledger_jobs_members {
+        LEDGER_JOBS_THERE,  /* may be placed, or is on a node; a manager without chips, too */
+        LEDGER_JOBS_CHIPS,  /* ... and asks for chips */
+        LEDGER_JOBS_WAIT,   /* ledger_pods_waits() */
+        LEDGER_JOBS_PLACED, /* is on a node */
+        LEDGER_JOBS_BEGUN,  /* asks for chips, and is on a node or was */
+        LEDGER_JOBS_COUNT,
+};
+
 /* A place that a TrainingJob's plan has for one of its pods. */
 struct ledger_job_place {
         char pod[LEDGER_JOB_POD_BYTES], node[254];
@@ -22,7 +32,8 @@ struct ledger_job_place {
 
 struct ledger_job {
         struct ledger_pod *pods;
-        uint32_t pod_count;
+        uint32_t pod_count, slot_count;
+        uint32_t members[LEDGER_JOBS_COUNT]; /* of the pods, how many are what */
         struct ledger_job_slot *slots;
         uint64_t lease_ends_usec; /* with slots != NULL */
         uint64_t pass_ends_usec;  /* this and the next two: scheduler-extender/groups/group_pass.h */
@@ -46,6 +57,22 @@ struct ledger_job *ledger_jobs_find(const struct ledger *ledger, const char *nam
 /* Jobs live while a pod, a lease or a TrainingJob refers to them. ledger_jobs_refer() makes and refers. */
 struct ledger_job *ledger_jobs_refer(struct ledger *ledger, const char *namespace_, const char *name);
 void ledger_jobs_release(struct ledger *ledger, struct ledger_job *job);
+
+/* Members are counted as they change: each pod of a gang is asked about by itself, and to walk through all
+ * its fellows would cost a gang of 4,096 their square. O(1). */
+
+/* ledger_jobs_recount() - something of the pod has changed: its node, its life, its request or its job.
+ * ledger_jobs_uncount() - it is about to have no job. */
+void ledger_jobs_recount(struct ledger_pod *pod);
+void ledger_jobs_uncount(struct ledger_pod *pod);
+
+/* ledger_jobs_others() - of the job (NULL = 0), but for `self` (NULL = the store does not know it). */
+uint32_t ledger_jobs_others(const struct ledger_job *job, const struct ledger_pod *self,
+                            enum ledger_jobs_members which);
+
+/* ledger_jobs_wanted() - of a gang, as its list says, else its label. */
+uint32_t ledger_jobs_wanted(const struct request *request, const struct request_member *kinds,
+                            size_t kind_count);
 
 /* ledger_jobs_set_training() - the TrainingJob of this name; `training` is taken over (malloc'd), NULL = it
  * is gone. 0 or -ENOMEM (then it was freed). */

@@ -135,11 +135,13 @@ static void remove_pending(struct ledger *ledger, struct ledger_pod *pod)
         ledger->pending_count--;
 }
 
-static void count_ending(struct ledger *ledger, struct ledger_node *node, const struct ledger_pod *pod,
-                         int sign)
+/* @there: is it one of the node's pods? */
+static void count_ending(struct ledger *ledger, struct ledger_node *node, struct ledger_pod *pod, bool there)
 {
-        if (pod->request.deadline_sec != 0)
-                node->ending += (uint32_t) sign;
+        bool ends = there && pod->request.deadline_sec != 0;
+
+        node->ending += (uint32_t) ends - pod->counted_ending;
+        pod->counted_ending = ends;
         ledger->roster.seats[node->index].ends = node->ending > 0;
 }
 
@@ -151,9 +153,10 @@ static void attach(struct ledger *ledger, struct ledger_pod *pod, struct ledger_
                 place = &(*place)->next_on_node;
         pod->next_on_node = *place;
         *place = pod;
-        count_ending(ledger, node, pod, 1);
+        count_ending(ledger, node, pod, true);
         remove_pending(ledger, pod);
         pod->node = node;
+        ledger_jobs_recount(pod);
         neighbours_changed(&ledger->neighbours);
         ledger_account_refresh(ledger, node);
 }
@@ -166,8 +169,9 @@ void ledger_pods_detach(struct ledger *ledger, struct ledger_pod *pod)
         while (*place != pod)
                 place = &(*place)->next_on_node;
         *place = pod->next_on_node;
-        count_ending(ledger, node, pod, -1);
+        count_ending(ledger, node, pod, false);
         pod->node = NULL;
+        ledger_jobs_recount(pod);
         pod->next_on_node = NULL;
         neighbours_changed(&ledger->neighbours);
         ledger_account_refresh(ledger, node);
@@ -206,6 +210,7 @@ static void leave_job(struct ledger *ledger, struct ledger_pod *pod)
                 place = &(*place)->next_in_job;
         if (*place == pod)
                 *place = pod->next_in_job;
+        ledger_jobs_uncount(pod);
         pod->job->pod_count--;
         if (pod->job->pods == NULL && pod->job->place_count == 0)
                 ledger_jobs_abandon(ledger, pod->job);
@@ -450,6 +455,8 @@ static int stay(struct ledger *ledger, struct ledger_pod *pod, const struct ledg
         if (!facts->request.unreadable)
                 pod->request.needs = facts->request.needs; /* a pod can be resized where it is */
         pod->assumed = pod->assumed && !is_bound(facts);
+        count_ending(ledger, pod->node, pod, true);
+        ledger_jobs_recount(pod);
         ledger_account_refresh(ledger, pod->node);
         return 0;
 }
@@ -474,6 +481,7 @@ static int place_anew(struct ledger *ledger, struct ledger_pod *pod, const struc
         if (join_job(ledger, pod, facts) < 0 || copy_kinds(pod, facts) < 0)
                 return -ENOMEM;
         copy_wishes(ledger, pod, facts);
+        ledger_jobs_recount(pod);
         ledger->arrival_count += pod->job != former && makes_several(pod);
         return is_bound(facts) ? bind_pod(ledger, pod, facts->node) : 0;
 }

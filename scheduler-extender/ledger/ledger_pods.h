@@ -26,19 +26,21 @@ struct ledger_pod {
         struct ledger_pod_part
                 parts[LEDGER_POD_PARTS_MAX]; /* recorded by our own bind; part_count 0 = bound by others */
         uint8_t part_count;
-        bool in_parts;         /* its parts stand in the node's account (ledger_account.h) */
-        bool borrowed;         /* came to a reserved node without an emergency's right */
-        bool saves;            /* it says that it keeps its work when it is asked to end */
-        bool assumed;          /* bound by us, not confirmed by the store yet */
-        bool writing;          /* ... and the write is under way */
-        bool done;             /* ... or was said to be done: the store will show it */
-        bool settling;         /* ... or its unclear end is being settled: see settle.h */
-        bool deleting;         /* has a deletion timestamp: counts until it is gone */
-        bool ended;            /* Succeeded or Failed: holds nothing */
-        bool pass_answered;    /* this and the next: scheduler-extender/groups/group_pass.h */
-        uint32_t pass_node;    /* its index + 1; 0 = none */
-        uint64_t waited_usec;  /* since when it has a reservation, until it is bound
-                                  (scheduler-extender/decide/backfill.h); 0 = it could start, or never tried */
+        bool in_parts;              /* its parts stand in the node's account (ledger_account.h) */
+        bool borrowed;              /* came to a reserved node without an emergency's right */
+        bool saves;                 /* it says that it keeps its work when it is asked to end */
+        bool assumed;               /* bound by us, not confirmed by the store yet */
+        bool writing;               /* ... and the write is under way */
+        bool done;                  /* ... or was said to be done: the store will show it */
+        bool settling;              /* ... or its unclear end is being settled: see settle.h */
+        bool deleting;              /* has a deletion timestamp: counts until it is gone */
+        bool ended;                 /* Succeeded or Failed: holds nothing */
+        uint8_t counted_as : 7;     /* of its job: a bit for each enum ledger_jobs_members */
+        uint8_t counted_ending : 1; /* ... and of its node: one that says when it ends */
+        bool pass_answered;         /* this and the next: scheduler-extender/groups/group_pass.h */
+        uint32_t pass_node;         /* its index + 1; 0 = none */
+        uint64_t waited_usec;       /* since when it has a reservation, until it is bound
+                                       (scheduler-extender/decide/backfill.h); 0 = it could start, or never tried */
         bool served;           /* an emergency: its holds are where it will start, once others are gone */
         bool unhelped;         /* an emergency: nothing helped it when it was looked at last */
         uint64_t evicted_usec; /* when it was last asked to go for an emergency; 0 = never */
@@ -113,6 +115,13 @@ static inline bool ledger_pods_same_namespace(const char *a, const char *b)
 static inline bool ledger_pods_borrows(const struct ledger_pod *pod)
 {
         return pod->node != NULL && pod->node->reserved && (pod->borrowed || !pod->request.emergency);
+}
+
+/* ledger_pods_waits() - does the pod wait to be placed now? Others of a gang are planned, and not leased. */
+static inline bool ledger_pods_waits(const struct ledger_pod *pod)
+{
+        return pod->node == NULL && !pod->ended && !pod->deleting && !request_is_held_back(&pod->request) &&
+               pod->request.item_count > 0;
 }
 
 /* Who may be asked to go for an emergency. */
