@@ -24,9 +24,9 @@ bool gang_members_are_lone(const struct ledger_job *job, const struct ledger_pod
                0;
 }
 
-uint32_t gang_members_there(const struct ledger_job *job, const struct ledger_pod *self)
+uint32_t gang_members_there(const struct ledger_job *job, const struct ledger_pod *self, bool listed)
 {
-        return 1 + ledger_jobs_others(job, self, LEDGER_JOBS_THERE);
+        return 1 + ledger_jobs_others(job, self, listed ? LEDGER_JOBS_CHIPS : LEDGER_JOBS_THERE);
 }
 
 /* A manager without chips may run before the others. Who has ended or goes had begun: another is made in the
@@ -37,7 +37,7 @@ bool gang_members_are_lacking(const struct ledger_job *job, const struct ledger_
 {
         return job != NULL && job->training == NULL && job->place_count == 0 &&
                request->group == REQUEST_GROUP_NONE && job->members[LEDGER_JOBS_BEGUN] == 0 &&
-               gang_members_there(job, self) < ledger_jobs_wanted(request, kinds, kind_count);
+               gang_members_there(job, self, kind_count > 0) < ledger_jobs_wanted(request, kinds, kind_count);
 }
 
 static bool is_kind(const struct request *request, const struct request_member *kind)
@@ -145,11 +145,22 @@ static int list_kinds(const struct rules_context *ctx, const struct ledger_job *
         return 0;
 }
 
+/* Members that are on a node, and those without chips, who need no place of ours. */
+static size_t there_already(const struct ledger_job *job, const struct ledger_pod *self)
+{
+        size_t count = 0;
+
+        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
+                count += pod != self && (pod->node != NULL ||
+                                         (pod->request.item_count == 0 && !pod->ended && !pod->deleting));
+        return count;
+}
+
 /* The asking pod, the pending ones that are known, and copies for the rest. */
 static int list_copies(const struct rules_context *ctx, const struct ledger_job *job,
                        struct gang_members *ret)
 {
-        size_t bound = ledger_jobs_others(job, ctx->self, LEDGER_JOBS_PLACED), left;
+        size_t bound = there_already(job, ctx->self), left;
 
         left = ctx->request->gang_size > bound ? ctx->request->gang_size - bound : 0;
         ret->requests = calloc(left + 1, sizeof(*ret->requests));

@@ -31,12 +31,12 @@ bool gang_members_are_lone(const struct ledger_job *job, const struct ledger_pod
 /* gang_members_are_lacking() - is the pod (@self NULL = the store does not know it yet) of a gang by labels,
  * or by the list @kinds, of which no member holds chips yet, and of which fewer are there than it has? It
  * begins whole. Of a TrainingJob's its controller makes the members, and for a group kube-scheduler waits by
- * itself. gang_members_there() - those that may be placed or are on a node, the pod itself included.
- * O(1), as the one above. */
+ * itself. gang_members_there() - those that may be placed or are on a node, the pod itself included; of a
+ * list, which has no manager, those alone that ask for chips. O(1), as the one above. */
 bool gang_members_are_lacking(const struct ledger_job *job, const struct ledger_pod *self,
                               const struct request *request, const struct request_member *kinds,
                               size_t kind_count);
-uint32_t gang_members_there(const struct ledger_job *job, const struct ledger_pod *self);
+uint32_t gang_members_there(const struct ledger_job *job, const struct ledger_pod *self, bool listed);
 
 /* gang_members_resource() - whose chips a role gets that says only which ones it takes: the resource (symbol)
  * with the most usable chips among those; 0 = nobody has such chips. */

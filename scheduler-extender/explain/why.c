@@ -131,6 +131,15 @@ static void hold_message(const struct rules_context *ctx, const struct ledger_no
                            (unsigned long long) (left == UINT64_MAX ? 0 : left));
 }
 
+static void lacking_message(const struct rules_context *ctx, char *text, size_t text_bytes)
+{
+        uint32_t there =
+                gang_members_there(ctx->job, ctx->self, ctx->self != NULL && ctx->self->kind_count > 0);
+
+        (void) text_format(text, text_bytes, "a gang begins whole, and %u of its members %s there", there,
+                           there == 1 ? "is" : "are");
+}
+
 static void incomplete_message(const struct rules_context *ctx, char *text, size_t text_bytes)
 {
         if (ctx->request->ungrouped)
@@ -140,9 +149,7 @@ static void incomplete_message(const struct rules_context *ctx, char *text, size
                 (void) text_format(text, text_bytes, "%u of the group's %u members are there",
                                    ctx->job->pod_count, ctx->request->gang_size);
         else if (ctx->request->lacking && ctx->job != NULL)
-                (void) text_format(text, text_bytes, "a gang begins whole, and %u of its members %s there",
-                                   gang_members_there(ctx->job, ctx->self),
-                                   gang_members_there(ctx->job, ctx->self) == 1 ? "is" : "are");
+                lacking_message(ctx, text, text_bytes);
         else
                 (void) text_format(
                         text, text_bytes,

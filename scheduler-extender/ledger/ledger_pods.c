@@ -461,15 +461,30 @@ static int stay(struct ledger *ledger, struct ledger_pod *pod, const struct ledg
         return 0;
 }
 
-/* Does it wait as the second of its gang, or as one of so many that the gang may begin? */
+/* Who says how many the gang has: the pod, or of a manager that says nothing a fellow. */
+static const struct ledger_pod *speaker(const struct ledger_pod *pod)
+{
+        const struct ledger_pod *fellow =
+                pod->request.item_count > 0 || pod->request.gang_size > 1 ? pod : NULL;
+
+        for (const struct ledger_pod *other = pod->job->pods; other != NULL && fellow == NULL;
+             other = other->next_in_job)
+                fellow = other->request.item_count > 0 ? other : NULL;
+        return fellow;
+}
+
+/* Is it there as the second of its gang, or as one of so many that the gang may begin? */
 static bool makes_several(const struct ledger_pod *pod)
 {
-        uint32_t members = pod->request.gang_size, there = pod->job == NULL ? 0 : pod->job->pod_count;
+        const struct ledger_pod *of = pod->job == NULL ? NULL : speaker(pod);
+        enum ledger_jobs_members which = pod->request.item_count > 0 ? LEDGER_JOBS_CHIPS : LEDGER_JOBS_THERE;
+        uint32_t members, there;
 
-        for (size_t i = 0; i < pod->kind_count; i++)
-                members = (i == 0 ? 0 : members) + pod->kinds[i].members;
-        return members > 1 && (there == 2 || there >= members) && pod->request.item_count > 0 &&
-               !request_is_held_back(&pod->request);
+        if (of == NULL || ((unsigned) pod->counted_as >> which & 1) == 0)
+                return false;
+        members = ledger_jobs_wanted(&of->request, of->kinds, of->kind_count);
+        there = pod->job->members[of->kind_count > 0 ? LEDGER_JOBS_CHIPS : LEDGER_JOBS_THERE];
+        return members > 1 && (there == 2 || there >= members);
 }
 
 static int place_anew(struct ledger *ledger, struct ledger_pod *pod, const struct ledger_pod_facts *facts)

@@ -271,6 +271,36 @@ static void who_makes_a_gang_complete_is_noticed(void **state)
         ledger_life_free(l);
 }
 
+/* A manager without chips is one of as many as the label says, and none of those that a list says. */
+static void a_manager_that_comes_last_is_noticed(void **state)
+{
+        (void) state;
+        for (int listed = 0; listed < 2; listed++) {
+                struct ledger *l = two_groups();
+                struct ledger_pod_facts manager = pod_of(l, "manager", 0), p[3];
+
+                for (size_t i = 0; i < 3; i++) {
+                        static const char *const names[] = { "p", "q", "r" };
+
+                        p[i] = pod_of(l, names[i], 1);
+                        p[i].job = "j";
+                        p[i].request.gang_size = 4;
+                        p[i].kind_count = (uint8_t) listed;
+                        p[i].kinds[0] = (struct request_member){ .resource = p[i].request.items[0].resource,
+                                                                 .chips = 1,
+                                                                 .members = 4 };
+                        put(l, &p[i], NULL);
+                }
+                assert_int_equal(l->arrival_count, 1); /* the second of a job */
+                manager.job = "j";                     /* it says nothing of a gang itself */
+                put(l, &manager, NULL);
+                assert_int_equal(l->arrival_count, listed ? 1 : 2);
+                put(l, &manager, "n"); /* its start is no arrival */
+                assert_int_equal(l->arrival_count, listed ? 1 : 2);
+                ledger_life_free(l);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -284,6 +314,7 @@ int main(void)
                 cmocka_unit_test(a_bind_on_its_way_stands_too),
                 cmocka_unit_test(a_borrower_stays_one),
                 cmocka_unit_test(who_makes_a_gang_complete_is_noticed),
+                cmocka_unit_test(a_manager_that_comes_last_is_noticed),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
