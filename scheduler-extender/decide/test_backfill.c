@@ -303,6 +303,29 @@ static void a_label_is_the_word_of_its_owner_alone(void **state)
         ledger_life_free(l);
 }
 
+/* Nothing else on the node says when it ends. */
+static void who_is_being_deleted_ends(void **state)
+{
+        struct ledger *l = two_full_nodes();
+        struct ledger_pod_facts gone = pod_of(l, "y", 4);
+
+        (void) state;
+        wait_for_eight(l, "elsewhere", "waits", 1);
+        assert_int_equal(backfill_update(l, &fixture_rules, 1000000), 1);
+        assert_non_null(node_of(l, "a")->backfills);
+        gone.node = "b";
+        gone.deleting = true;
+        gone.deletion_usec = 5000000;
+        assert_int_equal(ledger_pods_set(l, &gone), 0);
+        assert_int_equal(backfill_update(l, &fixture_rules, 1000000), 1);
+        assert_null(node_of(l, "a")->backfills);
+        assert_non_null(node_of(l, "b")->backfills);
+        assert_int_equal(node_of(l, "b")->backfills->start_usec, 5000000);
+        ledger_pods_drop(l, "default", "y");
+        assert_int_equal(node_of(l, "b")->ending, 0);
+        ledger_life_free(l);
+}
+
 /* A job's plan leased its chips before they were held, or beside what is held. */
 static void a_lease_is_not_held_back(void **state)
 {
@@ -384,6 +407,7 @@ int main(void)
                 cmocka_unit_test(a_hold_ends_and_rests_as_long),
                 cmocka_unit_test(holds_of_one_namespace_have_a_share),
                 cmocka_unit_test(a_label_is_the_word_of_its_owner_alone),
+                cmocka_unit_test(who_is_being_deleted_ends),
                 cmocka_unit_test(a_lease_is_not_held_back),
                 cmocka_unit_test(eight_chips_do_not_starve_behind_single_ones),
         };

@@ -138,7 +138,7 @@ static void remove_pending(struct ledger *ledger, struct ledger_pod *pod)
 /* @there: is it one of the node's pods? */
 static void count_ending(struct ledger *ledger, struct ledger_node *node, struct ledger_pod *pod, bool there)
 {
-        bool ends = there && pod->request.deadline_sec != 0;
+        bool ends = there && (pod->request.deadline_sec != 0 || pod->deletion_usec != 0);
 
         node->ending += (uint32_t) ends - pod->counted_ending;
         pod->counted_ending = ends;

@@ -57,7 +57,7 @@ static void compare_ending(struct ledger *l, const char *name)
         uint32_t count = 0;
 
         for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
-                count += pod->request.deadline_sec != 0;
+                count += pod->request.deadline_sec != 0 || pod->deletion_usec != 0;
         assert_int_equal(node->ending, count);
         assert_int_equal(l->roster.seats[node->index].ends, count > 0);
 }
