@@ -415,23 +415,24 @@ static int list_members(const struct rules_context *ctx, const struct ledger_job
         return list_copies(ctx, job, ret);
 }
 
-/* Labels count where a demand speaks of them; those of which all speak alike are the same to a plan. */
+/* Labels count where a demand speaks of them; those of which all speak alike are the same to a plan: each
+ * class has the labels of its first member. Without memory all are unlike. */
 static void settle_labels(const struct neighbours_table *table, struct gang_members *members)
 {
-        uint32_t said[8], settled[8], count = 0;
+        CLEANUP(free_p) uint32_t *of_class = NULL;
+        uint32_t classes;
 
-        for (size_t i = 0; i < members->count; i++) {
-                uint32_t *labels = &members->requests[i].labels, known = 0;
+        for (size_t i = 0; i < members->count; i++)
+                (void) neighbours_class(table, members->requests[i].labels); /* now all are numbered */
+        classes = table->classes.terms.count;
+        of_class = calloc(classes + 1, sizeof(*of_class));
+        for (size_t i = 0; i < members->count && of_class != NULL; i++) {
+                uint32_t *labels = &members->requests[i].labels, class = neighbours_class(table, *labels);
 
-                while (known < count && said[known] != *labels &&
-                       !neighbours_alike(table, said[known], *labels))
-                        known++;
-                if (known == count && count < ARRAY_SIZE(said)) {
-                        said[count] = *labels;
-                        settled[count++] = neighbours_speak_of(table, *labels) ? *labels : NEIGHBOURS_NONE;
-                }
-                if (known < count)
-                        *labels = settled[known];
+                if (class <= classes && of_class[class] == NEIGHBOURS_NONE)
+                        of_class[class] = class == NEIGHBOURS_NONE ? NEIGHBOURS_NONE : *labels;
+                if (class <= classes)
+                        *labels = of_class[class];
         }
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "scheduler-extender/wire/pod_words.h"
 
@@ -93,14 +94,55 @@ bool neighbours_selects(const struct neighbours_table *table, const struct neigh
         return text != NULL && selects(term->pods, text);
 }
 
+/* The terms that select the labels: "DEMANDS.TERM " each. */
+static uint32_t find_class(const struct neighbours_table *table, struct shared_texts *terms, uint32_t labels)
+{
+        CLEANUP(text_free) struct text text = { 0 };
+        uint32_t class = NEIGHBOURS_NONE;
+
+        for (uint32_t i = 0; i < table->demand_capacity; i++)
+                for (size_t t = 0; t < table->demands[i].term_count; t++)
+                        if (neighbours_selects(table, &table->demands[i].terms[t], labels))
+                                text_printf(&text, "%x.%zx ", i, t);
+        if (text.data != NULL && !text.failed)
+                class = shared_texts_hold(terms, text.data);
+        return text.data == NULL || class != NEIGHBOURS_NONE ? class : UINT32_MAX - labels; /* like no other
+                                                                                             */
+}
+
+/* The table's classes are no part of what it says. */
+uint32_t neighbours_class(const struct neighbours_table *table, uint32_t labels)
+{
+        struct neighbours_classes *classes = &((struct neighbours_table *) table)->classes;
+        uint32_t class, *grown;
+
+        if (labels == NEIGHBOURS_NONE || table->demand_count == 0)
+                return NEIGHBOURS_NONE;
+        if (labels >= classes->known &&
+            (grown = realloc(classes->of_labels, (table->labels.count + 1) * sizeof(*grown))) != NULL) {
+                memset(grown + classes->known, 0,
+                       (table->labels.count + 1 - classes->known) * sizeof(*grown));
+                classes->of_labels = grown;
+                classes->known = table->labels.count + 1;
+        }
+        if (labels < classes->known && classes->of_labels[labels] != 0)
+                return classes->of_labels[labels] - 1;
+        class = find_class(table, &classes->terms, labels);
+        if (labels < classes->known)
+                classes->of_labels[labels] = class + 1;
+        return class;
+}
+
+static void forget_classes(struct neighbours_table *table)
+{
+        shared_texts_free(&table->classes.terms);
+        free(table->classes.of_labels);
+        table->classes = (struct neighbours_classes){ 0 };
+}
+
 bool neighbours_alike(const struct neighbours_table *table, uint32_t a, uint32_t b)
 {
-        for (uint32_t i = 0; a != b && i < table->demand_capacity; i++)
-                for (size_t t = 0; t < table->demands[i].term_count; t++)
-                        if (neighbours_selects(table, &table->demands[i].terms[t], a) !=
-                            neighbours_selects(table, &table->demands[i].terms[t], b))
-                                return false;
-        return true;
+        return a == b || neighbours_class(table, a) == neighbours_class(table, b);
 }
 
 static void read_term(const char *line, const char *end, struct neighbours_term *ret)
@@ -187,6 +229,7 @@ uint32_t neighbours_hold_demands(struct neighbours_table *table, const char *tex
         table->demands[number - 1] = demands;
         table->demand_count++;
         table->generation++;
+        forget_classes(table);
         return number;
 }
 
@@ -207,8 +250,13 @@ void neighbours_release(struct neighbours_table *table, uint32_t demands, uint32
                 forget_demands(&table->demands[demands - 1]);
                 table->demand_count--;
                 table->generation++;
+                forget_classes(table);
         }
-        table->generation += shared_texts_release(&table->labels, labels); /* its number will be others' */
+        if (!shared_texts_release(&table->labels, labels))
+                return;
+        table->generation++; /* its number will be others' */
+        if (labels < table->classes.known)
+                table->classes.of_labels[labels] = 0;
 }
 
 const char *neighbours_labels_text(const struct neighbours_table *table, uint32_t labels)
@@ -226,11 +274,6 @@ const struct neighbours_demands *neighbours_of(const struct neighbours_table *ta
         static const struct neighbours_demands none;
 
         return demands == NEIGHBOURS_NONE ? &none : &table->demands[demands - 1];
-}
-
-bool neighbours_speak_of(const struct neighbours_table *table, uint32_t labels)
-{
-        return !neighbours_alike(table, labels, NEIGHBOURS_NONE);
 }
 
 void neighbours_changed(struct neighbours_table *table)
@@ -254,6 +297,7 @@ void neighbours_free(struct neighbours_table *table)
         for (uint32_t i = 0; i < table->demand_capacity; i++)
                 forget_demands(&table->demands[i]);
         free(table->demands);
+        forget_classes(table);
         shared_texts_free(&table->texts);
         shared_texts_free(&table->labels);
         *table = (struct neighbours_table){ 0 };

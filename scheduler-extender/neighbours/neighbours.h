@@ -46,12 +46,20 @@ struct neighbours_demands {
 
 struct neighbour_view; /* neighbour_view.h */
 
+/* Labels of which all terms speak alike are one class, found out once until a term comes or goes. */
+struct neighbours_classes {
+        struct shared_texts terms; /* by class: those that select it, as numbers */
+        uint32_t *of_labels;       /* by number of labels: class + 1; 0 = not known yet */
+        uint32_t known;            /* numbers that there is room for */
+};
+
 /* Zero-initialised; one owner, the ledger. */
 struct neighbours_table {
         struct shared_texts labels, texts;
         struct neighbours_demands *demands; /* by number of text - 1 */
         uint32_t demand_capacity, demand_count;
-        uint64_t generation;   /* grows when a pod that counts for others has come, gone or changed */
+        uint64_t generation; /* grows when a pod that counts for others has come, gone or changed */
+        struct neighbours_classes classes;
         uint64_t slot_changes; /* places of plans that have come or gone */
         const void *planning;  /* whose they were last */
         struct neighbour_view *views;
@@ -76,10 +84,11 @@ const struct neighbours_demands *neighbours_of(const struct neighbours_table *ta
 bool neighbours_selects(const struct neighbours_table *table, const struct neighbours_term *term,
                         uint32_t labels);
 
-/* neighbours_alike() - do all demands that there are speak of both alike? neighbours_speak_of() - or of it at
- * all? */
+/* neighbours_class() - the same number for labels of which all terms that there are speak alike;
+ * NEIGHBOURS_NONE: none speaks of them. Good until a term comes or goes. neighbours_alike() - are both of one
+ * class? The first time O(terms), then O(1). */
+uint32_t neighbours_class(const struct neighbours_table *table, uint32_t labels);
 bool neighbours_alike(const struct neighbours_table *table, uint32_t a, uint32_t b);
-bool neighbours_speak_of(const struct neighbours_table *table, uint32_t labels);
 
 /* neighbours_changed() - a pod on a node has come, gone or changed; neighbours_moved() - a place of a plan of
  * `job` has. */
