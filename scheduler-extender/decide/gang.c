@@ -287,6 +287,51 @@ static const struct ledger_node *place_on_equals(struct ledger *ledger, struct r
         return NULL;
 }
 
+struct wanted {
+        uint32_t resource;
+        uint64_t chips;
+};
+
+/* Return: resources; 0 = they are too many. */
+static size_t add_up(const struct gang_members *members, struct wanted *ret, size_t most)
+{
+        size_t count = 0, at = 0;
+
+        for (size_t m = 0; m < members->count; m++)
+                for (size_t i = 0; i < members->requests[m].item_count; i++) {
+                        const struct request_item *item = &members->requests[m].items[i];
+
+                        for (at = 0; at < count && ret[at].resource != item->resource;)
+                                at++;
+                        if (at == most)
+                                return 0;
+                        if (at == count)
+                                ret[count++] = (struct wanted){ .resource = item->resource };
+                        ret[at].chips += item->chips;
+                }
+        return count;
+}
+
+/* Are there chips enough, wherever they are? Most gangs that do not fit are told so without a place for each
+ * member: all of them ask. */
+static bool are_enough(const struct ledger *ledger, const struct gang_members *members)
+{
+        struct wanted wanted[REQUEST_KINDS_MAX];
+        size_t count = add_up(members, wanted, ARRAY_SIZE(wanted));
+
+        for (size_t i = 0; i < count; i++) {
+                uint64_t open = 0;
+
+                for (uint32_t n = 0; n < ledger->node_count && open < wanted[i].chips; n++)
+                        for (uint32_t g = 0; g < ledger->nodes[n]->group_count; g++)
+                                if (ledger->nodes[n]->groups[g].resource == wanted[i].resource)
+                                        open += ledger_group_open(&ledger->nodes[n]->groups[g]);
+                if (open < wanted[i].chips)
+                        return false;
+        }
+        return true;
+}
+
 static int plan_members(struct ledger *ledger, struct rules_context *ctx, struct ledger_job *job,
                         struct gang_members *members)
 {
@@ -306,7 +351,9 @@ static int plan_members(struct ledger *ledger, struct rules_context *ctx, struct
                 plan.weighting = &weighting;
         }
         gang_members_sort(members);
-        if (ctx->request->equal_nodes && ctx->equal_to == NULL) {
+        if (!are_enough(ledger, members)) {
+                fits = false;
+        } else if (ctx->request->equal_nodes && ctx->equal_to == NULL) {
                 ctx->equal_to = place_on_equals(ledger, &plan, job, members, heap);
                 fits = ctx->equal_to != NULL;
         } else {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "scheduler-extender/decide/gang_members.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
@@ -117,14 +118,30 @@ static bool gives_way(const struct rules_context *ctx, struct ledger_job *job)
         return job->gave_way_usec != 0 && ctx->now_usec - job->gave_way_usec < ctx->rules->lease_usec;
 }
 
+static bool is_among(const uint32_t *list, size_t count, uint32_t resource)
+{
+        for (size_t i = 0; i < count; i++)
+                if (list[i] == resource)
+                        return true;
+        return false;
+}
+
+/* Each resource is added up once, however many members have chips of it. */
 bool gang_share_allows(const struct rules_context *ctx, struct ledger_job *job)
 {
+        uint32_t seen[REQUEST_KINDS_MAX];
+        size_t seen_count = 0;
         bool larger = false;
 
         for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
                 uint32_t resource = slot->request.items[0].resource;
-                uint64_t others = namespace_share_leased(ctx->ledger, job->key, resource, job);
+                uint64_t others;
 
+                if (is_among(seen, seen_count, resource))
+                        continue;
+                if (seen_count < ARRAY_SIZE(seen))
+                        seen[seen_count++] = resource;
+                others = namespace_share_leased(ctx->ledger, job->key, resource, job);
                 if (namespace_share_has(ctx->rules, namespace_share_usable(ctx->ledger, resource),
                                         others + namespace_share_leased_by(job, resource)))
                         continue;
