@@ -4,31 +4,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "scheduler-extender/decide/node_match.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/neighbours/topology_axis.h"
 
-#define VIEWS    4 /* members of one gang that are not alike */
-#define AXES_MAX 8 /* topology keys that matter to one pod; what is beyond is not judged */
+#define VIEWS_MAX   64 /* unlike members of one gang: as many as are searched for (gang_search.h) */
+#define VIEWS_LEAST 4
+#define VIEWS_BYTES ((size_t) 8 << 20) /* of all beyond these */
+#define AXES_MAX    8 /* topology keys that matter to one pod; what is beyond is not judged */
 
 enum answer { ANSWER_OPEN, ANSWER_YES, ANSWER_NO };
-
-/* Domains of one topology key, numbered from 1 as they are met; 0 = the node is in none. */
-struct axis {
-        const char *key;
-        uint32_t *of_node;                     /* by index of the node */
-        const struct node_match_trait **names; /* of the domains */
-        uint32_t count;
-        uint32_t *base, *live; /* pods that keep this one out of the domain */
-};
 
 /* One term of the pod's own. */
 struct tally {
         const struct neighbours_term *term;
-        struct axis *axis; /* NULL = not judged */
-        uint8_t *answers;  /* by number of labels: enum answer */
+        struct topology_axis *axis; /* NULL = not judged */
+        uint8_t *answers;           /* by number of labels: enum answer */
         uint32_t answer_count;
         bool selects_self;
         bool *counted;         /* SPREAD: by index of the node: its domain counts */
@@ -39,7 +32,6 @@ struct tally {
 
 struct view {
         /* of whom, and when */
-        bool made;
         uint32_t demands, labels, match;
         const struct ledger_pod *self;
         const struct ledger_job *job;
@@ -48,28 +40,27 @@ struct view {
         uint32_t node_count;
 
         bool empty;
-        struct axis axes[AXES_MAX];
+        struct topology_axis axes[AXES_MAX];
         size_t axis_count;
         struct tally tallies[NEIGHBOURS_TERMS_MAX];
         size_t tally_count;
-        bool near_self;                /* it is one of those that all its NEAR terms select */
-        uint64_t near_base, near_live; /* pods in a domain that all its NEAR terms select */
-        uint64_t slot_changes;         /* that `live` has */
+        bool near_self;                        /* it is one of those that all its NEAR terms select */
+        uint64_t near_base, near_live;         /* pods in a domain that all its NEAR terms select */
+        uint64_t slot_changes;                 /* that `live` has; UINT64_MAX = nothing yet */
+        const struct ledger_job_slot *counted; /* the last of the plan's slots that it has */
+        size_t bytes;
 };
 
 struct neighbour_view {
-        struct view views[VIEWS];
-        size_t next;
+        struct view *views[VIEWS_MAX]; /* the oldest first */
+        size_t count, last;
+        size_t bytes;
 };
 
 static void free_view(struct view *view)
 {
-        for (size_t i = 0; i < view->axis_count; i++) {
-                free(view->axes[i].of_node);
-                free(view->axes[i].names);
-                free(view->axes[i].base);
-                free(view->axes[i].live);
-        }
+        for (size_t i = 0; i < view->axis_count; i++)
+                topology_axis_free(&view->axes[i]);
         for (size_t i = 0; i < view->tally_count; i++) {
                 free(view->tallies[i].answers);
                 free(view->tallies[i].counted);
@@ -77,13 +68,20 @@ static void free_view(struct view *view)
                 free(view->tallies[i].base);
                 free(view->tallies[i].live);
         }
-        *view = (struct view){ 0 };
+        free(view);
+}
+
+static void drop_view(struct neighbour_view *views, size_t at)
+{
+        views->bytes -= views->views[at]->bytes;
+        free_view(views->views[at]);
+        memmove(&views->views[at], &views->views[at + 1], (--views->count - at) * sizeof(struct view *));
 }
 
 void neighbour_view_free(struct neighbour_view *views)
 {
-        for (size_t i = 0; views != NULL && i < VIEWS; i++)
-                free_view(&views->views[i]);
+        while (views != NULL && views->count > 0)
+                drop_view(views, views->count - 1);
         free(views);
 }
 
@@ -94,60 +92,10 @@ static uint32_t labels_of(const struct rules_context *ctx)
         return ctx->self->labels;
 }
 
-static const struct node_match_trait *find_trait(const struct ledger_node *node, const char *key)
-{
-        size_t bytes = strlen(key);
-
-        for (uint32_t i = 0; i < node->traits.count; i++) {
-                const char *text = node->traits.list[i]->text;
-
-                if (strncmp(text, key, bytes) == 0 && text[bytes] == '=')
-                        return node->traits.list[i];
-        }
-        return NULL;
-}
-
-/* The domains' numbers by their names: open addressing, twice as many slots as nodes. */
-static uint32_t number_of(struct axis *axis, uint32_t *slots, uint32_t mask,
-                          const struct node_match_trait *name)
-{
-        uint32_t at = (uint32_t) (((uintptr_t) name >> 4) * 2654435761u) & mask;
-
-        while (slots[at] != 0 && axis->names[slots[at]] != name)
-                at = (at + 1) & mask;
-        if (slots[at] == 0) {
-                slots[at] = ++axis->count;
-                axis->names[axis->count] = name;
-        }
-        return slots[at];
-}
-
-static bool number_domains(const struct ledger *ledger, struct axis *axis)
-{
-        uint32_t size = 16;
-        CLEANUP(free_p) uint32_t *slots = NULL;
-
-        while (size < 2 * ledger->node_count)
-                size *= 2;
-        slots = calloc(size, sizeof(*slots));
-        axis->of_node = calloc(ledger->node_count + 1, sizeof(*axis->of_node));
-        axis->names = calloc(ledger->node_count + 1, sizeof(*axis->names));
-        if (slots == NULL || axis->of_node == NULL || axis->names == NULL)
-                return false;
-        for (uint32_t i = 0; i < ledger->node_count; i++) {
-                const struct node_match_trait *name = find_trait(ledger->nodes[i], axis->key);
-
-                axis->of_node[i] = name == NULL ? 0 : number_of(axis, slots, size - 1, name);
-        }
-        axis->base = calloc(axis->count + 1, sizeof(*axis->base));
-        axis->live = calloc(axis->count + 1, sizeof(*axis->live));
-        return axis->base != NULL && axis->live != NULL;
-}
-
 /* Return: NULL = there are too many, or no memory for it. */
-static struct axis *axis_of(const struct ledger *ledger, struct view *view, const char *key)
+static struct topology_axis *axis_of(const struct ledger *ledger, struct view *view, const char *key)
 {
-        struct axis *axis = view->axes;
+        struct topology_axis *axis = view->axes;
 
         for (; axis < view->axes + view->axis_count; axis++)
                 if (strcmp(axis->key, key) == 0)
@@ -155,12 +103,7 @@ static struct axis *axis_of(const struct ledger *ledger, struct view *view, cons
         if (view->axis_count == AXES_MAX)
                 return NULL;
         view->axis_count++;
-        axis->key = key;
-        if (number_domains(ledger, axis))
-                return axis;
-        free(axis->live);
-        axis->live = NULL; /* not judged */
-        return NULL;
+        return topology_axis_make(ledger, key, axis) ? axis : NULL;
 }
 
 static bool answers(const struct ledger *ledger, const struct tally *tally, uint32_t labels)
@@ -282,7 +225,7 @@ static void count(const struct rules_context *ctx, struct view *view, const stru
         }
         for (size_t i = 0; demands->keeps_apart && i < demands->term_count; i++) {
                 const struct neighbours_term *term = &demands->terms[i];
-                struct axis *axis;
+                struct topology_axis *axis;
 
                 if (term->kind != NEIGHBOURS_APART ||
                     !neighbours_selects(&ctx->ledger->neighbours, term, view->labels))
@@ -348,7 +291,7 @@ static bool is_of(const struct view *view, const struct rules_context *ctx)
 {
         const struct ledger *ledger = ctx->ledger;
 
-        return view->made && view->demands == ctx->request->demands && view->labels == labels_of(ctx) &&
+        return view->demands == ctx->request->demands && view->labels == labels_of(ctx) &&
                view->match == ctx->request->match && view->self == ctx->self && view->job == ctx->job &&
                view->planning == ctx->planning && view->generation == ledger->neighbours.generation &&
                view->match_generation == ledger->matches.generation && view->node_count == ledger->node_count;
@@ -366,10 +309,11 @@ static uint32_t least_of(const struct tally *tally)
         return domains < tally->term->min_domains ? 0 : least;
 }
 
-/* What is there, and what the plan adds so far. */
-static void add_plan(const struct rules_context *ctx, struct view *view)
+/* What is there, without what the plan adds. */
+static void start_over(struct view *view)
 {
         view->near_live = view->near_base;
+        view->counted = NULL;
         for (size_t i = 0; i < view->axis_count; i++)
                 if (view->axes[i].live != NULL)
                         memcpy(view->axes[i].live, view->axes[i].base,
@@ -378,9 +322,30 @@ static void add_plan(const struct rules_context *ctx, struct view *view)
                 if (view->tallies[i].axis != NULL)
                         memcpy(view->tallies[i].live, view->tallies[i].base,
                                (view->tallies[i].axis->count + 1) * sizeof(*view->tallies[i].base));
-        for (const struct ledger_job_slot *slot = view->planning && view->job != NULL ? view->job->slots
-                                                                                      : NULL;
-             slot != NULL; slot = slot->next_in_job)
+}
+
+/* Has nothing happened but that slots came in front of those that are counted? Each that came is a change,
+ * and stands in front: as many as there were changes stand in front of the last one then. Any other change,
+ * and even one that has its memory again, leaves too few. */
+static bool goes_on(const struct view *view, const struct ledger_job_slot *slots, uint64_t changes)
+{
+        if (view->slot_changes == UINT64_MAX)
+                return false;
+        for (; changes > view->slot_changes && slots != NULL; changes--)
+                slots = slots->next_in_job;
+        return changes == view->slot_changes && slots == view->counted;
+}
+
+/* A gang of thousands adds a slot, and asks. */
+static void add_plan(const struct rules_context *ctx, struct view *view)
+{
+        const struct ledger_job_slot *slots = view->planning && view->job != NULL ? view->job->slots : NULL;
+        uint64_t changes = ctx->ledger->neighbours.slot_changes;
+        bool plans = view->planning && view->job != NULL;
+
+        if (plans ? !goes_on(view, slots, changes) : view->slot_changes == UINT64_MAX)
+                start_over(view);
+        for (const struct ledger_job_slot *slot = slots; slot != view->counted; slot = slot->next_in_job)
                 count(ctx, view,
                       &(struct neighbour){ .node = slot->node,
                                            .demands = slot->request.demands,
@@ -389,19 +354,45 @@ static void add_plan(const struct rules_context *ctx, struct view *view)
         for (size_t i = 0; i < view->tally_count; i++)
                 if (view->tallies[i].term->kind == NEIGHBOURS_SPREAD && view->tallies[i].axis != NULL)
                         view->tallies[i].least = least_of(&view->tallies[i]);
-        view->slot_changes = ctx->ledger->neighbours.slot_changes;
+        view->counted = slots;
+        view->slot_changes = changes;
+}
+
+static size_t bytes_of(const struct view *view)
+{
+        size_t bytes = sizeof(*view), nodes = view->node_count + 1;
+
+        for (size_t i = 0; i < view->axis_count; i++)
+                bytes += topology_axis_bytes(&view->axes[i], view->node_count);
+        for (size_t i = 0; i < view->tally_count; i++)
+                if (view->tallies[i].axis != NULL)
+                        bytes += view->tallies[i].answer_count + nodes * sizeof(bool) +
+                                 (view->tallies[i].axis->count + 1) * (2 * sizeof(uint32_t) + sizeof(bool));
+        return bytes;
+}
+
+/* Those of another time go first, then the oldest. */
+static void make_room(const struct neighbours_table *table, struct neighbour_view *views)
+{
+        for (size_t i = views->count; i-- > 0;)
+                if (views->views[i]->generation != table->generation)
+                        drop_view(views, i);
+        while (views->count == VIEWS_MAX || (views->count >= VIEWS_LEAST && views->bytes > VIEWS_BYTES))
+                drop_view(views, 0);
 }
 
 static struct view *anew(const struct rules_context *ctx, struct neighbours_table *table)
 {
-        struct view *view = &table->views->views[table->views->next++ % VIEWS];
+        struct neighbour_view *views = table->views;
+        struct view *view = malloc(sizeof(*view));
 
         if (table->planning != ctx->job)
                 table->generation++;
         table->planning = ctx->job;
-        free_view(view);
-        *view = (struct view){ .made = true,
-                               .demands = ctx->request->demands,
+        make_room(table, views);
+        if (view == NULL)
+                return NULL;
+        *view = (struct view){ .demands = ctx->request->demands,
                                .labels = labels_of(ctx),
                                .match = ctx->request->match,
                                .self = ctx->self,
@@ -412,9 +403,26 @@ static struct view *anew(const struct rules_context *ctx, struct neighbours_tabl
                                .node_count = ctx->ledger->node_count,
                                .slot_changes = UINT64_MAX };
         view->empty = view->demands == NEIGHBOURS_NONE && !is_spoken_of(table, view->labels);
-        if (view->empty || make(ctx, view))
-                return view;
-        free_view(view);
+        if (!view->empty && !make(ctx, view)) {
+                free_view(view);
+                return NULL;
+        }
+        view->bytes = bytes_of(view);
+        views->bytes += view->bytes;
+        views->last = views->count;
+        views->views[views->count++] = view;
+        return view;
+}
+
+static struct view *find_view(const struct rules_context *ctx, struct neighbour_view *views)
+{
+        if (views->last < views->count && is_of(views->views[views->last], ctx))
+                return views->views[views->last];
+        for (size_t i = 0; i < views->count; i++)
+                if (is_of(views->views[i], ctx)) {
+                        views->last = i;
+                        return views->views[i];
+                }
         return NULL;
 }
 
@@ -422,14 +430,12 @@ static struct view *anew(const struct rules_context *ctx, struct neighbours_tabl
 static struct view *view_of(const struct rules_context *ctx)
 {
         struct neighbours_table *table = (struct neighbours_table *) &ctx->ledger->neighbours;
-        struct view *view = NULL;
+        struct view *view;
 
         if (table->demand_count == 0 ||
             (table->views == NULL && (table->views = calloc(1, sizeof(*table->views))) == NULL))
                 return NULL;
-        for (size_t i = 0; i < VIEWS && view == NULL; i++)
-                if (is_of(&table->views->views[i], ctx))
-                        view = &table->views->views[i];
+        view = find_view(ctx, table->views);
         if (view == NULL)
                 view = anew(ctx, table);
         if (view == NULL || view->empty)
@@ -464,10 +470,10 @@ static bool keeps_off(const struct view *view, const struct tally *tally, uint32
 }
 
 /* The axis on which others keep it off, or NULL. */
-static const struct axis *kept_by_others(const struct view *view, uint32_t index)
+static const struct topology_axis *kept_by_others(const struct view *view, uint32_t index)
 {
         for (size_t i = 0; i < view->axis_count; i++) {
-                const struct axis *axis = &view->axes[i];
+                const struct topology_axis *axis = &view->axes[i];
 
                 if (axis->live != NULL && axis->of_node[index] != 0 && axis->live[axis->of_node[index]] > 0)
                         return axis;
@@ -489,7 +495,7 @@ bool neighbour_view_takes(const struct rules_context *ctx, const struct ledger_n
 
 static void say_term(const struct tally *tally, uint32_t index, char *ret, size_t bytes)
 {
-        const struct axis *axis = tally->axis;
+        const struct topology_axis *axis = tally->axis;
         uint32_t domain = axis->of_node[index];
 
         if (domain == 0)
@@ -511,7 +517,7 @@ void neighbour_view_why(const struct rules_context *ctx, const struct ledger_nod
                         size_t ret_bytes)
 {
         const struct view *view = view_of(ctx);
-        const struct axis *axis = view == NULL ? NULL : kept_by_others(view, node->index);
+        const struct topology_axis *axis = view == NULL ? NULL : kept_by_others(view, node->index);
 
         (void) text_copy(ret, ret_bytes, "");
         if (axis != NULL)

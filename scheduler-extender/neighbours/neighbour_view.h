@@ -9,9 +9,10 @@
  * A view is what all nodes and pods mean to one pod: for each of its terms the number of pods in each
  * topology domain, and the domains that others keep it out of. It is made when a node is first asked about,
  * O(nodes x labels + pods), and holds until a pod or a node changes; what the plan at hand places is added
- * on top of it, O(domains + members). For a pod that demands nothing and that nobody's demands speak of it is
- * empty, O(demands that there are); without any demand in the ledger nothing is made. Out of memory nobody is
- * kept off. Pure but for the heap. */
+ * on top of it: for one place more O(domains), else O(domains + members). As many are kept as a search may
+ * have unlike members, within some memory. For a pod that demands nothing and that nobody's demands speak of
+ * it is empty, O(demands that there are); without any demand in the ledger nothing is made. Out of memory
+ * nobody is kept off. Pure but for the heap. */
 #pragma once
 
 #include "scheduler-extender/decide/rules.h"

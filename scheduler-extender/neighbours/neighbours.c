@@ -284,12 +284,12 @@ void neighbours_changed(struct neighbours_table *table)
 /* What one job's plan tries is looked at by the view that was made for it; to all others it is news. */
 void neighbours_moved(struct neighbours_table *table, const void *job, uint32_t demands, uint32_t labels)
 {
+        table->slot_changes++;
         if (demands == NEIGHBOURS_NONE && labels == NEIGHBOURS_NONE)
                 return;
         if (table->planning != job)
                 table->generation++;
         table->planning = job;
-        table->slot_changes++;
 }
 
 void neighbours_free(struct neighbours_table *table)

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "io/clock.h"
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/candidates.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
@@ -463,6 +464,54 @@ static void classes_are_what_all_terms_say(void **state)
         neighbours_free(&table);
 }
 
+static uint64_t usec_of_looks(struct ledger *l, uint32_t kinds)
+{
+        struct request requests[16];
+        uint64_t begin, end;
+
+        for (uint32_t i = 0; i < kinds; i++) {
+                char text[64];
+
+                requests[i] = pod_of(l, "any", 1).request;
+                assert_true(text_format(text, sizeof(text), "default\nof=gang\nkind=%u\n", i));
+                requests[i].labels = neighbours_hold_labels(&l->neighbours, text);
+                requests[i].demands = neighbours_hold_demands(&l->neighbours, "A\thost\n" FELLOWS);
+        }
+        begin = clock_usec(CLOCK_THREAD_CPUTIME_ID);
+        for (uint32_t look = 0; look < 32000; look++) {
+                struct rules_context ctx = { .ledger = l,
+                                             .rules = &fixture_rules,
+                                             .planning = true,
+                                             .unfiltered = true,
+                                             .request = &requests[look % kinds] };
+
+                assert_true(neighbour_view_takes(&ctx, l->nodes[look % l->node_count]));
+        }
+        end = clock_usec(CLOCK_THREAD_CPUTIME_ID);
+        for (uint32_t i = 0; i < kinds; i++)
+                ledger_jobs_release_texts(l, &requests[i]);
+        return end - begin;
+}
+
+/* A search goes from one to the other all the time; to count all pods anew takes a thousand times as long. */
+static void sixteen_unlike_members_cost_what_two_do(void **state)
+{
+        struct ledger *l = test_ledger();
+        char name[16];
+        uint64_t two;
+
+        (void) state;
+        for (int i = 0; i < 500; i++) {
+                assert_true(text_format(name, sizeof(name), "n-%d", i));
+                add_node(l, name, NODE_CLASS_ANY, "regular", "H100", 8, 8);
+                set_labels(l, name, "y", "");
+        }
+        two = usec_of_looks(l, 2);
+        print_message("two: %llu usec\n", (unsigned long long) two);
+        assert_true(usec_of_looks(l, 16) < 20 * two);
+        ledger_life_free(l);
+}
+
 static void texts_are_kept_once_and_go_with_the_last(void **state)
 {
         struct ledger *l = two_zones();
@@ -498,6 +547,7 @@ int main(void)
                 cmocka_unit_test(what_keeps_it_off_is_told),
                 cmocka_unit_test(texts_are_kept_once_and_go_with_the_last),
                 cmocka_unit_test(classes_are_what_all_terms_say),
+                cmocka_unit_test(sixteen_unlike_members_cost_what_two_do),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
