@@ -8,6 +8,7 @@
 #include "scheduler-extender/decide/node_match.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/neighbours/spread.h"
 #include "scheduler-extender/neighbours/topology_axis.h"
 
 #define VIEWS_MAX   64 /* unlike members of one gang: as many as are searched for (gang_search.h) */
@@ -27,7 +28,8 @@ struct tally {
         bool *counted;         /* SPREAD: by index of the node: its domain counts */
         bool *there;           /* ... by domain */
         uint32_t *base, *live; /* by domain: pods that the term selects */
-        uint32_t least;        /* SPREAD: in the domain with the fewest */
+        uint32_t *others;      /* NEAR, SPREAD: ... that are planned by others: some will come, or none */
+        struct spread spread;
 };
 
 struct view {
@@ -46,6 +48,7 @@ struct view {
         size_t tally_count;
         bool near_self;                        /* it is one of those that all its NEAR terms select */
         uint64_t near_base, near_live;         /* pods in a domain that all its NEAR terms select */
+        uint64_t near_others;                  /* ... that are planned by others */
         uint64_t slot_changes;                 /* that `live` has; UINT64_MAX = nothing yet */
         const struct ledger_job_slot *counted; /* the last of the plan's slots that it has */
         size_t bytes;
@@ -67,6 +70,7 @@ static void free_view(struct view *view)
                 free(view->tallies[i].there);
                 free(view->tallies[i].base);
                 free(view->tallies[i].live);
+                free(view->tallies[i].others);
         }
         free(view);
 }
@@ -132,8 +136,9 @@ static bool add_tally(const struct ledger *ledger, struct view *view, const stru
         tally->there = calloc(tally->axis->count + 1, sizeof(*tally->there));
         tally->base = calloc(tally->axis->count + 1, sizeof(*tally->base));
         tally->live = calloc(tally->axis->count + 1, sizeof(*tally->live));
+        tally->others = calloc(tally->axis->count + 1, sizeof(*tally->others));
         if (tally->answers == NULL || tally->counted == NULL || tally->there == NULL || tally->base == NULL ||
-            tally->live == NULL)
+            tally->live == NULL || tally->others == NULL)
                 return false;
         tally->selects_self = answers(ledger, tally, view->labels);
         return true;
@@ -180,7 +185,8 @@ struct neighbour {
         const struct ledger_node *node;
         uint32_t demands, labels;
         bool leaving; /* spread does not count it any more */
-        bool planned; /* by others: it may stand in the way, and is nobody's company yet */
+        bool planned; /* by others: it may stand in the way, and is nobody's company yet, nor evens out what
+                         is spread */
 };
 
 static bool all_near(const struct ledger *ledger, const struct view *view, uint32_t labels)
@@ -203,7 +209,7 @@ static bool counts_for(const struct rules_context *ctx, const struct view *view,
                        const struct neighbour *n)
 {
         if (tally->term->kind == NEIGHBOURS_NEAR)
-                return !n->planned && all_near(ctx->ledger, view, n->labels);
+                return all_near(ctx->ledger, view, n->labels);
         if (!answers(ctx->ledger, tally, n->labels))
                 return false;
         return tally->term->kind == NEIGHBOURS_APART || (!n->leaving && tally->counted[n->node->index]);
@@ -219,9 +225,12 @@ static void count(const struct rules_context *ctx, struct view *view, const stru
 
                 if (domain == 0 || !counts_for(ctx, view, tally, n))
                         continue;
-                (live ? tally->live : tally->base)[domain]++;
+                if (n->planned && tally->term->kind != NEIGHBOURS_APART)
+                        tally->others[domain]++;
+                else
+                        (live ? tally->live : tally->base)[domain]++;
                 if (tally->term->kind == NEIGHBOURS_NEAR)
-                        *(live ? &view->near_live : &view->near_base) += 1;
+                        *(n->planned ? &view->near_others : live ? &view->near_live : &view->near_base) += 1;
         }
         for (size_t i = 0; demands->keeps_apart && i < demands->term_count; i++) {
                 const struct neighbours_term *term = &demands->terms[i];
@@ -297,18 +306,6 @@ static bool is_of(const struct view *view, const struct rules_context *ctx)
                view->match_generation == ledger->matches.generation && view->node_count == ledger->node_count;
 }
 
-static uint32_t least_of(const struct tally *tally)
-{
-        uint32_t least = INT32_MAX, domains = 0;
-
-        for (uint32_t d = 1; d <= tally->axis->count; d++)
-                if (tally->there[d]) {
-                        domains++;
-                        least = tally->live[d] < least ? tally->live[d] : least;
-                }
-        return domains < tally->term->min_domains ? 0 : least;
-}
-
 /* What is there, without what the plan adds. */
 static void start_over(struct view *view)
 {
@@ -353,7 +350,9 @@ static void add_plan(const struct rules_context *ctx, struct view *view)
                       true);
         for (size_t i = 0; i < view->tally_count; i++)
                 if (view->tallies[i].term->kind == NEIGHBOURS_SPREAD && view->tallies[i].axis != NULL)
-                        view->tallies[i].least = least_of(&view->tallies[i]);
+                        view->tallies[i].spread =
+                                spread_find(view->tallies[i].live, view->tallies[i].there,
+                                            view->tallies[i].axis->count, view->tallies[i].term->min_domains);
         view->counted = slots;
         view->slot_changes = changes;
 }
@@ -367,7 +366,7 @@ static size_t bytes_of(const struct view *view)
         for (size_t i = 0; i < view->tally_count; i++)
                 if (view->tallies[i].axis != NULL)
                         bytes += view->tallies[i].answer_count + nodes * sizeof(bool) +
-                                 (view->tallies[i].axis->count + 1) * (2 * sizeof(uint32_t) + sizeof(bool));
+                                 (view->tallies[i].axis->count + 1) * (3 * sizeof(uint32_t) + sizeof(bool));
         return bytes;
 }
 
@@ -451,6 +450,30 @@ static bool may_be_first(const struct view *view)
         return view->near_live == 0 && view->near_self;
 }
 
+/* ... but where another plan begins with such pods it begins there, too: whoever comes second has to be
+ * there. */
+static bool may_begin(const struct view *view, const struct tally *tally, uint32_t domain)
+{
+        return may_be_first(view) && (view->near_others == 0 || tally->others[domain] > 0);
+}
+
+/* If all come that are planned there. */
+static uint32_t most_in(const struct tally *tally, uint32_t domain)
+{
+        return tally->live[domain] + tally->others[domain];
+}
+
+static uint32_t least_beside(const struct tally *tally, uint32_t domain)
+{
+        return spread_least(&tally->spread, tally->there, domain, most_in(tally, domain));
+}
+
+static bool is_uneven(const struct tally *tally, uint32_t domain)
+{
+        return (int64_t) most_in(tally, domain) + tally->selects_self - least_beside(tally, domain) >
+               (int64_t) tally->term->max_skew;
+}
+
 static bool keeps_off(const struct view *view, const struct tally *tally, uint32_t index)
 {
         uint32_t domain = tally->axis == NULL ? 0 : tally->axis->of_node[index];
@@ -459,12 +482,11 @@ static bool keeps_off(const struct view *view, const struct tally *tally, uint32
                 return false;
         switch (tally->term->kind) {
         case NEIGHBOURS_NEAR:
-                return domain == 0 || (tally->live[domain] == 0 && !may_be_first(view));
+                return domain == 0 || (tally->live[domain] == 0 && !may_begin(view, tally, domain));
         case NEIGHBOURS_APART:
                 return domain != 0 && tally->live[domain] > 0;
         case NEIGHBOURS_SPREAD:
-                return domain == 0 || (int64_t) tally->live[domain] + tally->selects_self - tally->least >
-                                              (int64_t) tally->term->max_skew;
+                return domain == 0 || is_uneven(tally, domain);
         }
         return false;
 }
@@ -508,9 +530,10 @@ static void say_term(const struct tally *tally, uint32_t index, char *ret, size_
                 (void) text_format(ret, bytes, "its pod anti-affinity: %u such pods are in %s",
                                    tally->live[domain], axis->names[domain]->text);
         else
-                (void) text_format(
-                        ret, bytes, "topology spread: %u such pods in %s, %u elsewhere, maxSkew %u",
-                        tally->live[domain], axis->names[domain]->text, tally->least, tally->term->max_skew);
+                (void) text_format(ret, bytes,
+                                   "topology spread: %u such pods in %s, %u elsewhere, maxSkew %u",
+                                   most_in(tally, domain), axis->names[domain]->text,
+                                   least_beside(tally, domain), tally->term->max_skew);
 }
 
 void neighbour_view_why(const struct rules_context *ctx, const struct ledger_node *node, char *ret,

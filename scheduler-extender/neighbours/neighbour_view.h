@@ -4,7 +4,7 @@
  *
  * kube-scheduler judges this before it asks us; whoever looks for a place among all nodes must
  * (docs/adr/0120). Places of plans count as the pods they are for: those of others where they may stand in
- * the way, and while a gang is planned its own members' in every way.
+ * the way, and nowhere else (docs/adr/0127); while a gang is planned its own members' in every way.
  *
  * A view is what all nodes and pods mean to one pod: for each of its terms the number of pods in each
  * topology domain, and the domains that others keep it out of. It is made when a node is first asked about,

@@ -413,6 +413,83 @@ static void what_keeps_it_off_is_told(void **state)
         }
 }
 
+/* A place for a member of another gang, which may come or not. */
+static struct ledger_job *plan_elsewhere(struct ledger *l, const char *node, uint32_t places)
+{
+        struct ledger_job *job = ledger_jobs_refer(l, "default", "elsewhere");
+        struct request request = pod_of(l, "any", 1).request;
+
+        assert_non_null(job);
+        request.labels = neighbours_hold_labels(&l->neighbours, GANG);
+        for (uint32_t i = 0; i < places; i++)
+                assert_int_equal(ledger_jobs_add_slot(l, job, node_of(l, node), &request), 0);
+        ledger_jobs_release_texts(l, &request);
+        ledger_jobs_release(l, job); /* its lease keeps it */
+        return job;
+}
+
+/* kube-scheduler compares with the pods that exist. Who is planned raises the number where he will be, and
+ * the least one nowhere: else half a gang runs that was planned beside one that does not come. */
+static void places_of_others_even_nothing_out(void **state)
+{
+        static const struct {
+                const char *what, *node; /* of the other gang's places */
+                uint32_t places;
+                const char *before, *after; /* plans before its pods come, and when they are there */
+        } asks[] = {
+                { "nobody else", NULL, 0, "a2b1", "a2b1" },
+                { "what is planned in the smaller zone opens no place in the larger", "b", 1, "", "a2" },
+                { "what is planned in the larger takes places there", "a", 1, "a1b1", "a1b1" },
+        };
+        char plan[64];
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(asks); i++) {
+                struct ledger *l = cluster_of((const struct node[4]){ { "a", "y", 8 }, { "b", "z", 1 } });
+                uint32_t size = i == 0 ? 3 : 2;
+                struct ledger_job *other;
+
+                add_members(l, size, "S\tzone\t1\t0\tm-\n" FELLOWS);
+                other = asks[i].node == NULL ? NULL : plan_elsewhere(l, asks[i].node, asks[i].places);
+                print_message("%s\n", asks[i].what);
+                assert_int_equal(gang_fits(l, ledger_pods_find(l, "default", "m-0")),
+                                 asks[i].before[0] != '\0');
+                ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
+                if (other != NULL) {
+                        struct ledger_pod_facts came = pod_of(l, "came", 1);
+
+                        came.node = asks[i].node;
+                        came.labels = GANG;
+                        ledger_jobs_drop_lease(l, other);
+                        assert_int_equal(ledger_pods_set(l, &came), 0);
+                }
+                assert_true(gang_fits(l, ledger_pods_find(l, "default", "m-0")));
+                assert_string_equal(plan_of(l, plan, sizeof(plan)), asks[i].after);
+                ledger_life_free(l);
+        }
+}
+
+/* Two gangs of which each wants to be beside the other, too: the second begins where the first will. */
+static void who_gathers_does_so_where_others_of_its_kind_will(void **state)
+{
+        struct ledger *l = cluster_of((const struct node[4]){ { "a", "y", 4 }, { "b", "z", 4 } });
+        struct ledger_job *other = plan_elsewhere(l, "b", 2);
+        struct ledger_pod *first;
+        char plan[64];
+
+        (void) state;
+        add_members(l, 2, "N\tzone\n" FELLOWS);
+        first = ledger_pods_find(l, "default", "m-0");
+        assert_true(gang_fits(l, first));
+        assert_string_equal(plan_of(l, plan, sizeof(plan)), "b4");
+        ledger_jobs_drop_lease(l, first->job);
+        bind_pod(l, "full", "b", 2);
+        assert_false(gang_fits(l, first)); /* as soon as the others are there it has to be beside them */
+        ledger_jobs_drop_lease(l, other);
+        assert_true(gang_fits(l, first));
+        ledger_life_free(l);
+}
+
 /* As the class says, so say all terms; over terms and labels that come and go. */
 static void classes_are_what_all_terms_say(void **state)
 {
@@ -546,6 +623,8 @@ int main(void)
                 cmocka_unit_test(a_domain_whose_last_node_goes_is_none),
                 cmocka_unit_test(what_keeps_it_off_is_told),
                 cmocka_unit_test(texts_are_kept_once_and_go_with_the_last),
+                cmocka_unit_test(places_of_others_even_nothing_out),
+                cmocka_unit_test(who_gathers_does_so_where_others_of_its_kind_will),
                 cmocka_unit_test(classes_are_what_all_terms_say),
                 cmocka_unit_test(sixteen_unlike_members_cost_what_two_do),
         };
