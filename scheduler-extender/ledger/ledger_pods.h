@@ -39,8 +39,7 @@ struct ledger_pod {
         uint8_t counted_ending : 1; /* ... and of its node: one that says when it ends */
         bool pass_answered;         /* this and the next: scheduler-extender/groups/group_pass.h */
         uint32_t pass_node;         /* its index + 1; 0 = none */
-        uint64_t waited_usec;       /* since when it has a reservation, until it is bound
-                                       (scheduler-extender/decide/backfill.h); 0 = it could start, or never tried */
+        uint64_t waited_usec;  /* since when it has a reservation (backfill.h), until it is bound; 0 = none */
         bool served;           /* an emergency: its holds are where it will start, once others are gone */
         bool unhelped;         /* an emergency: nothing helped it when it was looked at last */
         uint64_t evicted_usec; /* when it was last asked to go for an emergency; 0 = never */
