@@ -44,9 +44,9 @@ void summary_make(const struct inventory *inventory, struct summary *ret)
                 ret->chips += group->total;
                 ret->healthy += group->healthy;
                 ret->free += group->free;
-                if (chips > 0 &&
-                    !text_format(ret->models + used, sizeof(ret->models) - used, "%s%u %s", used > 0 ? ", " : "",
-                                 chips, group->model[0] != '\0' ? group->model : group->vendor))
+                if (chips > 0 && !text_format(ret->models + used, sizeof(ret->models) - used, "%s%u %s",
+                                              used > 0 ? ", " : "", chips,
+                                              group->model[0] != '\0' ? group->model : group->vendor))
                         ret->models[used] = '\0'; /* more than a column holds */
         }
 }
@@ -81,8 +81,8 @@ static void judge_ready(const struct inventory *inventory, struct summary_condit
                 tell(ready, "Ready", false, "NoUsableChip", last);
         else
                 tell(ready, "Ready", true, summary.chips > 0 ? "ChipsUsable" : "NoChips", first_usable);
-        (void) text_format(ready->message, sizeof(ready->message), "%u of %u chips are usable", summary.healthy,
-                           summary.chips);
+        (void) text_format(ready->message, sizeof(ready->message), "%u of %u chips are usable",
+                           summary.healthy, summary.chips);
 }
 
 static void judge_degraded(const struct inventory *inventory, struct summary_condition *degraded)
@@ -110,8 +110,8 @@ static void judge_degraded(const struct inventory *inventory, struct summary_con
         }
         tell(degraded, "Degraded", ill > 0, ill > 0 ? "DevicesNotWell" : "DevicesWell",
              ill > 0 ? first_ill : last);
-        (void) text_format(degraded->message, sizeof(degraded->message), "%zu of its devices are not well%s", ill,
-                           names);
+        (void) text_format(degraded->message, sizeof(degraded->message), "%zu of its devices are not well%s",
+                           ill, names);
 }
 
 void summary_judge(const struct inventory *inventory, struct summary_condition conditions[SUMMARY_CONDITIONS])

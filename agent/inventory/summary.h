@@ -15,14 +15,15 @@ void summary_make(const struct inventory *inventory, struct summary *ret);
 enum { SUMMARY_READY, SUMMARY_DEGRADED, SUMMARY_CONDITIONS };
 
 struct summary_condition {
-        const char *type;    /* "Ready": a chip can be used, or there is none. "Degraded": a device, also a CPU
-                                group, is not well */
-        const char *status;  /* "True" or "False" */
-        const char *reason;  /* one word */
-        char message[256];   /* the sentence to it: which devices, the first of them */
+        const char *type;   /* "Ready": a chip can be used, or there is none. "Degraded": a device, also a CPU
+                               group, is not well */
+        const char *status; /* "True" or "False" */
+        const char *reason; /* one word */
+        char message[256];  /* the sentence to it: which devices, the first of them */
         uint64_t since_usec; /* CLOCK_REALTIME: since when, as the devices tell; 0 = not known */
 };
 
 /* summary_judge() - both conditions; one whose status is as before keeps its time.
  * @conditions: as they were the last time, zeroed before the first; become those of now */
-void summary_judge(const struct inventory *inventory, struct summary_condition conditions[SUMMARY_CONDITIONS]);
+void summary_judge(const struct inventory *inventory,
+                   struct summary_condition conditions[SUMMARY_CONDITIONS]);

@@ -13,8 +13,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* Groups "VENDOR MODEL DEVICES": a device is h(ealthy), d(egraded), u(nhealthy), q(uarantined), ? (could not be
- * asked, usable) or x (the same, not usable). Device n of all has its health since n + 1 seconds. */
+/* Groups "VENDOR MODEL DEVICES": a device is h(ealthy), d(egraded), u(nhealthy), q(uarantined), ? (could not
+ * be asked, usable) or x (the same, not usable). Device n of all has its health since n + 1 seconds. */
 /* clang-format off */
 static const struct {
         const char *groups[3], *line, *ready, *degraded; /* "STATUS REASON SECONDS: MESSAGE" */
@@ -33,7 +33,8 @@ static const struct {
 };
 /* clang-format on */
 
-static void add_devices(struct inventory *inventory, const char *group, const char *vendor, const char *letters)
+static void add_devices(struct inventory *inventory, const char *group, const char *vendor,
+                        const char *letters)
 {
         static const char words[] = "hduq?x";
         static const enum device_health health[] = { HEALTH_HEALTHY,     HEALTH_DEGRADED, HEALTH_UNHEALTHY,
@@ -63,8 +64,8 @@ static void make(const char *const *groups, size_t count, struct inventory *inve
 
                 assert_non_null(group);
                 (void) text_format(group->name, sizeof(group->name), "g%zu", i);
-                (void) text_format(group->vendor, sizeof(group->vendor), "%.*s", (int) (model - groups[i] - 1),
-                                   groups[i]);
+                (void) text_format(group->vendor, sizeof(group->vendor), "%.*s",
+                                   (int) (model - groups[i] - 1), groups[i]);
                 (void) text_format(group->model, sizeof(group->model), "%.*s", (int) (letters - model - 1),
                                    model);
                 add_devices(inventory, group->name, group->vendor, letters);
@@ -127,7 +128,8 @@ static void a_condition_keeps_its_time(void **state)
         }
 }
 
-/* Of very many models the column has as many as it holds, each whole; likewise the ill devices of a message. */
+/* Of very many models the column has as many as it holds, each whole; likewise the ill devices of a message.
+ */
 static void what_is_long_is_cut_between_words(void **state)
 {
         struct summary_condition conditions[SUMMARY_CONDITIONS] = { 0 };
@@ -168,10 +170,10 @@ static void it_is_told_with_the_inventory(void **state)
         conditions[SUMMARY_READY].since_usec = 0; /* not known */
         object = inventory_json_tell(&inventory, conditions, 60000000);
         assert_non_null(object);
-        assert_int_equal(json_unpack(object, "{s:{s:s, s:{s:i, s:i, s:i, s:s}, s:[{s:s, s:s, s:s}]}}", "status",
-                                     "heard", &heard, "summary", "chips", &chips, "healthy", &healthy, "free",
-                                     &free_, "models", &models, "conditions", "type", &type, "status", &status,
-                                     "lastTransitionTime", &since),
+        assert_int_equal(json_unpack(object, "{s:{s:s, s:{s:i, s:i, s:i, s:s}, s:[{s:s, s:s, s:s}]}}",
+                                     "status", "heard", &heard, "summary", "chips", &chips, "healthy",
+                                     &healthy, "free", &free_, "models", &models, "conditions", "type", &type,
+                                     "status", &status, "lastTransitionTime", &since),
                          0);
         assert_string_equal(heard, "1970-01-01T00:01:00Z");
         assert_string_equal(since, heard);
