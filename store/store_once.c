@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "io/loop.h"
+#include "store/kubernetes/kube_reach.h"
 
 static void close_once(struct store_once *once)
 {
@@ -15,8 +16,11 @@ static void close_once(struct store_once *once)
 
 int store_once_open(struct store_once *once, const struct store_options *options, struct err *err)
 {
-        int r = sd_event_new(&once->loop);
+        int r = text_starts_with(options->spec, "dir:") ? 0 : kube_reach(options->kubeconfig, err);
 
+        if (r < 0)
+                return r;
+        r = sd_event_new(&once->loop);
         if (r < 0)
                 return err_set(err, r, "make a loop: %s", strerror(-r));
         once->store = NULL;

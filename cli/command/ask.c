@@ -16,6 +16,7 @@
 #include "io/http/http_client.h"
 #include "io/loop.h"
 #include "store/kubernetes/kube.h"
+#include "store/kubernetes/kube_reach.h"
 #include "store/kubernetes/port_forward.h"
 #include "store/leader.h"
 #include "store/lease.h"
@@ -255,8 +256,11 @@ static int ask_leading(const char *namespace_, const char *kubeconfig, const str
 {
         struct exchange e = { .loop = NULL };
         struct kube_client *client = NULL;
-        int r = loop_new(&e.loop, err);
+        int r = kube_reach(kubeconfig, err);
 
+        if (r < 0)
+                return r == -ENOENT ? -ENODATA : r; /* no kubeconfig; -ENOENT is the extender's own word */
+        r = loop_new(&e.loop, err);
         if (r == 0)
                 r = kube_client_new(e.loop, kubeconfig, &client, err);
         if (r == 0)

@@ -11,6 +11,7 @@
 #include "io/loop.h"
 #include "job/plan/job_lease.h"
 #include "scheduler-extender/decide/overflow.h"
+#include "store/kubernetes/kube_reach.h"
 
 #define LOAD_USEC   60000000u
 #define SILENT_USEC 5000000u  /* then it is said that nothing has come */
@@ -51,9 +52,16 @@ static bool is_news(struct cluster_arguments_opened *opened, const char *sentenc
 static void print_trouble(void *userdata, const char *sentence)
 {
         struct cluster_arguments_opened *opened = userdata;
+        int refusal = kube_reach_refusal(sentence);
 
         opened->refused = true;
-        if (is_news(opened, sentence))
+        if (opened->refusal.code != 0)
+                return;
+        if (opened->is_cluster &&
+            refusal < 0) { /* the next kind is refused as well: it is said once, at the end */
+                (void) err_set(&opened->refusal, refusal, "the API server: %s", sentence);
+                (void) sd_event_exit(opened->loop, refusal);
+        } else if (is_news(opened, sentence))
                 fprintf(stderr, "remuda: %s\n", sentence);
 }
 
@@ -86,6 +94,8 @@ static int load(struct cluster_arguments_opened *opened, const struct cluster_op
                 r = loop_after(opened->loop, DEAD_USEC, on_dead, opened, &dead);
         r = r < 0 ? err_set(err, r, "no timer: %s", strerrordesc_np(-r))
                   : cluster_load(opened->loop, options, LOAD_USEC, &opened->cluster, err);
+        if (r < 0 && opened->refusal.code != 0)
+                *err = opened->refusal;
         sd_event_source_disable_unref(silent);
         sd_event_source_disable_unref(dead);
         return r;
@@ -165,7 +175,10 @@ int cluster_arguments_open(const struct cluster_arguments *a, struct cluster_arg
         if (r < 0)
                 return r;
         options.programs = &ret->programs;
-        r = loop_new(&ret->loop, err);
+        ret->is_cluster = !text_starts_with(a->store, "dir:");
+        r = ret->is_cluster ? kube_reach(a->kubeconfig, err) : 0;
+        if (r == 0)
+                r = loop_new(&ret->loop, err);
         return r < 0 ? r : load(ret, &options, err);
 }
 

@@ -70,12 +70,16 @@ struct cluster_arguments_opened {
         const char *store;
         bool heard;   /* it has told of an object, or that there is none of a kind */
         bool refused; /* it has told of trouble */
+        bool is_cluster;
+        struct err refusal; /* it will not be told a kind by any try; code 0 = none */
         struct name_numbers said;
 };
 
 /* cluster_arguments_open() - load the cluster; ages are not judged. cluster_arguments_close() in any case. A
  * store that refuses and tells nothing is given up after twenty seconds, another that does not tell all after
- * a minute. Return: 0 or a negative errno with *err. */
+ * a minute. A cluster whose API
+ * server does not answer, or refuses a kind, is given up at once (store/kubernetes/kube_reach.h).
+ * Return: 0 or a negative errno with *err. */
 int cluster_arguments_open(const struct cluster_arguments *arguments, struct cluster_arguments_opened *ret,
                            struct err *err);
 void cluster_arguments_close(struct cluster_arguments_opened *opened);

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "io/clock.h"
 #include "job/show/jobs.h"
+#include "store/kubernetes/kube_reach.h"
 #include "store/store_once.h"
 
 struct loading {
@@ -55,8 +56,8 @@ static void trouble(void *userdata, enum store_kind kind, const char *sentence)
         (void) text_format(says, sizeof(says), "the API server: %.230s", sentence);
         if (jobs_place(l->options) != JOBS_KUBERNETES || strstr(sentence, "knows no") != NULL)
                 (void) fprintf(stderr, "remuda jobs: %s\n", sentence);
-        else if (strstr(sentence, ": 401") != NULL || strstr(sentence, ": 403") != NULL)
-                store_once_answered(&l->once, -EPERM, says);
+        else if (kube_reach_refusal(sentence) < 0)
+                store_once_answered(&l->once, kube_reach_refusal(sentence), says);
         else if (++l->troubles >= 2)
                 store_once_answered(&l->once, -EHOSTUNREACH, says);
 }

@@ -1,0 +1,15 @@
+/* Kube reach: is the API server there, and does it know who asks? Asked once before a command of people reads
+ * it: lists that are tried again and again are for programs that stay. */
+#pragma once
+
+#include "base/err.h"
+
+/* kube_reach() - within five seconds, on a loop of its own.
+ * @kubeconfig: as of kubeconfig_load()
+ * Return: 0, also where it may not say its version; -EACCES: it answers 401; -EHOSTUNREACH: nobody answers,
+ * not in time, or not with a certificate that can be believed; or what kubeconfig_load() says. */
+int kube_reach(const char *kubeconfig, struct err *err);
+
+/* kube_reach_refusal() - of what a store says of a list (store_options.trouble): -EACCES or -EPERM when it
+ * was refused and will be each time; 0 = something else. */
+int kube_reach_refusal(const char *sentence);
