@@ -432,19 +432,21 @@ static struct ledger_job *plan_elsewhere(struct ledger *l, const char *node, uin
 static void places_of_others_even_nothing_out(void **state)
 {
         static const struct {
-                const char *what, *node; /* of the other gang's places */
-                uint32_t places;
+                const char *what, *node;    /* of the other gang's places */
+                uint32_t places, chips;     /* ... and chips of the smaller zone */
                 const char *before, *after; /* plans before its pods come, and when they are there */
         } asks[] = {
-                { "nobody else", NULL, 0, "a2b1", "a2b1" },
-                { "what is planned in the smaller zone opens no place in the larger", "b", 1, "", "a2" },
-                { "what is planned in the larger takes places there", "a", 1, "a1b1", "a1b1" },
+                { "nobody else", NULL, 0, 1, "a2b1", "a2b1" },
+                { "what is planned in the smaller zone opens no place in the larger", "b", 1, 1, "", "a2" },
+                { "what is planned in the larger takes places there", "a", 1, 1, "a1b1", "a1b1" },
+                { "... and the others would be too few", "a", 2, 8, "", "b2" },
         };
         char plan[64];
 
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(asks); i++) {
-                struct ledger *l = cluster_of((const struct node[4]){ { "a", "y", 8 }, { "b", "z", 1 } });
+                struct ledger *l =
+                        cluster_of((const struct node[4]){ { "a", "y", 8 }, { "b", "z", asks[i].chips } });
                 uint32_t size = i == 0 ? 3 : 2;
                 struct ledger_job *other;
 
@@ -455,12 +457,10 @@ static void places_of_others_even_nothing_out(void **state)
                                  asks[i].before[0] != '\0');
                 ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
                 if (other != NULL) {
-                        struct ledger_pod_facts came = pod_of(l, "came", 1);
-
-                        came.node = asks[i].node;
-                        came.labels = GANG;
                         ledger_jobs_drop_lease(l, other);
-                        assert_int_equal(ledger_pods_set(l, &came), 0);
+                        put(l, "came", &(struct pod){ .node = asks[i].node, .labels = GANG });
+                        if (asks[i].places > 1)
+                                put(l, "too", &(struct pod){ .node = asks[i].node, .labels = GANG });
                 }
                 assert_true(gang_fits(l, ledger_pods_find(l, "default", "m-0")));
                 assert_string_equal(plan_of(l, plan, sizeof(plan)), asks[i].after);
