@@ -55,19 +55,42 @@ static struct ledger_pod *pod_of(const struct leaver *leaver)
 }
 
 /* Those who wait for its chips are told who stands in the way, and why. */
-static void tell_emergencies(struct extender *x, const char *sentence)
+static void tell_emergencies(struct extender *x, const char *reason, const char *sentence)
 {
         size_t told = 0;
 
         for (const struct ledger_pod *pod = cluster_ledger(x->cluster)->pending;
              pod != NULL && told < TOLD_MAX; pod = pod->next_pending)
                 if (pod->request.emergency && !pod->ended && !pod->deleting) {
-                        extender_event(x, STORE_POD, pod->key, "EvictionRefused", sentence);
+                        extender_event(x, STORE_POD, pod->key, reason, sentence);
                         told++;
                 }
 }
 
-static void spare(struct leaver *leaver, const char *why)
+/* @sentence: why the pod stays */
+static void spare_pod(struct extender *x, struct ledger_pod *pod, const char *reason, const char *sentence)
+{
+        pod->spared_usec = extender_now(x);
+        free(pod->spared_why);
+        pod->spared_why = strdup(sentence);
+        tell_emergencies(x, reason, sentence);
+}
+
+void evict_overdue(struct extender *x, struct ledger_pod *pod)
+{
+        char sentence[512];
+
+        (void) text_format(sentence, sizeof(sentence),
+                           "%s %s on node %s should have been gone %llu s ago, and its chips are not free: a "
+                           "finalizer, its kubelet or a process keeps it; others are looked for",
+                           ledger_pods_borrows(pod) ? "borrower" : "pod", pod->key, pod->node->name,
+                           (unsigned long long) ((extender_now(x) - pod->deletion_usec) / 1000000));
+        extender_log(x, LOG_WARNING, "overdue", "pod=%s node=%s", pod->key, pod->node->name);
+        spare_pod(x, pod, "EvictionOverdue", sentence);
+}
+
+/* @which: what an administrator may delete */
+static void spare(struct leaver *leaver, const char *why, const char *which)
 {
         struct extender *x = leaver->round->x;
         struct ledger_pod *pod = pod_of(leaver);
@@ -80,14 +103,11 @@ static void spare(struct leaver *leaver, const char *why)
                 return;
         (void) text_format(sentence, sizeof(sentence),
                            "%s %s may not be evicted: %s; it is asked again in a minute, or an administrator "
-                           "deletes the budget or the pod",
-                           ledger_pods_borrows(pod) ? "borrower" : "pod", pod->key, why);
+                           "deletes %s",
+                           ledger_pods_borrows(pod) ? "borrower" : "pod", pod->key, why, which);
         pod->evicted_usec = 0;
-        pod->spared_usec = extender_now(x);
-        free(pod->spared_why);
-        pod->spared_why = strdup(sentence);
         extender_log(x, LOG_WARNING, "spare", "pod=%s %s", pod->key, why);
-        tell_emergencies(x, sentence);
+        spare_pod(x, pod, "EvictionRefused", sentence);
 }
 
 /* It may have been deleted since the tries were sent, or have come to another place. */
@@ -138,6 +158,7 @@ static void end(struct round *round)
 static bool is_refusal(int result)
 {
         return result == -EBUSY      /* 429: a budget */
+               || result == -EPERM   /* 403: an admission rule, or it is none of our rights */
                || result == -EAGAIN; /* 500 again and again: several budgets for one pod */
 }
 
@@ -150,7 +171,8 @@ static void on_answer(void *userdata, int result, const char *sentence)
         if (result == -ECANCELED || extender_is_closing(x))
                 round->closing = true;
         else if (is_refusal(result))
-                spare(leaver, sentence == NULL ? "" : sentence);
+                spare(leaver, sentence == NULL ? "" : sentence,
+                      result == -EPERM ? "the pod" : "the budget or the pod");
         if (round->evicting) {
                 x->metrics.evictions += result == 0;
                 extender_log(x, result == 0 ? LOG_NOTICE : LOG_WARNING, "evict", "pod=%s/%s result=%d %s",
@@ -167,7 +189,7 @@ static void on_refused(void *userdata, const char *namespace_, const char *name,
         for (size_t i = 0; i < round->count && !extender_is_closing(round->x); i++)
                 if (strcmp(round->leavers[i].namespace_, namespace_) == 0 &&
                     strcmp(round->leavers[i].name, name) == 0)
-                        spare(&round->leavers[i], why);
+                        spare(&round->leavers[i], why, "the budget or the pod");
 }
 
 static void on_judged(void *userdata, int result, const char *sentence)

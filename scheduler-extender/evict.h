@@ -19,6 +19,10 @@ struct evict_for {
         const char *key, *uid;
 };
 
+/* evict_overdue() - the pod's time to go is long over: who waits is told, and nobody counts on it for
+ * VICTIM_AGAIN_USEC. */
+void evict_overdue(struct extender *x, struct ledger_pod *pod);
+
 /* evict_all() - @pods: bound; they count as leaving from now on, until one of them may not go. */
 void evict_all(struct extender *x, struct ledger_pod *const *pods, size_t count,
                const struct evict_for *emergencies, size_t emergency_count, uint64_t now_usec);

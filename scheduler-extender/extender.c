@@ -132,11 +132,14 @@ static void on_trouble(void *userdata, const char *sentence)
 }
 
 #define THOUGHT_QUICK_USEC 500 /* so little may be spent on every change */
+#define REST_TIMES         20  /* as long as a look took nothing is worked out */
+#define REST_TIMES_WANTING 3   /* ... while emergencies wait that no look has come to */
 
 #define HOLDS_LOOK_USEC UINT64_C(5000000)
 
 /* What the older and the urgent are due: worked out when the ledger has changed, before the requests that
- * come after the change; but where that takes long, never for more than a twentieth of the time. */
+ * come after the change; but where that takes long, never for more than a twentieth of the time, or a third
+ * until all emergencies have had their turn. */
 static int after_change(sd_event_source *source, uint64_t due_usec, void *userdata)
 {
         struct extender *x = userdata;
@@ -160,7 +163,8 @@ static int after_change(sd_event_source *source, uint64_t due_usec, void *userda
         x->binding = binding;
         x->thought_generation = all ? ledger->generation : ledger->generation - 1;
         took = clock_monotonic_usec() - begin;
-        x->thought_usec = took > THOUGHT_QUICK_USEC ? begin + 20 * took : begin;
+        x->thought_usec =
+                took > THOUGHT_QUICK_USEC ? begin + (all ? REST_TIMES : REST_TIMES_WANTING) * took : begin;
         (void) sd_event_source_set_time(source, x->thought_usec);
         return sd_event_source_set_enabled(source, all ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
 }

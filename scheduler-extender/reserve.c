@@ -38,6 +38,8 @@ struct pass {
         size_t served_count, served_capacity;
         struct hold *holds; /* owned */
         size_t hold_count, hold_capacity, emergencies, steps;
+        struct ledger_node **held; /* owned: nodes with chips that are held as for others who wait */
+        size_t held_count;
         struct request hopeless; /* no set helps one that asks for this; item_count 0 = nothing is known */
 };
 
@@ -52,6 +54,9 @@ static int leave(struct pass *pass)
                         next = pod->next_on_node;
                         if (victim_leaves(&pass->rules, pod))
                                 r = trial_detach(&pass->trial, pod);
+                        else if (victim_overdue(pod, pass->rules.now_usec) &&
+                                 !victim_spared(pod, pass->rules.now_usec))
+                                evict_overdue(pass->x, pod);
                 }
         return r;
 }
@@ -98,15 +103,29 @@ static int hold_places(struct pass *pass, const struct asked *asked)
 }
 
 /* Where it could start soonest by itself is of no interest any more. */
-static void drop_reservations(struct ledger *ledger, const struct asked *asked)
+static void drop_reservations(struct pass *pass, const struct asked *asked)
 {
         const struct ledger_job *gang = asked_gang(asked);
 
-        if (gang == NULL)
-                ledger_pods_drop_reservations(ledger, asked->context.self);
-        for (const struct ledger_pod *pod = gang != NULL ? gang->pods : NULL; pod != NULL;
-             pod = pod->next_in_job)
-                ledger_pods_drop_reservations(ledger, pod);
+        for (size_t i = 0; i < pass->held_count && pass->ledger->backfill_total > 0; i++) {
+                if (gang == NULL)
+                        ledger_pods_drop_reservations_on(pass->ledger, asked->context.self, pass->held[i]);
+                for (const struct ledger_pod *pod = gang != NULL ? gang->pods : NULL; pod != NULL;
+                     pod = pod->next_in_job)
+                        ledger_pods_drop_reservations_on(pass->ledger, pod, pass->held[i]);
+        }
+}
+
+/* They are few, and there may be many emergencies. */
+static int collect_held(struct pass *pass)
+{
+        pass->held = calloc(pass->ledger->backfill_total + 1, sizeof(struct ledger_node *));
+        if (pass->held == NULL)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < pass->ledger->node_count && pass->ledger->backfill_total > 0; i++)
+                if (pass->ledger->nodes[i]->backfills != NULL)
+                        pass->held[pass->held_count++] = pass->ledger->nodes[i];
+        return 0;
 }
 
 static int add_served(struct pass *pass, const struct asked *asked)
@@ -143,16 +162,17 @@ static int carry_out(struct pass *pass, const struct asked *asked, const struct 
         return r;
 }
 
-/* Chips that somebody went for are held for the whole of rules.hold_usec. */
-static void begin_hold(const struct asked *asked, uint64_t now_usec)
+/* Chips that somebody went for are held for the whole of rules.hold_usec, from when they are free: who has an
+ * hour to go would else go for one whose time was over. */
+static void begin_hold(const struct asked *asked, uint64_t free_usec)
 {
         struct ledger_pod *self = (struct ledger_pod *) asked->context.self;
         const struct ledger_job *gang = asked_gang(asked);
 
-        self->waited_usec = now_usec;
+        self->waited_usec = free_usec;
         for (struct ledger_pod *pod = gang != NULL ? gang->pods : NULL; pod != NULL; pod = pod->next_in_job)
                 if (ledger_pods_waits(pod))
-                        pod->waited_usec = now_usec;
+                        pod->waited_usec = free_usec;
 }
 
 static void tell(struct pass *pass, const struct asked *asked, const char *key, const struct take_back *plan)
@@ -168,13 +188,65 @@ static void tell(struct pass *pass, const struct asked *asked, const char *key, 
                      (double) victim_chip_seconds(plan->bound) / 3600, plan->steps);
 }
 
+static int by_size(const void *a, const void *b)
+{
+        const struct ledger_pod *x = *(struct ledger_pod *const *) a, *y = *(struct ledger_pod *const *) b;
+        uint32_t p = request_chips(&x->request), q = request_chips(&y->request);
+
+        return p != q ? (p < q) - (p > q) : (x->served_on > y->served_on) - (x->served_on < y->served_on);
+}
+
+static struct ledger_node *served_on(const struct ledger *ledger, const struct ledger_pod *pod)
+{
+        return pod->served_on == 0 || pod->served_on > ledger->node_count ? NULL
+                                                                          : ledger->nodes[pod->served_on - 1];
+}
+
+/* Where it was to start at the last look it still will, if that fits: so a look at many who have their places
+ * costs little, and comes to those that have none. An index may be another node's by now, and fits or not.
+ * Return: 1 = done; 0 = it is to be planned; -ENOMEM. */
+static int serve_again(struct pass *pass, const struct asked *asked)
+{
+        struct ledger_pod *self = (struct ledger_pod *) asked->context.self;
+        const struct ledger_job *gang = asked_gang(asked);
+        CLEANUP(free_p) struct ledger_pod **members = NULL;
+        CLEANUP(free_p) struct ledger_node **nodes = NULL;
+        size_t count = 0;
+        int r;
+
+        if (asked->planned || self->served_on == 0 || (asked->job != NULL && asked->job->slots != NULL))
+                return 0;
+        members = calloc(gang != NULL ? gang->pod_count + 1 : 1, sizeof(struct ledger_pod *));
+        nodes = calloc(gang != NULL ? gang->pod_count + 1 : 1, sizeof(struct ledger_node *));
+        if (members == NULL || nodes == NULL)
+                return -ENOMEM;
+        if (gang == NULL)
+                members[count++] = self;
+        for (struct ledger_pod *pod = gang != NULL ? gang->pods : NULL; pod != NULL; pod = pod->next_in_job)
+                if (ledger_pods_waits(pod))
+                        members[count++] = pod;
+        qsort(members, count, sizeof(members[0]), by_size);
+        for (size_t i = 0; i < count; i++)
+                nodes[i] = served_on(pass->ledger, members[i]);
+        pass->steps += (1 + count) * 4 * TRIAL_NODE_STEPS;
+        r = asked_take_on(&pass->trial, asked, nodes, count);
+        if (r > 0) {
+                drop_reservations(pass, asked);
+                r = hold_places(pass, asked) < 0 ? -ENOMEM : 1;
+        }
+        return r;
+}
+
 /* Return: 1 = it has its chips; 0 = nothing helps it; -ENOMEM. */
 static int serve(struct pass *pass, const struct asked *asked, const char *key)
 {
         bool leased = asked->job != NULL && asked->job->slots != NULL;
         struct take_back plan;
-        int r = take_back_plan(&pass->trial, asked, &pass->rules, &plan);
+        int r = serve_again(pass, asked);
 
+        if (r != 0)
+                return r;
+        r = take_back_plan(&pass->trial, asked, &pass->rules, &plan);
         pass->steps += 1 + plan.steps;
         if (r == 0 && plan.victims.count == 0 && leased)
                 r = 1; /* its chips are its own already */
@@ -183,9 +255,9 @@ static int serve(struct pass *pass, const struct asked *asked, const char *key)
         if (r > 0 && plan.victims.count > 0)
                 tell(pass, asked, key, &plan);
         if (r > 0 && !asked->planned && (plan.victims.count > 0 || !leased)) {
-                drop_reservations(pass->ledger, asked);
+                drop_reservations(pass, asked);
                 if (plan.victims.count > 0)
-                        begin_hold(asked, pass->rules.now_usec);
+                        begin_hold(asked, pass->rules.now_usec + pass->rules.grace_usec);
                 r = hold_places(pass, asked) < 0 ? -ENOMEM : 1;
         }
         take_back_free(&plan);
@@ -258,7 +330,7 @@ static bool waits(const struct ledger *ledger, const struct ledger_pod *pod)
 static int serve_pod(struct pass *pass, struct ledger_pod *pod)
 {
         struct pod_request pod_request;
-        int r = pod_request_begin_pod(pass->x->cluster, pod, pass->rules.now_usec, false, &pod_request, NULL);
+        int r = pod_request_begin_trial(pass->x->cluster, pod, pass->rules.now_usec, &pod_request);
         bool alone = pod->job == NULL;
 
         if (r == 0 && pod_request.request.item_count > 0 && !pod_request.request.lacking &&
@@ -326,19 +398,31 @@ static uint32_t open_chips(const struct ledger_node *node, uint32_t resource)
         return open;
 }
 
-/* What is open there, less what this emergency and the older ones ask for there, is free for the younger. */
-static void hold(struct pass *pass, const struct hold *hold)
+/* Node by node, on each the oldest first. */
+static int by_node(const void *a, const void *b)
 {
+        const struct hold *x = a, *y = b;
+
+        if (x->node != y->node)
+                return x->node->index < y->node->index ? -1 : 1;
+        return (x->emergency > y->emergency) - (x->emergency < y->emergency);
+}
+
+/* What is open there, less what this emergency and the older ones ask for there, is free for the younger.
+ * @first: of the holds there */
+static void hold(struct pass *pass, const struct hold *first, const struct hold *hold)
+{
+        const struct hold *end = pass->holds + pass->hold_count;
         uint32_t resource = hold->chips.resource;
         uint32_t open = open_chips(hold->node, resource), asked = 0;
 
-        for (size_t i = 0; i < pass->hold_count; i++)
-                if (pass->holds[i].node == hold->node && pass->holds[i].emergency <= hold->emergency &&
-                    pass->holds[i].chips.resource == resource)
-                        asked += pass->holds[i].chips.chips;
+        for (const struct hold *h = first;
+             h < end && h->node == hold->node && h->emergency <= hold->emergency; h++)
+                asked += h->chips.resource == resource ? h->chips.chips : 0;
         if (hold->pod->waited_usec == 0)
                 hold->pod->waited_usec = pass->rules.now_usec;
         hold->pod->served = true;
+        hold->pod->served_on = hold->node->index + 1;
         (void) backfill_add(pass->ledger, hold->node,
                             &(struct ledger_backfill){ .pod = hold->pod,
                                                        .resource = resource,
@@ -349,8 +433,14 @@ static void hold(struct pass *pass, const struct hold *hold)
 /* The trial is over: what was decided is done. */
 static void finish(struct pass *pass)
 {
-        for (size_t i = 0; i < pass->hold_count; i++)
-                hold(pass, &pass->holds[i]);
+        const struct hold *first = pass->holds;
+
+        if (pass->hold_count > 0)
+                qsort(pass->holds, pass->hold_count, sizeof(pass->holds[0]), by_node);
+        for (const struct hold *h = pass->holds; h < pass->holds + pass->hold_count; h++) {
+                first = h->node == first->node ? first : h;
+                hold(pass, first, h);
+        }
         evict_all(pass->x, pass->victims.pods, pass->victims.count, pass->served, pass->served_count,
                   pass->rules.now_usec);
 }
@@ -379,7 +469,7 @@ bool reserve_update(struct extender *x, uint64_t now_usec)
         if (pass.rules.takes == LEDGER_PODS_TAKES_NOBODY || !anybody_asks(pass.ledger))
                 return true; /* without evictions an emergency waits as others do, and first */
         trial_begin(&pass.trial, pass.ledger);
-        r = leave(&pass);
+        r = collect_held(&pass) < 0 ? -ENOMEM : leave(&pass);
         plans = r == 0 ? serve_plans(&pass) : r;
         r = plans >= 0 ? serve_pods(&pass) : plans;
         trial_end(&pass.trial);
@@ -388,5 +478,6 @@ bool reserve_update(struct extender *x, uint64_t now_usec)
         victim_list_free(&pass.victims);
         free(pass.served);
         free(pass.holds);
+        free(pass.held);
         return r != 0 && plans != 0;
 }

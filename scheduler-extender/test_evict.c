@@ -154,7 +154,7 @@ static void nobody_goes_for_one_that_waits_no_longer(void **state)
 /* Nothing else changes that would have it looked at again. */
 static void who_is_refused_is_followed_by_another(void **state)
 {
-        static const int refusals[] = { -EBUSY, -EAGAIN }; /* of one budget, and of several */
+        static const int refusals[] = { -EBUSY, -EAGAIN, -EPERM }; /* of budgets, and of admission */
 
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {

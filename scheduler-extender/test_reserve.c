@@ -11,11 +11,15 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/timestamp.h"
+#include "scheduler-extender/decide/backfill.h"
+#include "scheduler-extender/emergency/trial.h"
 #include "scheduler-extender/ledger/cluster_internal.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/reserve.h"
 #include "tests/support/extender_bed.h"
+#include "tests/support/lent_reserve.h"
 
 #define BOUND(NODE, CHIPS)                                                                                   \
         "{\"spec\":{\"nodeName\":\"" NODE "\",\"containers\":[{\"name\":\"c\",\"resources\":{\"limits\":{"   \
@@ -31,6 +35,17 @@ static void put_bound(struct extender_bed *b, const char *name, const char *obje
         (void) text_format(key, sizeof(key), "Pod default/%s", name);
         memory_store_merge(b->memory, key, object);
         memory_store_merge(b->memory, key, bound);
+}
+
+/* It is gone then, or ought to be. */
+static void delete_at(struct extender_bed *b, const char *name, uint64_t usec)
+{
+        char key[40], object[120], text[TIMESTAMP_BYTES];
+
+        (void) text_format(key, sizeof(key), "Pod default/%s", name);
+        (void) text_format(object, sizeof(object), "{\"metadata\":{\"deletionTimestamp\":\"%s\"}}",
+                           timestamp_format(usec - usec % 1000000, text));
+        memory_store_merge(b->memory, key, object);
 }
 
 /* Two full nodes of others, and a reserved one of which the borrowers one and two have four chips each. */
@@ -68,8 +83,11 @@ static void an_emergency_takes_the_reserve_back(void **state)
         memory_store_refuse(b->memory, NULL, 0, "");
         now = extender_now(b->extender);
         q->waited_usec = now - 1000000;
-        reserve_update(b->extender, now);      /* that one not again within a minute */
-        assert_int_equal(q->waited_usec, now); /* its hold is for as long from now on */
+        reserve_update(b->extender, now);                          /* that one not again within a minute */
+        assert_int_equal(q->waited_usec, now + rules->grace_usec); /* its hold begins when that one is gone */
+        assert_false(backfill_had_its_time(q, rules, now + rules->grace_usec + rules->hold_usec - 1));
+        assert_true(backfill_had_its_time(q, rules, now + rules->grace_usec + rules->hold_usec));
+        q->waited_usec = now;
         EXTENDER_BED_WAIT(b, b->extender->metrics.evictions == 1);
         assert_int_equal(memory_store_count(b->memory, "evict Pod default/one"), 1);
         assert_int_equal(memory_store_count(b->memory, "evict Pod default/two"), 1);
@@ -255,8 +273,8 @@ static void a_plan_gets_no_second_lease_for_a_pod_that_goes(void **state)
         memory_store_drop(b->memory, "Pod default/two"); /* its chips are those of the job's first pod */
         memory_store_merge(b->memory, "NodeAccelerators s", EXTENDER_BED_INVENTORY("s"));
         memory_store_merge(b->memory, "TrainingJob default/j", JOB_THAT_BORROWS);
-        put_bound(b, "j-w0-0", EXTENDER_BED_POD("j-w0-0", ",\"deletionTimestamp\":\"2026-11-21T10:00:00Z\""),
-                  BOUND("r", "4"));
+        put_bound(b, "j-w0-0", EXTENDER_BED_POD("j-w0-0", ""), BOUND("r", "4"));
+        delete_at(b, "j-w0-0", extender_now(b->extender));
         memory_store_tell(b->memory);
         assert_int_equal(cluster_ledger(b->extender->cluster)->slot_total, 1);
         reserve_update(b->extender, extender_now(b->extender));
@@ -316,6 +334,105 @@ static void a_gang_of_unlike_chips_has_each_kind_held(void **state)
         extender_bed_free(b);
 }
 
+/* A finalizer keeps its pod: who waits is told once a minute, and the other borrower goes. */
+static void who_should_be_gone_is_waited_for_no_longer(void **state)
+{
+        struct extender_bed *b = begin_lent();
+        uint64_t now;
+
+        (void) state;
+        put_bound(b, "q", EXTENDER_BED_POD("q", ",\"labels\":{\"remuda.dev/urgency\":\"emergency\"}"),
+                  ASKS("4"));
+        now = extender_now(b->extender);
+        delete_at(b, "one", now - 90000000);
+        memory_store_tell(b->memory);
+        reserve_update(b->extender, now);
+        assert_int_equal(memory_store_count(b->memory, "try Pod default/two"), 1);
+        reserve_update(b->extender, now + 1000000);
+        assert_int_equal(memory_store_count(b->memory, "event EvictionOverdue default/q"), 1);
+        assert_true(extender_bed_said(b, "overdue pod=default/one node=r"));
+        extender_bed_free(b);
+}
+
+#define MANY 12
+
+/* The steps last for one plan: who has a place is not planned again, and the next one has its turn. */
+static void many_emergencies_have_their_turns(void **state)
+{
+        struct extender_bed *b = begin_lent();
+        struct ledger *l = cluster_ledger(b->extender->cluster);
+        uint64_t now = extender_now(b->extender), seed = 7;
+        size_t looks = 0, served = 0;
+
+        (void) state;
+        memory_store_drop(b->memory, "Pod default/q");
+        memory_store_tell(b->memory);
+        lend_reserve(l, &seed, 100, true, now);
+        for (size_t i = 0; i < MANY; i++) {
+                char name[32];
+
+                (void) text_format(name, sizeof(name), "fire%zu-", i);
+                lent_emergency(l, name, i % 3 == 0 ? 3 : 1, 8, now + i);
+        }
+        b->extender->reserve_steps = MANY * 4 * 4 * TRIAL_NODE_STEPS;
+        while (!reserve_update(b->extender, now) && looks++ < 2 * MANY)
+                backfill_clear(l);
+        for (const struct ledger_pod *pod = l->pending; pod != NULL; pod = pod->next_pending)
+                served += pod->served;
+        assert_int_equal(served, MANY / 3 * 3 + MANY - MANY / 3);
+        assert_true(looks > 2); /* not all at once */
+        extender_bed_free(b);
+}
+
+static enum reason judged(const struct extender_bed *b, const struct ledger_pod *self,
+                          const struct request *request)
+{
+        struct ledger *l = cluster_ledger(b->extender->cluster);
+        struct rules_context context = { .ledger = l,
+                                         .rules = cluster_rules(b->extender->cluster),
+                                         .request = request,
+                                         .self = self,
+                                         .created_usec = self == NULL ? UINT64_MAX : self->created_usec,
+                                         .now_usec = extender_now(b->extender) };
+
+        rules_prepare(&context);
+        return rules_judge(&context, ledger_nodes_find(l, "r", 1));
+}
+
+/* Two of four chips on one node: what the older leaves is the younger's, and nobody else's. */
+static void what_the_older_leaves_is_the_youngers(void **state)
+{
+        static const char *const created[] = { ",\"labels\":{\"remuda.dev/urgency\":\"emergency\"},"
+                                               "\"creationTimestamp\":\"2026-11-21T10:00:00Z\"",
+                                               ",\"labels\":{\"remuda.dev/urgency\":\"emergency\"},"
+                                               "\"creationTimestamp\":\"2026-11-21T10:00:01Z\"" };
+        struct extender_bed *b = begin_lent();
+        struct ledger *l = cluster_ledger(b->extender->cluster);
+        const struct ledger_pod *older, *younger;
+
+        (void) state;
+        memory_store_drop(b->memory, "Pod default/q");
+        put_bound(b, "e1", EXTENDER_BED_POD("e1", ""), ASKS("4"));
+        put_bound(b, "e2", EXTENDER_BED_POD("e2", ""), ASKS("4"));
+        for (int i = 0; i < 2; i++) {
+                char object[256];
+
+                (void) text_format(object, sizeof(object), "{\"metadata\":{%s}}", created[i] + 1);
+                memory_store_merge(b->memory, i == 0 ? "Pod default/e1" : "Pod default/e2", object);
+        }
+        memory_store_drop(b->memory, "Pod default/one");
+        memory_store_drop(b->memory, "Pod default/two");
+        memory_store_tell(b->memory);
+        backfill_clear(l);
+        reserve_update(b->extender, extender_now(b->extender));
+        older = ledger_pods_find(l, "default", "e1");
+        younger = ledger_pods_find(l, "default", "e2");
+        assert_int_equal(judged(b, older, &older->request), REASON_NONE);
+        assert_int_equal(judged(b, younger, &younger->request), REASON_NONE);
+        assert_int_equal(judged(b, NULL, &younger->request), REASON_HELD_FOR_OLDER);
+        extender_bed_free(b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -328,6 +445,9 @@ int main(void)
                 cmocka_unit_test(a_plan_of_an_emergency_has_room_made),
                 cmocka_unit_test(a_plan_gets_no_second_lease_for_a_pod_that_goes),
                 cmocka_unit_test(a_gang_of_unlike_chips_has_each_kind_held),
+                cmocka_unit_test(who_should_be_gone_is_waited_for_no_longer),
+                cmocka_unit_test(many_emergencies_have_their_turns),
+                cmocka_unit_test(what_the_older_leaves_is_the_youngers),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -197,9 +197,9 @@ bool backfill_had_its_time(struct ledger_pod *pod, const struct rules *rules, ui
 {
         uint64_t held = now_usec - pod->waited_usec, limit = rules->hold_usec;
 
-        if (pod->waited_usec == 0 || limit == 0)
+        if (pod->waited_usec == 0 || limit == 0 || now_usec < pod->waited_usec)
                 return false;
-        if (now_usec < pod->waited_usec || held >= 2 * limit)
+        if (held >= 2 * limit)
                 pod->waited_usec = now_usec;
         return now_usec - pod->waited_usec >= limit;
 }

@@ -32,7 +32,8 @@ void backfill_clear(struct ledger *ledger);
 int backfill_add(struct ledger *ledger, struct ledger_node *node, const struct ledger_backfill *hold);
 
 /* backfill_had_its_time() - chips are held for a pod for rules.hold_usec, then not for as long: who cannot be
- * bound keeps nobody waiting. Is that so now? */
+ * bound keeps nobody waiting. Is that so now? Time that is to come (waited_usec: others have been asked to
+ * go, and get so long) is not counted. */
 bool backfill_had_its_time(struct ledger_pod *pod, const struct rules *rules, uint64_t now_usec);
 
 /* backfill_pod_ends() - when a bound pod ends at the latest, as far as it says, or as its deletion does;

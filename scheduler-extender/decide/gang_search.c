@@ -106,6 +106,7 @@ int gang_search(struct ledger *ledger, const struct rules_context *plan, struct 
         search.needs = all.asked;
         job->references++; /* the job stays while its last slot comes and goes */
         r = place(&search, 0);
+        ledger->searched += search.steps;
         job->references--;
         return r;
 }

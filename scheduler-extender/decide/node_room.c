@@ -97,6 +97,59 @@ bool node_room_takes(const struct rules_context *ctx, const struct ledger_node *
         return node_room_holds(ctx, node, &ctx->request->needs, 1) && short_item(ctx, node) == NULL;
 }
 
+static void add_kind(struct node_room_kind *list, size_t *count, struct node_room_kind kind, int64_t offered)
+{
+        if (kind.asked > 0 && offered > 0)
+                list[(*count)++] = kind;
+}
+
+size_t node_room_left(const struct rules_context *ctx, const struct ledger_node *node,
+                      struct node_room_kind *ret)
+{
+        const struct ledger_room room = room_for(ctx, node);
+        const int64_t left[] = { room.pods_offered - room.pods, room.offered.cpu_milli - room.asked.cpu_milli,
+                                 room.offered.memory_bytes - room.asked.memory_bytes,
+                                 room.offered.storage_bytes - room.asked.storage_bytes },
+                      offered[] = { room.pods_offered, room.offered.cpu_milli, room.offered.memory_bytes,
+                                    room.offered.storage_bytes };
+        const struct request_item *beside = &ctx->request->items[ctx->request->item_count];
+        size_t count = 0;
+
+        for (enum node_room_what what = NODE_ROOM_PLACE; what < NODE_ROOM_ITEM; what++) {
+                struct node_room_kind kind = { .what = what, .left = left[what] };
+
+                kind.asked = node_room_asked(ctx->request, &kind);
+                add_kind(ret, &count, kind, offered[what]);
+        }
+        for (size_t i = 0; i < ctx->request->beside_count; i++) {
+                uint64_t of_item = left_of(ctx, node, beside[i].resource);
+
+                add_kind(ret, &count,
+                         (struct node_room_kind){ .what = NODE_ROOM_ITEM,
+                                                  .resource = beside[i].resource,
+                                                  .asked = beside[i].chips,
+                                                  .left = (int64_t) of_item },
+                         of_item != UINT64_MAX);
+        }
+        return count;
+}
+
+int64_t node_room_asked(const struct request *request, const struct node_room_kind *kind)
+{
+        switch (kind->what) {
+        case NODE_ROOM_PLACE:
+                return 1;
+        case NODE_ROOM_CPU:
+                return request->needs.cpu_milli;
+        case NODE_ROOM_MEMORY:
+                return request->needs.memory_bytes;
+        case NODE_ROOM_STORAGE:
+                return request->needs.storage_bytes;
+        default:
+                return (int64_t) asked_of(request, kind->resource);
+        }
+}
+
 bool node_room_ever(const struct rules_context *ctx, const struct ledger_node *node,
                     enum ledger_pods_takes takes)
 {

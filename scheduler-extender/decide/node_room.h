@@ -23,6 +23,24 @@ bool node_room_holds(const struct rules_context *ctx, const struct ledger_node *
 bool node_room_ever(const struct rules_context *ctx, const struct ledger_node *node,
                     enum ledger_pods_takes takes);
 
+/* What a pod asks of its node beside chips. */
+enum node_room_what { NODE_ROOM_PLACE, NODE_ROOM_CPU, NODE_ROOM_MEMORY, NODE_ROOM_STORAGE, NODE_ROOM_ITEM };
+
+#define NODE_ROOM_KINDS (NODE_ROOM_ITEM + REQUEST_ITEMS_MAX)
+
+struct node_room_kind {
+        enum node_room_what what;
+        uint32_t resource; /* of an item */
+        int64_t asked;     /* by the request; > 0 */
+        int64_t left;      /* there, as node_room_takes() counts it; may be below 0 */
+};
+
+/* node_room_left() - of each thing that the request asks for and that is judged. Return: how many, at most
+ * NODE_ROOM_KINDS. node_room_asked() - how much of that another request asks for. */
+size_t node_room_left(const struct rules_context *ctx, const struct ledger_node *node,
+                      struct node_room_kind *ret);
+int64_t node_room_asked(const struct request *request, const struct node_room_kind *kind);
+
 /* node_room_why() - what there is too little of, for a person; "" = nothing. */
 void node_room_why(const struct rules_context *ctx, const struct ledger_node *node, char *ret,
                    size_t ret_bytes);

@@ -164,6 +164,27 @@ int asked_needs(const struct asked *asked, size_t most, struct asked_needs *ret)
         return 0;
 }
 
+bool asked_could_take(const struct asked *asked, const struct asked_needs *needs,
+                      const struct ledger_node *node)
+{
+        for (size_t i = 0; i < needs->count; i++) {
+                struct rules_context context = asked->context;
+                enum reason reason;
+
+                if (needs->list[i].only != NULL) {
+                        if (needs->list[i].only == node)
+                                return true;
+                        continue;
+                }
+                context.request = needs->list[i].request;
+                context.gang_blocked = context.gang_paused = false;
+                reason = rules_judge(&context, node);
+                if (reason == REASON_NONE || !reason_text(reason)->unresolvable)
+                        return true;
+        }
+        return false;
+}
+
 int asked_take(struct trial *trial, const struct asked *asked)
 {
         struct rules_context context = asked->context;
@@ -180,4 +201,52 @@ int asked_take(struct trial *trial, const struct asked *asked)
         if (node == NULL)
                 return 0;
         return trial_attach(trial, (struct ledger_pod *) context.self, node) < 0 ? -ENOMEM : 1;
+}
+
+/* Members and nodes are in one order: that of members by size. */
+static int lease_on(struct trial *trial, const struct asked *asked, const struct gang_members *members,
+                    struct ledger_node *const *nodes)
+{
+        struct ledger_job *job = asked->job;
+        struct rules_context context = { .request = NULL };
+        int r = trial_unlease(trial, job) < 0 ? -ENOMEM : 1;
+
+        for (size_t i = 0; i < members->count && r > 0; i++) {
+                const struct request *request = &members->requests[i];
+
+                if (context.request == NULL || !gang_same_shape(context.request, request))
+                        context = asked_context(asked, request);
+                context.request = request;
+                context.weighting = NULL;
+                context.equal_to = request->equal_nodes ? nodes[0] : NULL;
+                r = nodes[i] != NULL && !request->absent && rules_judge(&context, nodes[i]) == REASON_NONE;
+                if (r > 0 && ledger_jobs_add_slot(trial->ledger, job, nodes[i], request) < 0)
+                        r = -ENOMEM;
+        }
+        return r;
+}
+
+int asked_take_on(struct trial *trial, const struct asked *asked, struct ledger_node *const *nodes,
+                  size_t count)
+{
+        struct gang_members members = { 0 };
+        size_t mark = trial->count;
+        int r;
+
+        if (asked_gang(asked) == NULL) {
+                struct rules_context context = asked_context(asked, asked->context.request);
+
+                if (count != 1 || nodes[0] == NULL || rules_judge(&context, nodes[0]) != REASON_NONE)
+                        return 0;
+                return trial_attach(trial, (struct ledger_pod *) context.self, nodes[0]) < 0 ? -ENOMEM : 1;
+        }
+        r = gang_members_list(&asked->context, asked->job, &asked->demand, false, &members);
+        if (r == 0 && members.count == count) {
+                gang_members_sort(&members);
+                r = lease_on(trial, asked, &members, nodes);
+        }
+        free(members.requests);
+        if (r <= 0)
+                trial_undo(trial, mark);
+        return r;
 }

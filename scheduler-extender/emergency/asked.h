@@ -42,8 +42,17 @@ int asked_fits(struct trial *trial, const struct asked *asked);
 int asked_needs(const struct asked *asked, size_t most, struct asked_needs *ret);
 void asked_needs_free(struct asked_needs *needs);
 
+/* asked_could_take() - could one of the members ever be there? */
+bool asked_could_take(const struct asked *asked, const struct asked_needs *needs,
+                      const struct ledger_node *node);
+
 /* asked_context() - with which nodes are judged for one of the members, its gang's verdict apart. */
 struct rules_context asked_context(const struct asked *asked, const struct request *member);
+
+/* asked_take_on() - likewise on these nodes, where it had its places before: one for each member, those of
+ * the larger members first, NULL = it is not known. What has changed since then has it planned anew (0). */
+int asked_take_on(struct trial *trial, const struct asked *asked, struct ledger_node *const *nodes,
+                  size_t count);
 
 /* asked_take() - what fits takes its chips, until the trial is undone: the pod is on the best node, or the
  * gang has its slots. 1 = done; 0 = it does not fit; -ENOMEM. */

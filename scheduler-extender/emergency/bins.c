@@ -7,18 +7,16 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "scheduler-extender/decide/node_room.h"
+#include "scheduler-extender/emergency/bins_price.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/neighbours/neighbour_view.h"
 
-#define BINS_WEIGHT     1024 /* at first, of each bin of a gang */
-#define BINS_WEIGHT_MAX 32767
-#define BINS_WEIGHT_MIN 16
+#define BINS_WEIGHT 1024 /* at first, of each bin of a gang */
 
 void bins_begin(struct bins *bins, struct ledger *ledger, const struct asked *asked,
                 const struct victim_rules *rules)
 {
-        *bins = (struct bins){ .ledger = ledger, .asked = asked, .rules = rules };
+        *bins = (struct bins){ .ledger = ledger, .asked = asked, .rules = rules, .exact = true };
 }
 
 void bins_free(struct bins *bins)
@@ -155,10 +153,18 @@ static uint32_t unit(const struct bins *bins)
         return bins->need->request->items[0].chips;
 }
 
-/* Chips to be freed so that there is room for so many members more than fit as it is. */
-static uint32_t to_free(const struct bins *bins, const struct bin *bin, uint32_t more)
+uint32_t bins_to_free(const struct bins *bins, const struct bin *bin, uint32_t more)
 {
-        return (bin->idle + more) * unit(bins) - bin->open;
+        uint32_t wanted = (bin->idle + more) * unit(bins);
+
+        return wanted > bin->open ? wanted - bin->open : 0;
+}
+
+bool bins_is_of(const struct bins *bins, const struct curve_item *item, const struct ledger_pod *pod)
+{
+        return item->gang == 0 ? pod == item->pod
+                               : pod->job == item->pod->job && victim_is_member(pod) &&
+                                         victim_may_go(bins->rules, bins->ledger, pod, bins->asked->job);
 }
 
 static uint32_t freed_at_most(const struct bins *bins, const struct bin *bin)
@@ -170,25 +176,40 @@ static uint32_t freed_at_most(const struct bins *bins, const struct bin *bin)
         return chips < CURVE_CHIPS ? chips : CURVE_CHIPS;
 }
 
+/* How many members fit as it is, and how many more there can be. */
+static void find_levels(struct bins *bins, struct bin *bin)
+{
+        uint32_t most = freed_at_most(bins, bin), room, room_at_most;
+        struct beside beside __attribute__((uninitialized));
+
+        bins_price_beside(bins, bin, bins->items + bin->item_first, &beside);
+        room = beside_members(&beside, false);
+        room_at_most = beside_members(&beside, true);
+        bin->idle = bin->open / unit(bins);
+        bin->idle = bin->idle < room ? bin->idle : room;
+        while (bin->levels < BINS_MEMBERS_MAX && bins_to_free(bins, bin, bin->levels + 1u) <= most &&
+               bin->idle + bin->levels < room_at_most)
+                bin->levels++;
+        bin->tight = room < bin->idle + bin->levels;
+}
+
 static int add_bin(struct bins *bins, struct ledger_node *node, uint32_t group)
 {
         struct bin bin = { .node = node, .group = group, .first = (uint32_t) bins->cost_count }, *added;
-        uint32_t most;
 
         bin.open = open_in(&bin, bins->need->request);
-        bin.idle = bin.open / unit(bins);
         if (collect_items(bins, &bin) < 0)
                 return -ENOMEM;
-        most = freed_at_most(bins, &bin);
-        for (; bin.levels < BINS_MEMBERS_MAX && to_free(bins, &bin, bin.levels + 1u) <= most; bin.levels++)
-                if (array_add(&bins->costs, &bins->cost_count, &bins->cost_capacity, sizeof(victim_cost)) ==
-                    NULL)
-                        return -ENOMEM;
-        bins->idle += bin.idle;
+        find_levels(bins, &bin);
         if (bin.idle + bin.levels == 0) {
                 bins->item_count = bin.item_first;
                 return 0;
         }
+        bins->idle += bin.idle;
+        for (size_t e = 0; e < bin.levels; e++)
+                if (array_add(&bins->costs, &bins->cost_count, &bins->cost_capacity, sizeof(victim_cost)) ==
+                    NULL)
+                        return -ENOMEM;
         added = array_add(&bins->list, &bins->count, &bins->capacity, sizeof(bin));
         if (added == NULL)
                 return -ENOMEM;
@@ -196,17 +217,14 @@ static int add_bin(struct bins *bins, struct ledger_node *node, uint32_t group)
         return 0;
 }
 
-/* Is it chips alone that keep a member away, or those who may go? */
-static bool could_take(const struct bins *bins, const struct rules_context *context,
-                       const struct ledger_node *node)
+/* Is it room alone that keeps a member away, which those who may go could make? */
+static bool could_take(const struct rules_context *context, const struct ledger_node *node)
 {
         enum reason reason = rules_judge(context, node);
 
-        return reason == REASON_NONE ||
-               ((reason == REASON_CHIPS_BUSY || reason == REASON_CHIPS_LEASED ||
-                 reason == REASON_NO_WHOLE_GROUP) &&
-                (!context->unfiltered ||
-                 (node_room_ever(context, node, bins->rules->takes) && neighbour_view_takes(context, node))));
+        return reason == REASON_NONE || ((reason == REASON_CHIPS_BUSY || reason == REASON_CHIPS_LEASED ||
+                                          reason == REASON_NO_WHOLE_GROUP || reason == REASON_NODE_FULL) &&
+                                         (!context->unfiltered || neighbour_view_takes(context, node)));
 }
 
 static int add_node(struct bins *bins, struct ledger_node *node)
@@ -220,14 +238,6 @@ static int add_node(struct bins *bins, struct ledger_node *node)
                 if (takes(&any, bins->need->request, g))
                         r = add_bin(bins, node, g);
         return r;
-}
-
-static int by_name(const void *a, const void *b)
-{
-        const struct bin *x = a, *y = b;
-        int order = strcmp(x->node->name, y->node->name);
-
-        return order != 0 ? order : (x->group > y->group) - (x->group < y->group);
 }
 
 /* Where each gang is. */
@@ -250,10 +260,10 @@ static void link_items(struct bins *bins)
 
 int bins_build(struct bins *bins, const struct asked_need *need)
 {
-        struct rules_context context = asked_context(bins->asked, need->request);
         size_t none = 0;
         int r = 0;
 
+        bins->context = asked_context(bins->asked, need->request);
         bins->need = need;
         bins->count = bins->cost_count = bins->item_count = 0;
         bins->idle = 0;
@@ -262,135 +272,48 @@ int bins_build(struct bins *bins, const struct asked_need *need)
         for (uint32_t i = 0; i < bins->ledger->node_count && r == 0; i++) {
                 struct ledger_node *node = bins->ledger->nodes[i];
 
-                if ((need->only == NULL || need->only == node) && could_take(bins, &context, node))
+                if ((need->only == NULL || need->only == node) && could_take(&bins->context, node))
                         r = add_node(bins, node);
         }
-        if (r == 0 && bins->count > 0)
-                qsort(bins->list, bins->count, sizeof(bins->list[0]), by_name);
+        bins->steps += (bins->ledger->node_count + bins->item_count) * TRIAL_NODE_STEPS;
         link_items(bins);
         return r;
 }
 
-static int by_weight(const void *a, const void *b)
+/* By name: what is chosen does not depend on the order of events. */
+static int compare(const struct bin *x, const struct bin *y)
 {
-        uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
+        int order = strcmp(x->node->name, y->node->name);
 
-        return (x < y) - (x > y);
+        return order != 0 ? order : (x->group > y->group) - (x->group < y->group);
 }
 
-/* The weights of so many of the gang's bins as may be chosen for members, the heaviest. 0 = no memory. */
-static uint64_t weight_of(const struct bins *bins, const struct victim_gang *gang, size_t members)
+static int by_name(const void *a, const void *b)
 {
-        CLEANUP(free_p) uint32_t *weights = NULL;
-        uint64_t sum = 0;
-        size_t count = 0;
-
-        if (gang->item_count > members)
-                weights = malloc(gang->item_count * sizeof(*weights));
-        if (gang->item_count > members && weights == NULL)
-                return 0;
-        for (uint32_t i = gang->items; i != 0; i = bins->items[i - 1].next) {
-                sum += bins->items[i - 1].weight;
-                if (weights != NULL)
-                        weights[count++] = bins->items[i - 1].weight;
-        }
-        if (weights == NULL)
-                return sum;
-        qsort(weights, count, sizeof(weights[0]), by_weight);
-        sum = 0;
-        for (size_t i = 0; i < members; i++)
-                sum += weights[i];
-        return sum;
+        return compare(*(struct bin *const *) a, *(struct bin *const *) b);
 }
 
-/* Each of its bins has its part of the gang's cost. */
-static int price_gang(struct bins *bins, const struct victim_gang *gang, size_t members)
-{
-        uint64_t sum = bins->whole || gang->paid || gang->barred ? 1 : weight_of(bins, gang, members);
-
-        for (uint32_t i = gang->items; i != 0 && sum > 0; i = bins->items[i - 1].next) {
-                struct curve_item *item = &bins->items[i - 1];
-
-                item->price = gang->paid ? 0 : bins->whole ? gang->cost : gang->cost * item->weight / sum;
-        }
-        return sum > 0 ? 0 : -ENOMEM;
-}
-
-/* Anew, if a price in it is another one than the last time. */
-static void price_bin(struct bins *bins, const struct bin *bin)
-{
-        struct curve_item *items = bins->items + bin->item_first;
-        struct curve curve;
-        bool same = true;
-
-        for (size_t i = 0; i < bin->item_count; i++) {
-                same = same && items[i].solved == items[i].price;
-                items[i].solved = items[i].price;
-        }
-        bins->steps += bin->item_count;
-        if (same || bin->levels == 0)
-                return;
-        curve_solve(items, bin->item_count, to_free(bins, bin, bin->levels), &curve);
-        bins->steps += (size_t) bin->item_count * curve.chips;
-        for (uint8_t e = 1; e <= bin->levels; e++) {
-                victim_cost cost = curve.cost[to_free(bins, bin, e)];
-
-                bins->costs[bin->first + e - 1] = cost < VICTIM_COST_BARRED ? cost : VICTIM_COST_MAX;
-        }
-}
-
-int bins_price(struct bins *bins)
-{
-        size_t members = bins->idle < bins->need->count ? bins->need->count - (size_t) bins->idle : 1;
-
-        for (size_t i = 0; i < bins->gangs.count; i++)
-                if (bins->gangs.list[i].items != 0 && price_gang(bins, &bins->gangs.list[i], members) < 0)
-                        return -ENOMEM;
-        for (size_t b = 0; b < bins->count; b++)
-                price_bin(bins, &bins->list[b]);
-        return 0;
-}
-
-/* A gang's bins are asked to bear more where it was chosen, and less where it was not. */
-static void learn_gang(struct bins *bins, const struct victim_gang *gang)
-{
-        bool chosen = false;
-
-        for (uint32_t i = gang->items; i != 0; i = bins->items[i - 1].next)
-                chosen = chosen || bins->items[i - 1].chosen;
-        for (uint32_t i = chosen ? gang->items : 0; i != 0; i = bins->items[i - 1].next) {
-                struct curve_item *item = &bins->items[i - 1];
-                uint32_t weight =
-                        item->chosen ? item->weight + item->weight / 4u : item->weight - item->weight / 16u;
-
-                weight = weight < BINS_WEIGHT_MAX ? weight : BINS_WEIGHT_MAX;
-                item->weight = (uint16_t) (weight > BINS_WEIGHT_MIN ? weight : BINS_WEIGHT_MIN);
-        }
-}
-
-void bins_learn(struct bins *bins)
-{
-        for (size_t i = 0; i < bins->gangs.count; i++)
-                if (!bins->gangs.list[i].paid)
-                        learn_gang(bins, &bins->gangs.list[i]);
-}
-
-/* Of a level, the cheapest bins so far: by price, then in the order of the bins. */
+/* Of a level, the cheapest bins so far: by price, then by name. */
 struct cheapest {
         victim_cost costs[2 * BINS_MEMBERS_MAX + 1];
-        uint32_t bins[2 * BINS_MEMBERS_MAX + 1];
+        struct bin *bins[2 * BINS_MEMBERS_MAX + 1];
         size_t count, most;
 };
 
-static void offer(struct cheapest *list, victim_cost cost, uint32_t bin)
+static bool is_before(const struct cheapest *list, size_t i, victim_cost cost, const struct bin *bin)
+{
+        return cost != list->costs[i] ? cost < list->costs[i] : compare(bin, list->bins[i]) < 0;
+}
+
+static void offer(struct cheapest *list, victim_cost cost, struct bin *bin)
 {
         size_t i = list->count;
 
-        if (i == list->most && cost >= list->costs[i - 1])
+        if (i == list->most && !is_before(list, i - 1, cost, bin))
                 return;
         i -= i == list->most;
         list->count = i + 1;
-        for (; i > 0 && list->costs[i - 1] > cost; i--) {
+        for (; i > 0 && is_before(list, i - 1, cost, bin); i--) {
                 list->costs[i] = list->costs[i - 1];
                 list->bins[i] = list->bins[i - 1];
         }
@@ -398,35 +321,71 @@ static void offer(struct cheapest *list, victim_cost cost, uint32_t bin)
         list->bins[i] = bin;
 }
 
+static size_t highest_level(const struct bins *bins)
+{
+        size_t highest = 0;
+
+        for (size_t b = 0; b < bins->count; b++)
+                highest = bins->list[b].levels > highest ? bins->list[b].levels : highest;
+        return highest;
+}
+
 /* A choice has a bin at level e only beside members - e others at most: of each level so many bins and one
  * are enough, the cheapest. */
 static void mark_near(struct bins *bins, size_t members)
 {
+        size_t highest = highest_level(bins);
+
         for (size_t b = 0; b < bins->count; b++)
                 bins->list[b].near = false;
-        for (size_t e = 1; e <= members && e <= BINS_MEMBERS_MAX; e++) {
-                struct cheapest list = { .most = members - e + 1 };
+        for (size_t e = 1; e <= members && e <= highest; e++) {
+                struct cheapest list __attribute__((uninitialized));
 
+                list.count = 0;
+                list.most = members - e + 1;
                 for (size_t b = 0; b < bins->count; b++)
                         if (e <= bins->list[b].levels)
-                                offer(&list, bins->costs[bins->list[b].first + e - 1], (uint32_t) b);
+                                offer(&list, bins->costs[bins->list[b].first + e - 1], &bins->list[b]);
                 for (size_t i = 0; i < list.count; i++)
-                        bins->list[list.bins[i]].near = true;
+                        list.bins[i]->near = true;
+                bins->steps += bins->count;
         }
 }
 
-/* best[m] = the least price of m members so far; choice[bin][m] = how many of them the bin has. */
-static void fill_in(struct bins *bins, size_t members, victim_cost *best, uint8_t *choice)
+/* The bins that may be chosen, by name. NULL = no memory. */
+static struct bin **collect_near(struct bins *bins, size_t members, size_t *count)
 {
+        struct bin **near;
+
+        mark_near(bins, members);
+        *count = 0;
+        for (size_t b = 0; b < bins->count; b++) {
+                bins->list[b].chosen = 0;
+                *count += bins->list[b].near;
+        }
+        near = malloc((*count + 1) * sizeof(struct bin *));
+        if (near == NULL)
+                return NULL;
+        *count = 0;
+        for (size_t b = 0; b < bins->count; b++)
+                if (bins->list[b].near)
+                        near[(*count)++] = &bins->list[b];
+        qsort(near, *count, sizeof(near[0]), by_name);
+        return near;
+}
+
+/* best[m] = the least price of m members so far; choice[bin][m] = how many of them the bin has. */
+static void fill_in(struct bins *bins, struct bin *const *near, size_t count, size_t members, uint8_t *choice)
+{
+        victim_cost *best = bins->best;
+
         best[0] = 0;
         for (size_t m = 1; m <= members; m++)
                 best[m] = VICTIM_COST_MAX;
-        for (size_t b = 0; b < bins->count; b++) {
-                const struct bin *bin = &bins->list[b];
-
-                for (size_t m = bin->near ? members : 0; m > 0; m--)
-                        for (size_t e = 1; e <= bin->levels && e <= m; e++) {
-                                victim_cost cost = bins->costs[bin->first + e - 1];
+        for (size_t b = 0; b < count; b++) {
+                for (size_t m = members; m > 0; m--)
+                        for (size_t e = 1; e <= near[b]->levels && e <= m; e++) {
+                                victim_cost cost = bins->costs[near[b]->first + e - 1];
 
                                 if (best[m - e] == VICTIM_COST_MAX || cost == VICTIM_COST_MAX ||
                                     best[m - e] + cost >= best[m])
@@ -434,29 +393,30 @@ static void fill_in(struct bins *bins, size_t members, victim_cost *best, uint8_
                                 best[m] = best[m - e] + cost;
                                 choice[b * (members + 1) + m] = (uint8_t) e;
                         }
-                bins->steps += bin->near ? members * bin->levels : bin->levels;
+                bins->steps += members * near[b]->levels;
         }
 }
 
 int bins_choose(struct bins *bins, size_t extra, victim_cost *price)
 {
-        size_t wanted = bins->need->count + extra, members, left;
+        size_t wanted = bins->need->count + extra, members, left, count;
+        CLEANUP(free_p) struct bin **near = NULL;
         CLEANUP(free_p) uint8_t *choice = NULL;
 
         members = bins->idle < wanted ? wanted - (size_t) bins->idle : 0;
-        choice = calloc(bins->count + 1, members + 1);
-        if (choice == NULL)
+        near = collect_near(bins, members, &count);
+        choice = calloc(count + 1, members + 1);
+        if (near == NULL || choice == NULL)
                 return -ENOMEM;
         bins->wanted = members;
-        mark_near(bins, members);
-        fill_in(bins, members, bins->best, choice);
+        fill_in(bins, near, count, members, choice);
         *price = bins->best[members];
         if (*price == VICTIM_COST_MAX)
                 return BINS_E_NONE;
         left = members;
-        for (size_t b = bins->count; b-- > 0;) {
-                bins->list[b].chosen = choice[b * (members + 1) + left];
-                left -= bins->list[b].chosen;
+        for (size_t b = count; b-- > 0;) {
+                near[b]->chosen = choice[b * (members + 1) + left];
+                left -= near[b]->chosen;
         }
         return 0;
 }
@@ -513,8 +473,7 @@ static int add_victims(struct bins *bins, const struct bin *bin, const struct cu
                 uint32_t chips;
 
                 next = pod->next_on_node;
-                if (pod->job != item->pod->job || !victim_is_member(pod) ||
-                    !victim_may_go(bins->rules, bins->ledger, pod, bins->asked->job))
+                if (!bins_is_of(bins, item, pod))
                         continue;
                 chips = chips_in(bins, bin, all, pod);
                 if (chips <= *surplus)
@@ -528,21 +487,23 @@ static int add_victims(struct bins *bins, const struct bin *bin, const struct cu
 /* Of equal sets the one of the first names. */
 static int victims_of_bin(struct bins *bins, struct bin *bin, struct victim_list *ret)
 {
-        struct curve_item items[CURVE_PODS];
-        uint32_t needed = to_free(bins, bin, bin->chosen), freed = 0;
-        struct curve curve;
+        struct curve_item items[CURVE_PODS] __attribute__((uninitialized));
+        uint32_t needed = bins_to_free(bins, bin, bin->chosen), surplus = 0;
+        struct curve curve __attribute__((uninitialized));
+        uint64_t set;
 
         memcpy(items, bins->items + bin->item_first, bin->item_count * sizeof(items[0]));
         curve_by_name(items, bin->item_count);
         curve_solve(items, bin->item_count, needed, &curve);
-        for (size_t i = 0; i < bin->item_count; i++)
-                freed += (curve.set[needed] >> i & 1) != 0 ? items[i].chips : 0;
-        freed -= needed;
+        (void) bins_price_level(bins, bin, items, &curve, bin->chosen, &set);
+        for (size_t i = 0; i < bin->item_count && !bin->tight; i++)
+                surplus += (set >> i & 1) != 0 ? items[i].chips : 0;
+        surplus -= bin->tight ? 0 : needed; /* who is needed beside chips is found out by the proofs */
         for (size_t i = 0; i < bin->item_count; i++) {
-                if ((curve.set[needed] >> i & 1) == 0)
+                if ((set >> i & 1) == 0)
                         continue;
                 bins->items[items[i].number].chosen = true;
-                if (add_victims(bins, bin, &items[i], &freed, ret) < 0)
+                if (add_victims(bins, bin, &items[i], &surplus, ret) < 0)
                         return -ENOMEM;
         }
         return 0;
@@ -556,25 +517,4 @@ int bins_victims(struct bins *bins, struct victim_list *ret)
                 if (bins->list[b].chosen > 0 && victims_of_bin(bins, &bins->list[b], ret) < 0)
                         return -ENOMEM;
         return 0;
-}
-
-uint32_t bins_gap(struct bins *bins)
-{
-        victim_cost widest = 0;
-        uint32_t ret = 0;
-
-        for (size_t i = 0; i < bins->gangs.count; i++)
-                bins->gangs.list[i].priced = 0;
-        for (size_t i = 0; i < bins->item_count; i++)
-                if (bins->items[i].chosen && bins->items[i].gang != 0)
-                        bins->gangs.list[bins->items[i].gang - 1].priced += bins->items[i].price;
-        for (uint32_t g = 0; g < bins->gangs.count; g++) {
-                const struct victim_gang *gang = &bins->gangs.list[g];
-
-                if (gang->priced == 0 || gang->paid || gang->cost <= gang->priced + widest)
-                        continue;
-                widest = gang->cost - gang->priced;
-                ret = g + 1;
-        }
-        return ret;
 }

@@ -6,13 +6,13 @@
  *
  * A gang that is in several bins is paid for once. Each of its bins bears a part of that, so that the parts
  * of no more bins than there are members to be placed add up to more than it costs: the sum of the cheapest
- * prices is then a lower bound of every real cost, whatever the parts are. bins_learn() moves them to where
- * the gang was chosen, by which the bound grows, and what is chosen by such prices becomes cheap in earnest
- * (a Lagrangian of "once"). Or each bin bears all of it (`whole`). Pure but for the heap. */
+ * prices is then a lower bound of every real cost, whatever the parts are. bins_price_learn() moves them to
+ * where the gang was chosen, by which the bound grows, and what is chosen by such prices becomes cheap in
+ * earnest (a Lagrangian of "once"). Or each bin bears all of it (`whole`). Pure but for the heap. */
 #pragma once
 
 #include "scheduler-extender/emergency/asked.h"
-#include "scheduler-extender/emergency/curve.h"
+#include "scheduler-extender/emergency/beside.h"
 
 #define BINS_MEMBERS_MAX 64 /* of one shape at a time */
 
@@ -23,6 +23,7 @@ struct bin {
         uint32_t idle, first, item_first;
         uint8_t levels, item_count;
         bool near;      /* cheap enough to be chosen */
+        bool tight;     /* there is not room beside chips for as many as there may be: see beside.h */
         uint8_t chosen; /* chosen: members that victims go for, by bins_choose() */
 };
 
@@ -32,15 +33,17 @@ struct bins {
         const struct victim_rules *rules;
         struct victim_gangs gangs;
         const struct asked_need *need;
-        struct bin *list;         /* owned */
-        victim_cost *costs;       /* owned */
-        struct curve_item *items; /* owned: the pods of the bins */
+        struct rules_context context; /* for one of its members */
+        struct bin *list;             /* owned; in the order of their items */
+        victim_cost *costs;           /* owned */
+        struct curve_item *items;     /* owned: the pods of the bins */
         size_t count, capacity, cost_count, cost_capacity, item_count, item_capacity;
         uint64_t idle;                              /* members that fit anywhere as it is */
         victim_cost best[2 * BINS_MEMBERS_MAX + 1]; /* by members: the last choice's prices */
         size_t wanted;                              /* members of it */
         size_t steps;                               /* cells that were filled in */
         bool whole;                                 /* each bin bears all of a gang's cost */
+        bool exact;                                 /* no price is more than what it must cost */
 };
 
 void bins_begin(struct bins *bins, struct ledger *ledger, const struct asked *asked,
@@ -49,9 +52,6 @@ void bins_free(struct bins *bins);
 
 /* bins_build() - for this need, as the ledger is now. 0 or -ENOMEM. */
 int bins_build(struct bins *bins, const struct asked_need *need);
-
-/* bins_price() - prices by the gangs that are paid for, and the parts of the others. 0 or -ENOMEM. */
-int bins_price(struct bins *bins);
 
 enum { BINS_E_NONE = 1 };
 
@@ -67,9 +67,8 @@ int bins_victims(struct bins *bins, struct victim_list *ret);
  */
 void bins_drop(struct bins *bins, victim_cost cost);
 
-/* bins_gap() - the gang that was chosen at prices which are furthest below its cost, + 1; 0 = there is none.
+/* bins_to_free() - chips, so that there are so many more members. bins_is_of() - does the pod go with the
+ * item?
  */
-uint32_t bins_gap(struct bins *bins);
-
-/* bins_learn() - the parts of gangs move to the bins for which they were chosen last. */
-void bins_learn(struct bins *bins);
+uint32_t bins_to_free(const struct bins *bins, const struct bin *bin, uint32_t more);
+bool bins_is_of(const struct bins *bins, const struct curve_item *item, const struct ledger_pod *pod);

@@ -1,11 +1,13 @@
 /* Prices that learn, then gangs settled one by one. */
 #include "scheduler-extender/emergency/choice.h"
 
+#include "scheduler-extender/emergency/bins_price.h"
+#include "scheduler-extender/emergency/take_back.h"
+
 #define ROUNDS_MAX   8  /* in which gangs are paid for, until nothing changes */
 #define LEARN_ROUNDS 60 /* in which prices learn */
 #define EXTRA_ROUNDS 4
 #define LEARN_STEPS  ((size_t) 3000000) /* of a whole plan */
-#define ALL_STEPS    ((size_t) 6000000) /* ... with the search */
 
 /* What these cost beyond what is settled. */
 static victim_cost cost_of(struct bins *bins, const struct victim_list *list)
@@ -64,6 +66,7 @@ static int try_prices(struct bins *bins, size_t extra, struct victim_list *ret, 
 
         r = r == 0 ? bins_choose(bins, extra, ret_price) : r;
         r = r == 0 ? bins_victims(bins, &list) : r;
+        bins->steps += 4 * bins->gangs.count + 2 * bins->item_count;
         if (r == 0) {
                 real = cost_of(bins, &list);
                 if (real < *cost) {
@@ -107,7 +110,7 @@ static int learn(struct bins *bins, size_t extra, struct victim_list *ret, victi
                 *bound = price < *cost ? price : *cost;
         if (*cost == *bound)
                 return 0;
-        bins_learn(bins);
+        bins_price_learn(bins);
         if (extra == 0)
                 bins_drop(bins, *cost);
         return try_rounds(bins, extra, ret, cost);
@@ -127,14 +130,14 @@ static int branch(struct bins *bins, victim_cost fixed, struct victim_list *ret,
                 return 0;
         if (r < 0)
                 return r;
-        number = bins_gap(bins);
+        number = bins_price_gap(bins);
         if (number == 0)
                 return 0; /* its price is its cost */
-        if (bins->steps > ALL_STEPS) {
+        if (bins->steps > TAKE_BACK_STEPS) {
                 *open = fixed + price < *open ? fixed + price : *open;
                 return 0;
         }
-        bins_learn(bins);
+        bins_price_learn(bins);
         gang = &bins->gangs.list[number - 1];
         gang->paid = true;
         r = branch(bins, fixed + gang->cost, ret, cost, open);
@@ -177,6 +180,8 @@ int choice_make(struct bins *bins, const struct asked_need *need, size_t extra, 
                 open = open < *cost ? open : *cost;
                 *bound = open > *bound ? open : *bound;
         }
+        if (!bins->exact)
+                *bound = 0;
         if (r == 0)
                 (void) cost_of(bins, ret); /* counts its gangs */
         settle(bins);

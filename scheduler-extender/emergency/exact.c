@@ -65,28 +65,6 @@ static int add_pick(struct search *s, struct ledger_pod *pod)
         return 0;
 }
 
-/* Could a member ever be there? */
-static bool could_take(const struct asked *asked, const struct asked_needs *needs,
-                       const struct ledger_node *node)
-{
-        for (size_t i = 0; i < needs->count; i++) {
-                struct rules_context context = asked->context;
-                enum reason reason;
-
-                if (needs->list[i].only != NULL) {
-                        if (needs->list[i].only == node)
-                                return true;
-                        continue;
-                }
-                context.request = needs->list[i].request;
-                context.gang_blocked = context.gang_paused = false;
-                reason = rules_judge(&context, node);
-                if (reason == REASON_NONE || !reason_text(reason)->unresolvable)
-                        return true;
-        }
-        return false;
-}
-
 static int collect(struct search *s, const struct asked_needs *needs)
 {
         const struct ledger *ledger = s->trial->ledger;
@@ -100,7 +78,7 @@ static int collect(struct search *s, const struct asked_needs *needs)
                         if (!victim_may_go(s->rules, ledger, pod, s->asked->job))
                                 continue;
                         if (!known)
-                                could = could_take(s->asked, needs, ledger->nodes[i]);
+                                could = asked_could_take(s->asked, needs, ledger->nodes[i]);
                         known = true;
                         if (could)
                                 r = add_pick(s, pod);
@@ -140,9 +118,10 @@ static void move_unit(struct search *s, size_t unit, bool back)
 
 static bool is_proven(struct search *s)
 {
+        uint64_t searched = s->trial->ledger->searched;
         int r = s->error < 0 ? s->error : asked_fits(s->trial, s->asked);
 
-        s->steps += s->trial->ledger->node_count + 1;
+        s->steps += s->trial->ledger->node_count + 1 + (size_t) (s->trial->ledger->searched - searched);
         s->error = r < 0 ? r : 0;
         return r > 0;
 }
@@ -224,7 +203,7 @@ int exact_search(struct trial *trial, const struct asked *asked, const struct as
                         r = list_victims(s, plan);
                 restore(s);
         }
-        plan->steps += s->steps;
+        plan->steps += s->steps * TRIAL_NODE_STEPS;
         victim_gangs_free(&s->gangs);
         if (r == 0 && plan->cost == VICTIM_COST_MAX)
                 r = s->error < 0 ? s->error : EXACT_E_MANY;

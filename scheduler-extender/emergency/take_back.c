@@ -5,12 +5,10 @@
 #include <stdlib.h>
 
 #include "scheduler-extender/emergency/choice.h"
+#include "scheduler-extender/emergency/clear.h"
 #include "scheduler-extender/emergency/exact.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
-
-#define EXTRA_MAX    8 /* members more than there are, where chips alone do not tell who must go */
-#define SHRINK_STEPS ((size_t) 2000000) /* of the proofs that somebody can stay: some 500 ms at most */
 
 void take_back_free(struct take_back *plan)
 {
@@ -67,6 +65,7 @@ static int solve(struct trial *trial, const struct asked *asked, const struct as
         int r = 0;
 
         bins_begin(&bins, trial->ledger, asked, rules);
+        bins.steps = plan->steps;
         plan->cost = 0;
         if (asked->planned || asked_gang(asked) != NULL)
                 r = trial_unlease(trial, asked->job);
@@ -84,8 +83,20 @@ static int solve(struct trial *trial, const struct asked *asked, const struct as
                 if (r == 0 && i + 1 < needs->count)
                         r = place_members(&bins, &needs->list[i], trial, before);
         }
-        plan->steps += bins.steps;
+        plan->steps = bins.steps;
         bins_free(&bins);
+        return r;
+}
+
+static int fits(struct trial *trial, const struct asked *asked, struct take_back *plan)
+{
+        const struct ledger *ledger = trial->ledger;
+        uint64_t searched = ledger->searched;
+        int r = asked_fits(trial, asked);
+
+        plan->steps += (ledger->node_count + 1 + (size_t) (ledger->searched - searched)) * TRIAL_NODE_STEPS;
+        if (asked->job != NULL)
+                plan->steps += (asked->job->pod_count + asked->job->place_count) * TRIAL_NODE_STEPS;
         return r;
 }
 
@@ -96,24 +107,23 @@ static int prove(struct trial *trial, const struct asked *asked, struct take_bac
 
         for (size_t i = 0; i < plan->victims.count && r == 0; i++)
                 r = trial_detach(trial, plan->victims.pods[i]);
-        r = r == 0 ? asked_fits(trial, asked) : r;
+        r = r == 0 ? fits(trial, asked, plan) : r;
         trial_undo(trial, mark);
-        plan->steps += trial->ledger->node_count + 1 + plan->victims.count;
-        if (asked->job != NULL)
-                plan->steps += asked->job->pod_count + asked->job->place_count;
+        plan->steps += plan->victims.count * TRIAL_NODE_STEPS;
         return r;
 }
 
-/* Whoever need not go stays, the last that was chosen first, as far as the steps last. Of pods by themselves
- * who were chosen for what they cost nobody can stay (@all = false), but a gang's cost nothing more once one
- * of them goes. */
-static int shrink(struct trial *trial, const struct asked *asked, bool all, struct take_back *plan)
+/* Whoever need not go stays, the dearest first, as far as the steps last. Of pods by themselves who were
+ * chosen for what they cost nobody can stay (@all = false), but a gang's cost nothing more once one of them
+ * goes. */
+static int shrink(struct trial *trial, const struct asked *asked, const struct victim_rules *rules, bool all,
+                  struct take_back *plan)
 {
         struct victim_list *list = &plan->victims;
-        size_t begun = plan->steps;
         int r = 0;
 
-        for (size_t i = list->count; i-- > 0 && r >= 0 && plan->steps - begun < SHRINK_STEPS;) {
+        victim_list_sort(list, rules, trial->ledger);
+        for (size_t i = list->count; i-- > 0 && r >= 0 && plan->steps < TAKE_BACK_STEPS;) {
                 struct ledger_pod *last = list->pods[list->count - 1], *pod = list->pods[i];
 
                 if (!all && !victim_is_member(pod))
@@ -126,6 +136,8 @@ static int shrink(struct trial *trial, const struct asked *asked, bool all, stru
                         list->pods[i] = pod;
                 }
         }
+        if (r >= 0 && all)
+                r = victim_list_cost(list, rules, trial->ledger, &plan->cost);
         return r < 0 ? r : 0;
 }
 
@@ -142,11 +154,22 @@ static int try_curves(struct trial *trial, const struct asked *asked, const stru
         trial_undo(trial, mark);
         if (r == 0) {
                 r = prove(trial, asked, plan);
-                r = r > 0 ? shrink(trial, asked, extra > 0, plan) : r < 0 ? r : 2;
+                r = r > 0 ? shrink(trial, asked, rules, extra > 0, plan) : r < 0 ? r : 2;
         }
         if (r != 0)
                 plan->cost = VICTIM_COST_MAX;
         return r;
+}
+
+/* Nodes are cleared of all who may go. Return: 0, or TAKE_BACK_E_NONE = not even that helps. */
+static int try_clearing(struct trial *trial, const struct asked *asked, const struct asked_needs *needs,
+                        const struct victim_rules *rules, struct take_back *plan)
+{
+        int r;
+
+        victim_list_free(&plan->victims);
+        r = clear_nodes(trial, asked, needs, rules, &plan->victims, &plan->steps);
+        return r == 0 ? shrink(trial, asked, rules, true, plan) : r == CLEAR_E_NONE ? TAKE_BACK_E_NONE : r;
 }
 
 static int search(struct trial *trial, const struct asked *asked, const struct asked_needs *needs,
@@ -159,9 +182,10 @@ static int search(struct trial *trial, const struct asked *asked, const struct a
         tried = exact_search(trial, asked, needs, rules, plan);
         if (tried != EXACT_E_MANY)
                 return tried;
-        for (size_t extra = 1; r == 2 && extra <= EXTRA_MAX; extra++)
+        for (size_t extra = 1; r == 2 && extra <= BINS_MEMBERS_MAX && plan->steps < TAKE_BACK_STEPS;
+             extra *= 2)
                 r = try_curves(trial, asked, needs, rules, extra, plan);
-        return r > 0 ? TAKE_BACK_E_NONE : r;
+        return r > 0 ? try_clearing(trial, asked, needs, rules, plan) : r;
 }
 
 /* Regular nodes are left alone where the reserve will do. */
@@ -184,8 +208,8 @@ int take_back_plan(struct trial *trial, const struct asked *asked, const struct 
         struct asked_needs needs = { 0 };
         int r;
 
-        *ret = (struct take_back){ .steps = trial->ledger->node_count + 1 };
-        r = asked_fits(trial, asked);
+        *ret = (struct take_back){ .steps = 0 };
+        r = fits(trial, asked, ret);
         if (r != 0)
                 return r < 0 ? r : 0;
         r = asked_needs(asked, BINS_MEMBERS_MAX, &needs);

@@ -11,6 +11,10 @@
  * Example: two members of 8 on nodes of 8, lent as 4 + 4 (young), 4 + 4 (old) and 8 (middle-aged): the curves
  * at one member are 8 chips each; by age the first and the third go.
  *
+ * 4. Where there are more, members are added that nobody asks for, twice as many each time; and if that does
+ * not do either (all of it in one zone, on equal nodes of one kind among many), nodes are cleared of all who
+ * may go, the cheapest first (clear.h). Then whoever need not go stays: no bound tells how good that is.
+ *
  * Nobody goes in vain: the set is proven with the very rules and the gang planner on the ledger without it,
  * and no member of it can stay, as far as there is time to prove that of sets of many hundreds. Cost: O(nodes
  * + pods) for the curves, see bins.h; a proof O(nodes + members + victims). The ledger is as it was when it
@@ -21,11 +25,15 @@
 
 enum { TAKE_BACK_E_NONE = 1 };
 
+/* Of a whole plan, whatever its shape: then what is known is taken. What is tried beyond it is a set that is
+ * sure to do, and proofs of sets that were begun. Some 30 ms. */
+#define TAKE_BACK_STEPS ((size_t) 6000000)
+
 struct take_back {
         struct victim_list victims; /* none: it fits as it is */
         victim_cost cost, bound;
         uint32_t chips, regular_chips; /* of the victims, and of those on regular nodes */
-        size_t steps;                  /* cells and proofs, for those who have no time */
+        size_t steps;                  /* see TRIAL_NODE_STEPS */
 };
 
 /* take_back_plan() - Return: 0; TAKE_BACK_E_NONE = no set helps; -ENOMEM. take_back_free() in any case. */

@@ -8,6 +8,8 @@
 #include "scheduler-extender/decide/gang.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 
+#define TRIAL_NODE_STEPS 40 /* that a node or a pod which is looked at counts for: a step is some 5 ns */
+
 struct trial_step {
         struct ledger_pod *pod;   /* that was taken off `node`, or put onto it */
         struct ledger_node *node; /* NULL = its lease was planned anew */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "job/spec/job_arguments.h"
@@ -21,7 +22,14 @@ static bool is_gone_soon(const struct victim_rules *rules, const struct ledger_p
 {
         uint64_t soon = rules->grace_usec > VICTIM_AGAIN_USEC ? rules->grace_usec : VICTIM_AGAIN_USEC;
 
-        return pod->deleting && pod->deletion_usec <= rules->now_usec + soon;
+        return pod->deleting && pod->deletion_usec <= rules->now_usec + soon &&
+               !victim_overdue(pod, rules->now_usec);
+}
+
+bool victim_overdue(const struct ledger_pod *pod, uint64_t now_usec)
+{
+        return pod->deleting && pod->deletion_usec != 0 && now_usec > pod->deletion_usec &&
+               now_usec - pod->deletion_usec > VICTIM_AGAIN_USEC;
 }
 
 bool victim_leaves(const struct victim_rules *rules, const struct ledger_pod *pod)
@@ -46,8 +54,9 @@ bool victim_may_go(const struct victim_rules *rules, const struct ledger *ledger
                    const struct ledger_pod *pod, const struct ledger_job *job)
 {
         return pod->node != NULL && (job == NULL || pod->job != job) && !victim_leaves(rules, pod) &&
-               !keeps_its_time(pod) && !victim_spared(pod, rules->now_usec) &&
-               ledger_pods_gives_way(pod, rules->takes) && ledger_chips_asked(ledger, &pod->request) > 0;
+               !keeps_its_time(pod) && !victim_overdue(pod, rules->now_usec) &&
+               !victim_spared(pod, rules->now_usec) && ledger_pods_gives_way(pod, rules->takes) &&
+               ledger_chips_asked(ledger, &pod->request) > 0;
 }
 
 static uint64_t seconds_since(const struct victim_rules *rules, uint64_t usec)
@@ -174,4 +183,52 @@ void victim_list_free(struct victim_list *list)
 {
         free(list->pods);
         *list = (struct victim_list){ 0 };
+}
+
+int victim_list_cost(const struct victim_list *list, const struct victim_rules *rules,
+                     const struct ledger *ledger, victim_cost *ret)
+{
+        struct victim_gangs gangs = { 0 };
+        int r = 0;
+
+        *ret = 0;
+        for (size_t i = 0; i < list->count && r == 0; i++) {
+                struct ledger_pod *pod = list->pods[i];
+                struct victim_gang *gang = NULL;
+
+                if (!victim_is_member(pod)) {
+                        *ret += victim_pod_cost(rules, ledger, pod);
+                        continue;
+                }
+                gang = victim_gangs_of(&gangs, rules, ledger, pod);
+                r = gang == NULL ? -ENOMEM : 0;
+                *ret += gang == NULL || gang->counted ? 0 : gang->cost;
+                if (gang != NULL)
+                        gang->counted = true;
+        }
+        victim_gangs_free(&gangs);
+        return r;
+}
+
+struct order {
+        const struct victim_rules *rules;
+        const struct ledger *ledger;
+};
+
+static int by_cost(const void *a, const void *b, void *userdata)
+{
+        const struct ledger_pod *x = *(struct ledger_pod *const *) a, *y = *(struct ledger_pod *const *) b;
+        const struct order *order = userdata;
+        victim_cost p = victim_pod_cost(order->rules, order->ledger, x),
+                    q = victim_pod_cost(order->rules, order->ledger, y);
+
+        return p != q ? (p < q ? -1 : 1) : strcmp(x->key, y->key);
+}
+
+void victim_list_sort(struct victim_list *list, const struct victim_rules *rules, const struct ledger *ledger)
+{
+        struct order order = { .rules = rules, .ledger = ledger };
+
+        if (list->count > 0)
+                qsort_r(list->pods, list->count, sizeof(list->pods[0]), by_cost, &order);
 }

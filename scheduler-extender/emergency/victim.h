@@ -31,6 +31,11 @@ struct victim_rules {
  * is evicted: an eviction shortens it. */
 bool victim_leaves(const struct victim_rules *rules, const struct ledger_pod *pod);
 
+/* victim_overdue() - should it have been gone for VICTIM_AGAIN_USEC, and is still there (a finalizer, a
+ * kubelet that does not answer, a process that does not end)? Nobody knows when, and no eviction helps:
+ * others are looked for. */
+bool victim_overdue(const struct ledger_pod *pod, uint64_t now_usec);
+
 /* victim_spared() - was its eviction refused a while ago? */
 bool victim_spared(const struct ledger_pod *pod, uint64_t now_usec);
 
@@ -79,5 +84,10 @@ struct victim_list {
         size_t count, capacity;
 };
 
+/* victim_list_cost() - a gang once. victim_list_sort() - the cheapest first, then by name. */
+int victim_list_cost(const struct victim_list *list, const struct victim_rules *rules,
+                     const struct ledger *ledger, victim_cost *ret); /* 0 or -ENOMEM */
+void victim_list_sort(struct victim_list *list, const struct victim_rules *rules,
+                      const struct ledger *ledger);
 int victim_list_add(struct victim_list *list, struct ledger_pod *pod); /* 0 or -ENOMEM */
 void victim_list_free(struct victim_list *list);

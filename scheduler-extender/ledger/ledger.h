@@ -121,6 +121,7 @@ struct ledger {
         uint64_t departure_count;        /* pods and gangs that gave chips back since the start */
         uint64_t arrival_count; /* members since then that came second, or made their gang complete */
         uint64_t generation;    /* grows with every change of a node, pod or lease */
+        uint64_t searched;      /* nodes that gang_search() has judged */
 };
 
 /* ledger_set_seen() - last heard of (CLOCK_MONOTONIC); 0: not judged, LIVENESS_REMOVED: no node any more */
@@ -136,7 +137,7 @@ static inline bool ledger_node_known(const struct ledger_node *node)
         return node->has_inventory || node->has_object;
 }
 
-/* ledger_group_free() - usable chips that no pod holds, ledger_group_open() - and no gang leases. */
+/* ledger_group_free() - usable chips that no pod holds, ledger_group_open() - and no gang leases; >= 0 */
 static inline uint32_t ledger_group_free(const struct ledger_group *group)
 {
         return group->usable > group->held ? group->usable - group->held : 0;

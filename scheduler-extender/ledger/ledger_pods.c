@@ -218,22 +218,28 @@ static void leave_job(struct ledger *ledger, struct ledger_pod *pod)
         pod->job = NULL;
 }
 
+void ledger_pods_drop_reservations_on(struct ledger *ledger, const struct ledger_pod *pod,
+                                      struct ledger_node *node)
+{
+        for (struct ledger_backfill **place = &node->backfills; *place != NULL;) {
+                struct ledger_backfill *backfill = *place;
+
+                if (backfill->pod != pod) {
+                        place = &backfill->next;
+                        continue;
+                }
+                *place = backfill->next;
+                ledger->backfill_total--;
+                ledger_touch(ledger, node);
+                free(backfill);
+        }
+}
+
 void ledger_pods_drop_reservations(struct ledger *ledger, const struct ledger_pod *pod)
 {
         for (uint32_t i = 0; i < ledger->node_count && pod->waited_usec > 0 && ledger->backfill_total > 0;
              i++)
-                for (struct ledger_backfill **place = &ledger->nodes[i]->backfills; *place != NULL;) {
-                        struct ledger_backfill *backfill = *place;
-
-                        if (backfill->pod != pod) {
-                                place = &backfill->next;
-                                continue;
-                        }
-                        *place = backfill->next;
-                        ledger->backfill_total--;
-                        ledger_touch(ledger, ledger->nodes[i]);
-                        free(backfill);
-                }
+                ledger_pods_drop_reservations_on(ledger, pod, ledger->nodes[i]);
 }
 
 /* A plan's place is the pod's of that name; its label is the tenant's, and may be another, or none. */

@@ -42,6 +42,7 @@ struct ledger_pod {
         uint64_t waited_usec;  /* since when it has a reservation (backfill.h), until it is bound; 0 = none */
         bool served;           /* an emergency: its holds are where it will start, once others are gone */
         bool unhelped;         /* an emergency: nothing helped it when it was looked at last */
+        uint32_t served_on;    /* ... where it was to start then: the node's index + 1; 0 = nowhere */
         uint64_t evicted_usec; /* when it was last asked to go for an emergency; 0 = never */
         uint64_t spared_usec;  /* when that was refused, by a disruption budget; 0 = never */
         char *spared_why;      /* ... in the API server's words; owned */
@@ -95,6 +96,8 @@ void ledger_pods_forget(struct ledger *ledger, struct ledger_pod *pod);
 
 /* ledger_pods_drop_reservations() - none is kept for the pod any more: O(nodes). */
 void ledger_pods_drop_reservations(struct ledger *ledger, const struct ledger_pod *pod);
+void ledger_pods_drop_reservations_on(struct ledger *ledger, const struct ledger_pod *pod,
+                                      struct ledger_node *node);
 
 /* ledger_pods_compare() - < 0: `a` is older; of one age, by name. */
 int ledger_pods_compare(const struct ledger_pod *a, const struct ledger_pod *b);

@@ -72,7 +72,7 @@ static int weigh(struct cluster *c, struct pod_request *in)
         return r < 0 ? r : 0;
 }
 
-enum purpose { PURPOSE_LOOK, PURPOSE_FILTER, PURPOSE_BIND };
+enum purpose { PURPOSE_TRIAL, PURPOSE_LOOK, PURPOSE_FILTER, PURPOSE_BIND };
 
 static enum purpose purpose_of(bool keep, enum purpose purpose)
 {
@@ -88,6 +88,8 @@ static int plan_gang(struct cluster *c, enum purpose purpose, struct pod_request
                                       .keep = purpose != PURPOSE_LOOK && !cycle };
         int r;
 
+        if (purpose == PURPOSE_TRIAL)
+                return 0;
         if (!cycle || in->job == NULL || purpose == PURPOSE_LOOK)
                 return gang_prepare(c->ledger, &in->context, in->job, &demand);
         if (purpose == PURPOSE_BIND)
@@ -168,8 +170,8 @@ int pod_request_begin(struct cluster *cluster, const json_t *pod, uint64_t now_u
         return prepare(cluster, now_usec, purpose_of(keep_lease, PURPOSE_FILTER), ret, err);
 }
 
-int pod_request_begin_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
-                          bool keep_lease, struct pod_request *ret, struct err *err)
+static int begin_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
+                     enum purpose purpose, struct pod_request *ret, struct err *err)
 {
         memset(ret, 0, offsetof(struct pod_request, weighting.rows));
         (void) text_format(ret->namespace_, sizeof(ret->namespace_), "%.*s", (int) (pod->name - pod->key) - 1,
@@ -187,9 +189,21 @@ int pod_request_begin_pod(struct cluster *cluster, const struct ledger_pod *pod,
         ret->job = pod->job;
         if (ret->job != NULL)
                 ret->job->references++;
-        if (!keep_lease) /* a bind comes when its claims have been allocated */
+        if (purpose != PURPOSE_BIND) /* which comes when its claims have been allocated */
                 ret->devices = claims_asked_by(cluster->claims, pod->key);
-        return prepare(cluster, now_usec, purpose_of(keep_lease, PURPOSE_BIND), ret, err);
+        return prepare(cluster, now_usec, purpose, ret, err);
+}
+
+int pod_request_begin_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
+                          bool keep_lease, struct pod_request *ret, struct err *err)
+{
+        return begin_pod(cluster, pod, now_usec, purpose_of(keep_lease, PURPOSE_BIND), ret, err);
+}
+
+int pod_request_begin_trial(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
+                            struct pod_request *ret)
+{
+        return begin_pod(cluster, pod, now_usec, PURPOSE_TRIAL, ret, NULL);
 }
 
 void pod_request_end(struct cluster *cluster, struct pod_request *pod_request)

@@ -30,6 +30,10 @@ int pod_request_begin(struct cluster *cluster, const json_t *pod, uint64_t now_u
 /* pod_request_begin_pod() - the same for a pod that the ledger knows. */
 int pod_request_begin_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
                           bool keep_lease, struct pod_request *ret, struct err *err);
+
+/* pod_request_begin_trial() - ... whose gang the asker plans himself: it is neither planned nor leased. */
+int pod_request_begin_trial(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
+                            struct pod_request *ret);
 void pod_request_end(struct cluster *cluster, struct pod_request *pod_request);
 
 /* pod_request_is_gang() - would it need a lease that is not there yet? */

@@ -6,13 +6,9 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "base/random.h"
-#include "base/text.h"
 #include "scheduler-extender/emergency/take_back.h"
-#include "scheduler-extender/ledger/ledger_life.h"
-#include "tests/support/cluster_fixture.h"
+#include "tests/support/lent_reserve.h"
 
-#define NODE_CHIPS 8
 #define NOW        UINT64_C(1000000000000)
 #define LIMIT_MS   50.0
 #define LIMIT_COST 1.2
@@ -33,63 +29,13 @@ static double now_ms(void)
         return (double) t.tv_sec * 1e3 + (double) t.tv_nsec / 1e6;
 }
 
-/* Borrowers fill every node; every second one, or each, is of the gang that is being filled. */
-static void lend(struct ledger *ledger, uint64_t *seed, bool all, const char *node)
-{
-        static unsigned serial, gang, left;
-
-        for (uint32_t open = NODE_CHIPS; open > 0; serial++) {
-                uint32_t chips = 1u << random_below(seed, 4);
-                char name[32], job[32];
-                struct ledger_pod_facts facts;
-
-                if (chips > open)
-                        continue;
-                (void) text_format(name, sizeof(name), "b%u", serial);
-                (void) text_format(job, sizeof(job), "g%u", gang);
-                facts = pod_of(ledger, name, chips);
-                facts.node = node;
-                facts.request.preemptible = true;
-                facts.created_usec = NOW - (1 + random_below(seed, 100000)) * 1000000;
-                if (all || serial % 2 == 0) {
-                        facts.job = job;
-                        facts.request.gang_size = 2;
-                        left = left == 0 ? 1 + (unsigned) random_below(seed, 7) : left - 1;
-                        gang += left == 0;
-                }
-                (void) ledger_pods_set(ledger, &facts);
-                open -= chips;
-        }
-}
-
 static struct ledger *reserve_of(uint64_t *seed, unsigned nodes, bool all)
 {
         struct ledger *ledger = ledger_life_new();
 
-        for (unsigned n = 0; n < nodes && ledger != NULL; n++) {
-                char name[32];
-
-                (void) text_format(name, sizeof(name), "r%05u", n);
-                add_node(ledger, name, NODE_CLASS_ANY, "reserved", "H100", NODE_CHIPS, NODE_CHIPS);
-                lend(ledger, seed, all, name);
-        }
+        if (ledger != NULL)
+                lend_reserve(ledger, seed, nodes, all, NOW);
         return ledger;
-}
-
-static void ask(struct ledger *ledger, const struct shape *shape)
-{
-        for (uint32_t m = 0; m < shape->members; m++) {
-                char name[32];
-                struct ledger_pod_facts facts;
-
-                (void) text_format(name, sizeof(name), "fire%u", m);
-                facts = pod_of(ledger, name, shape->chips);
-                facts.request.emergency = true;
-                facts.request.gang_size = shape->members;
-                facts.job = shape->members > 1 ? "fire" : NULL;
-                facts.created_usec = NOW;
-                (void) ledger_pods_set(ledger, &facts);
-        }
 }
 
 struct figures {
@@ -159,7 +105,7 @@ static int measure(unsigned nodes, const struct shape *shape, bool all, size_t c
 
                 if (ledger == NULL)
                         return -1;
-                ask(ledger, shape);
+                lent_emergency(ledger, "fire", shape->members, shape->chips, NOW);
                 look(ledger, &figures);
                 ledger_life_free(ledger);
         }

@@ -9,3 +9,8 @@ $(B)/bench-bin/create-pods: $(call object,tests/bench/create_pods.c) $(call arch
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $(call whole,$^) $(LIBS)
 bench: $(B)/bench-bin/create-pods
+
+# bench_reserve: an extender as its tests have it
+$(B)/bench/bench_reserve: $(B)/obj/tests/bench/bench_reserve.o $(B)/lib/tests.a $(archives)
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $< $(call whole,$(B)/lib/tests.a $(archives)) -lcmocka $(LIBS)
