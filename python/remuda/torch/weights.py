@@ -30,26 +30,27 @@ class Weights:
     """Of one DDP model. @begin: called when a forward pass of training begins, says the weight of the step. @reducer: as reduce.Flat."""
 
     def __init__(self, model: Any, reducer: Any, begin: Callable[["Weights"], float], stopwatch: Stopwatch):
-        self._model, self._reducer, self._begin, self._stopwatch = model, reducer, begin, stopwatch
+        # not the model: its C++ part holds the hook's state, and a cycle through that is never freed
+        self._reducer, self._begin, self._stopwatch = reducer, begin, stopwatch
         self._parameters = [p for p in model.parameters() if p.requires_grad]
         self._reference = 1.0  # by which the buckets are scaled
         self._open = False  # an accumulation is under way: nothing has been added up since its first step
         self._scaling: List[Any] = []  # hooks on parameters
         self._clipping = Clipping(self._parameters)
-        self._warn()
+        self._warn(model)
         model.register_comm_hook(self, _hook)
         model.register_forward_pre_hook(self._before_forward)
 
-    def _warn(self) -> None:
+    def _warn(self, model: Any) -> None:
         if dist.get_rank() != 0 or dist.get_world_size() == 1:
             return
-        for name, module in self._model.named_modules():
+        for name, module in model.named_modules():
             if isinstance(module, _BatchNorm) and not isinstance(module, torch.nn.SyncBatchNorm) and module.track_running_stats:
                 warnings.warn(RemudaWarning(
                     f"{name[7:] or 'the model'} is a {type(module).__name__}: each rank normalises by its own samples, so the result depends on the "
                     "shares; use SyncBatchNorm.convert_sync_batchnorm() on GPUs, or GroupNorm"), stacklevel=5)
                 break
-        name = hooked(list(self._model.named_parameters()))
+        name = hooked(list(model.named_parameters()))
         if name is not None:
             warnings.warn(RemudaWarning(f"{name[7:]} has a hook that changes its gradient before it is added up over the ranks: clip after backward(), when "
                                         "the gradient is that of the whole step"), stacklevel=5)
