@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "scheduler-extender/emergency/choice.h"
 #include "scheduler-extender/emergency/clear.h"
@@ -202,6 +203,11 @@ static int search_stepwise(struct trial *trial, const struct asked *asked, const
         return r == TAKE_BACK_E_NONE ? search(trial, asked, needs, rules, plan) : r;
 }
 
+static int by_name(const void *a, const void *b)
+{
+        return strcmp((*(struct ledger_pod *const *) a)->key, (*(struct ledger_pod *const *) b)->key);
+}
+
 int take_back_plan(struct trial *trial, const struct asked *asked, const struct victim_rules *rules,
                    struct take_back *ret)
 {
@@ -218,6 +224,8 @@ int take_back_plan(struct trial *trial, const struct asked *asked, const struct 
         asked_needs_free(&needs);
         if (r != 0)
                 victim_list_free(&ret->victims);
+        if (ret->victims.count > 0)
+                qsort(ret->victims.pods, ret->victims.count, sizeof(ret->victims.pods[0]), by_name);
         for (size_t i = 0; i < ret->victims.count; i++) {
                 uint32_t chips = ledger_chips_asked(trial->ledger, &ret->victims.pods[i]->request);
 

@@ -180,7 +180,7 @@ static struct ledger *ledger_of(const struct wide_case *c)
         struct ledger *l = test_ledger();
 
         for (size_t n = 0; n < NODES; n++) {
-                char node[16], name[16];
+                char node[48], name[48];
 
                 (void) snprintf(node, sizeof(node), "r%02zu", n);
                 add_node(l, node, NODE_CLASS_ANY, "reserved", "H100", CHIPS, CHIPS);
@@ -248,7 +248,7 @@ static void who_has_the_cpus_of_idle_chips_goes(void **state)
 
         (void) state;
         for (unsigned n = 0; n < 18; n++) {
-                char node[16], name[16];
+                char node[48], name[48];
 
                 (void) snprintf(node, sizeof(node), "r%02u", n);
                 add_node(l, node, NODE_CLASS_ANY, "reserved", "H100", 8, 8);
@@ -274,7 +274,7 @@ static struct ledger *reserve_of_models(unsigned nodes, unsigned models, bool sp
         struct ledger *l = test_ledger();
 
         for (unsigned n = 0; n < nodes; n++) {
-                char node[16], name[16];
+                char node[48], name[48];
 
                 (void) snprintf(node, sizeof(node), "r%03u", n);
                 add_node(l, node, NODE_CLASS_ANY, "reserved", names[n % models], 8, 8);
@@ -337,7 +337,7 @@ static void members_that_differ_have_room_made_shape_by_shape(void **state)
 
         (void) state;
         for (unsigned n = 0; n < 30; n++) {
-                char node[16], name[16];
+                char node[48], name[48];
 
                 (void) snprintf(node, sizeof(node), "r%02u", n);
                 add_node(l, node, NODE_CLASS_ANY, "reserved", "H100", 8, 8);
