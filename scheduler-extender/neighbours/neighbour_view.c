@@ -215,10 +215,27 @@ static bool counts_for(const struct rules_context *ctx, const struct view *view,
         return tally->term->kind == NEIGHBOURS_APART || (!n->leaving && tally->counted[n->node->index]);
 }
 
-static void count(const struct rules_context *ctx, struct view *view, const struct neighbour *n, bool live)
+/* The domains that the neighbour keeps this one out of. */
+static void count_kept_out(const struct rules_context *ctx, struct view *view, const struct neighbour *n,
+                           bool live)
 {
         const struct neighbours_demands *demands = neighbours_of(&ctx->ledger->neighbours, n->demands);
 
+        for (size_t i = 0; demands->keeps_apart && i < demands->term_count; i++) {
+                const struct neighbours_term *term = &demands->terms[i];
+                struct topology_axis *axis;
+
+                if (term->kind != NEIGHBOURS_APART ||
+                    !neighbours_selects(&ctx->ledger->neighbours, term, view->labels))
+                        continue;
+                axis = axis_of(ctx->ledger, view, term->key);
+                if (axis != NULL)
+                        (live ? axis->live : axis->base)[axis->of_node[n->node->index]]++;
+        }
+}
+
+static void count(const struct rules_context *ctx, struct view *view, const struct neighbour *n, bool live)
+{
         for (size_t i = 0; i < view->tally_count && n->labels != NEIGHBOURS_NONE; i++) {
                 struct tally *tally = &view->tallies[i];
                 uint32_t domain = tally->axis == NULL ? 0 : tally->axis->of_node[n->node->index];
@@ -232,17 +249,7 @@ static void count(const struct rules_context *ctx, struct view *view, const stru
                 if (tally->term->kind == NEIGHBOURS_NEAR)
                         *(n->planned ? &view->near_others : live ? &view->near_live : &view->near_base) += 1;
         }
-        for (size_t i = 0; demands->keeps_apart && i < demands->term_count; i++) {
-                const struct neighbours_term *term = &demands->terms[i];
-                struct topology_axis *axis;
-
-                if (term->kind != NEIGHBOURS_APART ||
-                    !neighbours_selects(&ctx->ledger->neighbours, term, view->labels))
-                        continue;
-                axis = axis_of(ctx->ledger, view, term->key);
-                if (axis != NULL)
-                        (live ? axis->live : axis->base)[axis->of_node[n->node->index]]++;
-        }
+        count_kept_out(ctx, view, n, live);
 }
 
 static void count_there(const struct rules_context *ctx, struct view *view, const struct ledger_node *node)
@@ -342,7 +349,8 @@ static void add_plan(const struct rules_context *ctx, struct view *view)
 
         if (plans ? !goes_on(view, slots, changes) : view->slot_changes == UINT64_MAX)
                 start_over(view);
-        for (const struct ledger_job_slot *slot = slots; slot != view->counted; slot = slot->next_in_job)
+        for (const struct ledger_job_slot *slot = slots; slot != NULL && slot != view->counted;
+             slot = slot->next_in_job)
                 count(ctx, view,
                       &(struct neighbour){ .node = slot->node,
                                            .demands = slot->request.demands,
