@@ -9,9 +9,9 @@
 
 struct extender;
 
-/* Of a look at pods that are emergencies, some 15 ms, after which no more is begun: with the last one's plan
+/* Of a look at pods that are emergencies, some 5 ms, after which no more is begun: with the last one's plan
  * (TAKE_BACK_STEPS) the event loop is kept for less than 50. Plans of jobs have as much. */
-#define RESERVE_STEPS 3000000
+#define RESERVE_STEPS 1000000
 
 /* reserve_update() - after backfill_update(), whose holds for emergencies it puts where they will start;
  * counts extender.emergencies. Return: false = there were more of them than there was time for: call it again

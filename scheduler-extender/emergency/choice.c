@@ -7,7 +7,7 @@
 #define ROUNDS_MAX   8  /* in which gangs are paid for, until nothing changes */
 #define LEARN_ROUNDS 60 /* in which prices learn */
 #define EXTRA_ROUNDS 4
-#define LEARN_STEPS  ((size_t) 3000000) /* of a whole plan */
+#define LEARN_STEPS  ((size_t) 5000000) /* of a whole plan */
 
 /* What these cost beyond what is settled. */
 static victim_cost cost_of(struct bins *bins, const struct victim_list *list)

@@ -26,8 +26,8 @@
 enum { TAKE_BACK_E_NONE = 1 };
 
 /* Of a whole plan, whatever its shape: then what is known is taken. What is tried beyond it is a set that is
- * sure to do, and proofs of sets that were begun. Some 30 ms. */
-#define TAKE_BACK_STEPS ((size_t) 6000000)
+ * sure to do, and proofs of sets that were begun. Some 35 ms. */
+#define TAKE_BACK_STEPS ((size_t) 8000000)
 
 struct take_back {
         struct victim_list victims; /* none: it fits as it is */

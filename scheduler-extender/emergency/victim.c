@@ -201,10 +201,12 @@ int victim_list_cost(const struct victim_list *list, const struct victim_rules *
                         continue;
                 }
                 gang = victim_gangs_of(&gangs, rules, ledger, pod);
-                r = gang == NULL ? -ENOMEM : 0;
-                *ret += gang == NULL || gang->counted ? 0 : gang->cost;
-                if (gang != NULL)
-                        gang->counted = true;
+                if (gang == NULL) {
+                        r = -ENOMEM;
+                        break;
+                }
+                *ret += gang->counted ? 0 : gang->cost;
+                gang->counted = true;
         }
         victim_gangs_free(&gangs);
         return r;
