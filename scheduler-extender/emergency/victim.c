@@ -194,19 +194,14 @@ int victim_list_cost(const struct victim_list *list, const struct victim_rules *
         *ret = 0;
         for (size_t i = 0; i < list->count && r == 0; i++) {
                 struct ledger_pod *pod = list->pods[i];
-                struct victim_gang *gang = NULL;
+                size_t known = gangs.count;
 
-                if (!victim_is_member(pod)) {
+                if (!victim_is_member(pod))
                         *ret += victim_pod_cost(rules, ledger, pod);
-                        continue;
-                }
-                gang = victim_gangs_of(&gangs, rules, ledger, pod);
-                if (gang == NULL) {
+                else if (victim_gangs_of(&gangs, rules, ledger, pod) == NULL)
                         r = -ENOMEM;
-                        break;
-                }
-                *ret += gang->counted ? 0 : gang->cost;
-                gang->counted = true;
+                else if (gangs.count > known)
+                        *ret += gangs.list[known].cost;
         }
         victim_gangs_free(&gangs);
         return r;
