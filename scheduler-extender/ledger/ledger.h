@@ -62,7 +62,6 @@ struct ledger_node {
         bool out_of_service; /* its taint: somebody has seen to it that nothing runs there */
         uint8_t node_class;  /* enum node_class */
         uint16_t brought;    /* names that were new with it: it may fill the table no further */
-        uint32_t group_count;
         struct ledger_group *groups;
         struct ledger_job_slot *slots;
         struct ledger_backfill *backfills;
@@ -78,7 +77,7 @@ struct ledger_node {
         struct ledger_program *programs;
         struct ledger_sick *sick;
         struct inventory_loss *losses; /* of the inventory: who holds devices that may not be used */
-        uint32_t allocatable_count, program_count, sick_count, loss_count;
+        uint32_t group_count, allocatable_count, program_count, sick_count, loss_count;
         uint32_t index; /* in ledger.nodes and the roster; changes when nodes go */
         uint32_t name_bytes;
         char name[]; /* NUL-terminated */

@@ -86,6 +86,16 @@ static void take_out(struct ledger *ledger, struct ledger_pod *pod)
         ledger->pod_count--;
 }
 
+bool ledger_pods_gives_way(const struct ledger_pod *pod, enum ledger_pods_takes takes)
+{
+        bool regular = pod->node != NULL && !pod->node->reserved;
+
+        return takes == LEDGER_PODS_TAKES_ANYBODY ||
+               (takes >= LEDGER_PODS_TAKES_BORROWERS && ledger_pods_borrows(pod)) ||
+               (takes >= LEDGER_PODS_TAKES_PREEMPTIBLE && regular && pod->request.preemptible &&
+                !pod->request.emergency);
+}
+
 bool ledger_pods_is_of(const struct ledger_pod *pod, const char *namespace_)
 {
         size_t bytes = (size_t) (pod->name - pod->key) - 1;

@@ -133,16 +133,7 @@ enum ledger_pods_takes {
         LEDGER_PODS_TAKES_PREEMPTIBLE, /* ... and of regular nodes preemptible pods that are no emergencies */
         LEDGER_PODS_TAKES_ANYBODY
 };
-
-static inline bool ledger_pods_gives_way(const struct ledger_pod *pod, enum ledger_pods_takes takes)
-{
-        bool regular = pod->node != NULL && !pod->node->reserved;
-
-        return takes == LEDGER_PODS_TAKES_ANYBODY ||
-               (takes >= LEDGER_PODS_TAKES_BORROWERS && ledger_pods_borrows(pod)) ||
-               (takes >= LEDGER_PODS_TAKES_PREEMPTIBLE && regular && pod->request.preemptible &&
-                !pod->request.emergency);
-}
+bool ledger_pods_gives_way(const struct ledger_pod *pod, enum ledger_pods_takes takes);
 
 /* ledger_pods_detach(), ledger_pods_attach() - take a bound pod off its node and put it back: for "what if it
  * went". It does not wait meanwhile; ledger_pods_wait() - it does, as before it was attached. */
