@@ -16,7 +16,7 @@ static void close_once(struct store_once *once)
 
 int store_once_open(struct store_once *once, const struct store_options *options, struct err *err)
 {
-        int r = text_starts_with(options->spec, "dir:") ? 0 : kube_reach(options->kubeconfig, err);
+        int r = strcmp(options->spec, "kubernetes") == 0 ? kube_reach(options->kubeconfig, err) : 0;
 
         if (r < 0)
                 return r;
