@@ -61,8 +61,12 @@ static void print_trouble(void *userdata, const char *sentence)
             refusal < 0) { /* the next kind is refused as well: it is said once, at the end */
                 (void) err_set(&opened->refusal, refusal, "the API server: %s", sentence);
                 (void) sd_event_exit(opened->loop, refusal);
-        } else if (is_news(opened, sentence))
-                fprintf(stderr, "remuda: %s\n", sentence);
+        } else if (is_news(opened, sentence)) {
+                if (kube_reach_is_none(sentence))
+                        text_printf(&opened->none, "remuda: %s\n", sentence);
+                else
+                        fprintf(stderr, "remuda: %s\n", sentence);
+        }
 }
 
 static void on_silent(void *userdata)
@@ -95,7 +99,9 @@ static int load(struct cluster_arguments_opened *opened, const struct cluster_op
         r = r < 0 ? err_set(err, r, "no timer: %s", strerrordesc_np(-r))
                   : cluster_load(opened->loop, options, LOAD_USEC, &opened->cluster, err);
         if (r < 0 && opened->refusal.code != 0)
-                *err = opened->refusal;
+                *err = opened->refusal; /* the reason of the others, too */
+        else if (opened->none.data != NULL)
+                fputs(opened->none.data, stderr);
         sd_event_source_disable_unref(silent);
         sd_event_source_disable_unref(dead);
         return r;
@@ -189,5 +195,6 @@ void cluster_arguments_close(struct cluster_arguments_opened *opened)
         free(opened->words);
         program_table_free(&opened->programs);
         name_numbers_free(&opened->said);
+        text_free(&opened->none);
         *opened = (struct cluster_arguments_opened){ 0 };
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/options.h"
+#include "base/text.h"
 #include "scheduler-extender/ledger/cluster.h"
 #include "scheduler-extender/ledger/name_numbers.h"
 
@@ -71,6 +72,7 @@ struct cluster_arguments_opened {
         bool heard;   /* it has told of an object, or that there is none of a kind */
         bool refused; /* it has told of trouble */
         bool is_cluster;
+        struct text none;   /* kinds that there is taken to be nothing of: told when the others have come */
         struct err refusal; /* it will not be told a kind by any try; code 0 = none */
         struct name_numbers said;
 };

@@ -62,9 +62,14 @@ int kube_reach(const char *kubeconfig, struct err *err)
         return r;
 }
 
+bool kube_reach_is_none(const char *sentence)
+{
+        return text_starts_with(sentence, "list ") && strstr(sentence, "taken for none") != NULL;
+}
+
 int kube_reach_refusal(const char *sentence)
 {
-        if (!text_starts_with(sentence, "list ") || strstr(sentence, "taken for none") != NULL)
+        if (!text_starts_with(sentence, "list ") || kube_reach_is_none(sentence))
                 return 0;
         return strstr(sentence, ": 401") != NULL || strstr(sentence, "answered 401") != NULL   ? -EACCES
                : strstr(sentence, ": 403") != NULL || strstr(sentence, "answered 403") != NULL ? -EPERM

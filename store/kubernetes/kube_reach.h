@@ -2,6 +2,8 @@
  * it: lists that are tried again and again are for programs that stay. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 /* kube_reach() - within five seconds, on a loop of its own.
@@ -13,3 +15,6 @@ int kube_reach(const char *kubeconfig, struct err *err);
 /* kube_reach_refusal() - of what a store says of a list (store_options.trouble): -EACCES or -EPERM when it
  * was refused and will be each time; 0 = something else. */
 int kube_reach_refusal(const char *sentence);
+
+/* kube_reach_is_none() - does it say of a kind that there is taken to be nothing of it? */
+bool kube_reach_is_none(const char *sentence);
