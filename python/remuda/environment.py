@@ -109,6 +109,17 @@ def _place(env: Mapping[str, str]) -> Tuple[Optional[int], Optional[int]]:
     return rank, world
 
 
+def _unfollowed(env: Mapping[str, str]) -> None:
+    """What a job says and no PyTorch program follows is refused, never passed over."""
+    for name, strategy in (("REMUDA_STALENESS", "ps-ssp"), ("REMUDA_MICROBATCHES", "split"), ("REMUDA_LAYERS", "split")):
+        if env.get(name, "") != "":
+            raise RemudaError(f"{name} '{env[name][:40]}': it is for strategy {strategy}, and every rank of remuda.torch has the whole model and adds up its "
+                              "gradients in every step; leave it out, and write `strategy: allreduce` into the job")
+    groups = env.get("REMUDA_GROUPS", "")
+    if groups != "" and not all(group.isascii() and group.isdigit() and len(group) <= 7 and int(group) > 0 for group in groups.split(",")):
+        raise RemudaError(f"REMUDA_GROUPS '{groups[:40]}': the workers of each device group are wanted, such as 4,2; leave it out where they are not known")
+
+
 def read(env: Mapping[str, str]) -> Environment:
     """What `env` (os.environ) says to this rank. RemudaError: a value is wrong, or this rank is a parameter server."""
     role = env.get("REMUDA_ROLE", "")
@@ -126,6 +137,7 @@ def read(env: Mapping[str, str]) -> Environment:
         if env.get(name, "") not in ("", "0", "blocks"):
             raise RemudaError(f"{name} '{env[name][:40]}': batch_sampler() gives each rank consecutive pieces of a step, and no rank passes samples on; "
                               f"leave {field} out of the job")
+    _unfollowed(env)
     rank, world = _place(env)
     return Environment(rank=rank, world=world, batch=_whole(env, "REMUDA_BATCH", 0, SHARE_MAX), weight=_weight(env), shard=_shard(env),
                        plan=env.get("REMUDA_PLAN") or None, progress=env.get("REMUDA_PROGRESS") or None,
