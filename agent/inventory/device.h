@@ -39,7 +39,7 @@ struct device {
         char vendor[24];
         char model[DEVICE_MODEL_BYTES]; /* "" = not known */
         unsigned index;                 /* its number on the node within its vendor: numbers.h */
-        unsigned ordinal;               /* as its driver and its runtime count now; not published */
+        unsigned ordinal;               /* as its driver and its runtime count now */
         char pci[20];                   /* "0000:18:00.0"; "" for CPU groups and core groups */
         char partition[32];             /* MIG profile, compute partition...; "" = the whole function */
         char pci_switch[20]; /* upstream port of the nearest PCIe switch shared with another of its vendor */

@@ -130,11 +130,11 @@ static bool device_same(const struct device *a, const struct device *b)
                 if (!same(a->nodes[i], b->nodes[i]))
                         return false;
         return same(a->id, b->id) && same(a->group, b->group) && same(a->vendor, b->vendor) &&
-               same(a->model, b->model) && a->index == b->index && same(a->pci, b->pci) &&
-               same(a->partition, b->partition) && a->numa == b->numa && a->node_count == b->node_count &&
-               a->memory_bytes == b->memory_bytes && a->health == b->health && a->usable == b->usable &&
-               same(a->reason, b->reason) && same(a->message, b->message) && same(a->rule, b->rule) &&
-               a->since_usec == b->since_usec;
+               same(a->model, b->model) && a->index == b->index && a->ordinal == b->ordinal &&
+               same(a->pci, b->pci) && same(a->partition, b->partition) && a->numa == b->numa &&
+               a->node_count == b->node_count && a->memory_bytes == b->memory_bytes &&
+               a->health == b->health && a->usable == b->usable && same(a->reason, b->reason) &&
+               same(a->message, b->message) && same(a->rule, b->rule) && a->since_usec == b->since_usec;
 }
 
 /* Rates come from tables and files, never from arithmetic on changing values: equal means equal,
@@ -200,8 +200,8 @@ bool inventory_same(const struct inventory *a, const struct inventory *b)
 
 static bool links_same(const struct device *a, const struct device *b)
 {
-        if (a->link_count != b->link_count || a->ordinal != b->ordinal ||
-            !same(a->pci_switch, b->pci_switch) || !same(a->pci_port, b->pci_port))
+        if (a->link_count != b->link_count || !same(a->pci_switch, b->pci_switch) ||
+            !same(a->pci_port, b->pci_port))
                 return false;
         for (size_t i = 0; i < a->link_count && i < DEVICE_LINKS_MAX; i++)
                 if (!same(a->links[i].peer, b->links[i].peer) || a->links[i].width != b->links[i].width)

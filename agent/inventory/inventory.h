@@ -70,6 +70,6 @@ void inventory_count(struct inventory *inventory);
 /* inventory_same() - is everything that is published equal, but `generation`? */
 bool inventory_same(const struct inventory *a, const struct inventory *b);
 
-/* inventory_wired_same() - are links, switches and ordinals equal, device by device? They are not published,
- * and decide what is preferred, and how runtimes are told. */
+/* inventory_wired_same() - are links and switches equal, device by device? They are not published, and decide
+ * what is preferred. */
 bool inventory_wired_same(const struct inventory *a, const struct inventory *b);

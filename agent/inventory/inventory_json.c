@@ -90,13 +90,32 @@ static int decode_usable(const struct json_field *at, void *field, struct err *e
         return json_field_as_bool(at, &((struct device *) field)->usable, err);
 }
 
-static int default_usable(const struct json_field *at, void *object, struct err *err)
+static json_t *encode_ordinal(const void *field)
+{
+        const struct device *device = field;
+
+        return device->ordinal == device->index ? json_null() : json_integer(device->ordinal);
+}
+
+static int decode_ordinal(const struct json_field *at, void *field, struct err *err)
+{
+        int64_t ordinal = 0;
+        int r = json_field_as_int64(at, 0, INT32_MAX, &ordinal, err);
+
+        ((struct device *) field)->ordinal = (unsigned) ordinal;
+        return r;
+}
+
+/* What a document does not say because it follows. */
+static int complete_device(const struct json_field *at, void *object, struct err *err)
 {
         struct device *device = object;
 
         (void) err;
         if (json_field_get(at, "usable").value == NULL)
                 device->usable = usable_by_health(device->health);
+        if (json_field_get(at, "ordinal").value == NULL)
+                device->ordinal = device->index;
         return 0;
 }
 
@@ -108,6 +127,7 @@ static const struct json_table_row device_rows[] = {
         { "vendor",           JSON_TABLE_CHARS,  AT(vendor) },
         { "model",            JSON_TABLE_CHARS,  AT(model) },
         { "index",            JSON_TABLE_UINT,   AT(index), .max = INT32_MAX },
+        { "ordinal",          JSON_TABLE_CUSTOM, .omit = true, .decode = decode_ordinal, .encode = encode_ordinal },
         { "pci",              JSON_TABLE_CHARS,  AT(pci) },
         { "partition",        JSON_TABLE_CHARS,  AT(partition), .omit = true },
         { "numa",             JSON_TABLE_INT,    AT(numa), .min = -1 },
@@ -122,7 +142,7 @@ static const struct json_table_row device_rows[] = {
         { .name = NULL },
 };
 static const struct json_table device_table = { .rows = device_rows, .size_bytes = sizeof(struct device),
-                                                .check = default_usable };
+                                                .check = complete_device };
 #undef AT
 /* clang-format on */
 

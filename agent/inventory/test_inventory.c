@@ -37,7 +37,7 @@ static const struct field of_group[] = {
         OF(device_group, measured_gflops), OF(device_group, measured_usec),
 };
 static const struct field of_device[] = {
-        OF(device, id), OF(device, group), OF(device, vendor), OF(device, model), OF(device, index), OF(device, pci),
+        OF(device, id), OF(device, group), OF(device, vendor), OF(device, model), OF(device, index), OF(device, ordinal), OF(device, pci),
         OF(device, partition), OF(device, numa), OF(device, nodes[0]), OF(device, node_count), OF(device, memory_bytes),
         OF(device, health), OF(device, usable), OF(device, reason), OF(device, message), OF(device, rule), OF(device, since_usec),
 };

@@ -43,6 +43,9 @@ static void make_node(struct inventory *node)
         assert_int_equal(inventory_add_loss(node, "b", "team/x"), 0);
         assert_int_equal(inventory_add_loss(node, "b", "team/y"), 0);
         assert_int_equal(inventory_add_loss(node, "d", "team/x"), 0);
+        node->devices[1].index = node->devices[1].ordinal = 1;
+        node->devices[2].index = 3; /* another has left */
+        node->devices[2].ordinal = 2;
         inventory_count(node);
 }
 
@@ -63,6 +66,8 @@ static void an_inventory_comes_back_as_it_went(void **state)
         assert_null(json_object_get(json_array_get(devices, 0), "usable"));
         assert_true(json_is_true(json_object_get(json_array_get(devices, 2), "usable")));
         assert_null(json_object_get(json_array_get(devices, 3), "usable"));
+        assert_null(json_object_get(json_array_get(devices, 1), "ordinal"));
+        assert_int_equal(json_integer_value(json_object_get(json_array_get(devices, 2), "ordinal")), 2);
         if (inventory_json_decode(object, &again, &err) < 0)
                 fail_msg("%s", err.msg);
         assert_true(inventory_same(&node, &again));

@@ -49,7 +49,7 @@ struct run_rank {
         struct chip_speed_figures figures; /* of the chip */
         double *layer_ms;                  /* of a split: run.layer_count, owned; NULL = not measured */
         uint64_t layers[2];                /* first and last */
-        unsigned device_index;
+        unsigned device_index;             /* its ordinal */
 
         char speed_device[SPEED_TABLE_DEVICE_BYTES]; /* its name in the SpeedTable */
         enum chip_speed speed_source;

@@ -251,7 +251,7 @@ static void add_rank(struct run *run, const struct assignment_part *part, const 
 
         *rank = (struct run_rank){ .server = part->server,
                                    .role = assignment_role(&run->job, part->server, part->entry),
-                                   .device_index = device == NULL ? 0 : device->index,
+                                   .device_index = device == NULL ? 0 : device->ordinal,
                                    .figures = part->group->figures,
                                    .speed = { .speed = 1 },
                                    .precision = CHIP_SPEED_NO_PRECISION };
