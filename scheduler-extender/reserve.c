@@ -54,7 +54,7 @@ static int leave(struct pass *pass)
                         next = pod->next_on_node;
                         if (victim_leaves(&pass->rules, pod))
                                 r = trial_detach(&pass->trial, pod);
-                        else if (victim_overdue(pod, pass->rules.now_usec) &&
+                        else if (backfill_overdue(pod, pass->rules.now_usec) &&
                                  !victim_spared(pod, pass->rules.now_usec))
                                 evict_overdue(pass->x, pod);
                 }

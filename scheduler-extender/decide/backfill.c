@@ -16,21 +16,27 @@
 #include "scheduler-extender/neighbours/neighbour_view.h"
 #include "scheduler-extender/share/namespace_share.h"
 
-/* Its grace time is the kubelet's to keep. */
-static uint64_t deleted_by(const struct ledger_pod *pod)
+bool backfill_overdue(const struct ledger_pod *pod, uint64_t now_usec)
 {
-        return pod->deletion_usec != 0 ? pod->deletion_usec : UINT64_MAX;
+        return pod->deleting && pod->deletion_usec != 0 && now_usec > pod->deletion_usec &&
+               now_usec - pod->deletion_usec > BACKFILL_OVERDUE_USEC;
+}
+
+/* Its grace time is the kubelet's to keep. */
+static uint64_t deleted_by(const struct ledger_pod *pod, uint64_t now_usec)
+{
+        return pod->deletion_usec != 0 && !backfill_overdue(pod, now_usec) ? pod->deletion_usec : UINT64_MAX;
 }
 
 /* When the bound pod ends, as far as the waiting one may rely on it. */
-static uint64_t end_for(const struct ledger_pod *waiting, const struct ledger_pod *bound)
+static uint64_t end_for(const struct rules_context *ctx, const struct ledger_pod *bound)
 {
-        if (bound->request.deadline_kept || ledger_pods_same_namespace(waiting->key, bound->key))
-                return backfill_pod_ends(bound);
-        return deleted_by(bound);
+        if (bound->request.deadline_kept || ledger_pods_same_namespace(ctx->self->key, bound->key))
+                return backfill_pod_ends(bound, ctx->now_usec);
+        return deleted_by(bound, ctx->now_usec);
 }
 
-uint64_t backfill_pod_ends(const struct ledger_pod *pod)
+uint64_t backfill_pod_ends(const struct ledger_pod *pod, uint64_t now_usec)
 {
         uint64_t begin = pod->started_usec != 0 ? pod->started_usec : pod->created_usec;
 
@@ -38,7 +44,7 @@ uint64_t backfill_pod_ends(const struct ledger_pod *pod)
                                 ? UINT64_MAX
                                 : begin + (uint64_t) pod->request.deadline_sec * 1000000;
 
-        return ends < deleted_by(pod) ? ends : deleted_by(pod);
+        return ends < deleted_by(pod, now_usec) ? ends : deleted_by(pod, now_usec);
 }
 
 void backfill_clear(struct ledger *ledger)
@@ -157,13 +163,14 @@ static void find_start(struct ledger *ledger, const struct rules_context *of_pod
                 struct ledger_pod *next = NULL;
 
                 for (struct ledger_pod *pod = start->node->pods; pod != NULL; pod = pod->next_on_node)
-                        if (end_for(ctx->self, pod) != UINT64_MAX &&
-                            (next == NULL || end_for(ctx->self, pod) < end_for(ctx->self, next)))
+                        if (end_for(ctx, pod) != UINT64_MAX &&
+                            (next == NULL || end_for(ctx, pod) < end_for(ctx, next)))
                                 next = pod;
                 if (next == NULL)
                         break;
-                start->usec =
-                        backfill_pod_ends(next) > ctx->now_usec ? backfill_pod_ends(next) : ctx->now_usec;
+                start->usec = backfill_pod_ends(next, ctx->now_usec) > ctx->now_usec
+                                      ? backfill_pod_ends(next, ctx->now_usec)
+                                      : ctx->now_usec;
                 ledger_pods_detach(ledger, next);
                 gone[count++] = next;
         }

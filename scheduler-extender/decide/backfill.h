@@ -36,6 +36,12 @@ int backfill_add(struct ledger *ledger, struct ledger_node *node, const struct l
  * go, and get so long) is not counted. */
 bool backfill_had_its_time(struct ledger_pod *pod, const struct rules *rules, uint64_t now_usec);
 
+#define BACKFILL_OVERDUE_USEC UINT64_C(60000000)
+
+/* backfill_overdue() - should it have been gone for so long, and is still there (a finalizer, a kubelet that
+ * does not answer, a process that does not end)? Nobody knows when it goes. */
+bool backfill_overdue(const struct ledger_pod *pod, uint64_t now_usec);
+
 /* backfill_pod_ends() - when a bound pod ends at the latest, as far as it says, or as its deletion does;
  * UINT64_MAX = not known. */
-uint64_t backfill_pod_ends(const struct ledger_pod *pod);
+uint64_t backfill_pod_ends(const struct ledger_pod *pod, uint64_t now_usec);

@@ -326,6 +326,34 @@ static void who_is_being_deleted_ends(void **state)
         ledger_life_free(l);
 }
 
+/* A finalizer keeps b's pod: when its chips come free nobody knows, and those of a are due in five seconds.
+ */
+static void who_should_be_gone_has_no_end(void **state)
+{
+        struct ledger *l = two_full_nodes();
+        struct ledger_pod_facts gone = pod_of(l, "y", 4), brief = pod_of(l, "x", 4);
+        uint64_t now = 1000000000;
+
+        (void) state;
+        wait_for_eight(l, "elsewhere", "waits", 1);
+        brief.node = "a";
+        brief.started_usec = now;
+        brief.request.deadline_sec = 5;
+        brief.request.deadline_kept = true;
+        ledger_pods_drop(l, "default", "x");
+        assert_int_equal(ledger_pods_set(l, &brief), 0);
+        gone.node = "b";
+        gone.deleting = true;
+        gone.deletion_usec = now - BACKFILL_OVERDUE_USEC;
+        assert_int_equal(ledger_pods_set(l, &gone), 0);
+        assert_int_equal(backfill_update(l, &fixture_rules, now), 1);
+        assert_non_null(node_of(l, "b")->backfills);
+        assert_int_equal(backfill_update(l, &fixture_rules, now + 1), 1);
+        assert_null(node_of(l, "b")->backfills);
+        assert_int_equal(node_of(l, "a")->backfills->start_usec, now + 5000000);
+        ledger_life_free(l);
+}
+
 /* A job's plan leased its chips before they were held, or beside what is held. */
 static void a_lease_is_not_held_back(void **state)
 {
@@ -408,6 +436,7 @@ int main(void)
                 cmocka_unit_test(holds_of_one_namespace_have_a_share),
                 cmocka_unit_test(a_label_is_the_word_of_its_owner_alone),
                 cmocka_unit_test(who_is_being_deleted_ends),
+                cmocka_unit_test(who_should_be_gone_has_no_end),
                 cmocka_unit_test(a_lease_is_not_held_back),
                 cmocka_unit_test(eight_chips_do_not_starve_behind_single_ones),
         };

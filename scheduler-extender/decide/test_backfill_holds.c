@@ -25,11 +25,12 @@ struct plain_start {
         struct ledger_node *node;
 };
 
-static bool ends_for(const struct ledger_pod *waiting, const struct ledger_pod *bound)
+static bool ends_for(const struct rules_context *ctx, const struct ledger_pod *bound)
 {
+        const struct ledger_pod *waiting = ctx->self;
         size_t bytes = (size_t) (waiting->name - waiting->key);
 
-        return backfill_pod_ends(bound) != UINT64_MAX &&
+        return backfill_pod_ends(bound, ctx->now_usec) != UINT64_MAX &&
                (bound->request.deadline_kept || strncmp(bound->key, waiting->key, bytes) == 0);
 }
 
@@ -43,13 +44,14 @@ static void plain_start_on(struct ledger *l, const struct rules_context *ctx, st
         while (rules_judge(ctx, start->node) != REASON_NONE) {
                 next = NULL;
                 for (struct ledger_pod *pod = start->node->pods; pod != NULL; pod = pod->next_on_node)
-                        if (ends_for(ctx->self, pod) &&
-                            (next == NULL || backfill_pod_ends(pod) < backfill_pod_ends(next)))
+                        if (ends_for(ctx, pod) &&
+                            (next == NULL ||
+                             backfill_pod_ends(pod, ctx->now_usec) < backfill_pod_ends(next, ctx->now_usec)))
                                 next = pod;
                 if (next == NULL)
                         break;
-                if (backfill_pod_ends(next) > start->usec)
-                        start->usec = backfill_pod_ends(next);
+                if (backfill_pod_ends(next, ctx->now_usec) > start->usec)
+                        start->usec = backfill_pod_ends(next, ctx->now_usec);
                 ledger_pods_detach(l, next);
                 gone[count++] = next;
         }

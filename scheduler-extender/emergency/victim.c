@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "job/spec/job_arguments.h"
+#include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 
@@ -23,13 +24,7 @@ static bool is_gone_soon(const struct victim_rules *rules, const struct ledger_p
         uint64_t soon = rules->grace_usec > VICTIM_AGAIN_USEC ? rules->grace_usec : VICTIM_AGAIN_USEC;
 
         return pod->deleting && pod->deletion_usec <= rules->now_usec + soon &&
-               !victim_overdue(pod, rules->now_usec);
-}
-
-bool victim_overdue(const struct ledger_pod *pod, uint64_t now_usec)
-{
-        return pod->deleting && pod->deletion_usec != 0 && now_usec > pod->deletion_usec &&
-               now_usec - pod->deletion_usec > VICTIM_AGAIN_USEC;
+               !backfill_overdue(pod, rules->now_usec);
 }
 
 bool victim_leaves(const struct victim_rules *rules, const struct ledger_pod *pod)
@@ -54,7 +49,7 @@ bool victim_may_go(const struct victim_rules *rules, const struct ledger *ledger
                    const struct ledger_pod *pod, const struct ledger_job *job)
 {
         return pod->node != NULL && (job == NULL || pod->job != job) && !victim_leaves(rules, pod) &&
-               !keeps_its_time(pod) && !victim_overdue(pod, rules->now_usec) &&
+               !keeps_its_time(pod) && !backfill_overdue(pod, rules->now_usec) &&
                !victim_spared(pod, rules->now_usec) && ledger_pods_gives_way(pod, rules->takes) &&
                ledger_chips_asked(ledger, &pod->request) > 0;
 }

@@ -31,11 +31,6 @@ struct victim_rules {
  * is evicted: an eviction shortens it. */
 bool victim_leaves(const struct victim_rules *rules, const struct ledger_pod *pod);
 
-/* victim_overdue() - should it have been gone for VICTIM_AGAIN_USEC, and is still there (a finalizer, a
- * kubelet that does not answer, a process that does not end)? Nobody knows when, and no eviction helps:
- * others are looked for. */
-bool victim_overdue(const struct ledger_pod *pod, uint64_t now_usec);
-
 /* victim_spared() - was its eviction refused a while ago? */
 bool victim_spared(const struct ledger_pod *pod, uint64_t now_usec);
 

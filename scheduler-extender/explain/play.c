@@ -25,8 +25,8 @@ static void add_pods(struct play *play, const struct ledger *ledger, uint64_t no
 
                 if (pod == NULL || pod->ended)
                         continue;
-                if (pod->node != NULL && backfill_pod_ends(pod) != UINT64_MAX)
-                        add_end(play, now_usec, backfill_pod_ends(pod),
+                if (pod->node != NULL && backfill_pod_ends(pod, now_usec) != UINT64_MAX)
+                        add_end(play, now_usec, backfill_pod_ends(pod, now_usec),
                                 (struct play_end){ .what = "ends", .name = pod->key, .pod = pod });
                 if (pod->node == NULL && pod->waited_usec != 0 && hold_usec != 0)
                         add_end(play, now_usec, pod->waited_usec + hold_usec,
