@@ -168,9 +168,7 @@ static void find_start(struct ledger *ledger, const struct rules_context *of_pod
                                 next = pod;
                 if (next == NULL)
                         break;
-                start->usec = backfill_pod_ends(next, ctx->now_usec) > ctx->now_usec
-                                      ? backfill_pod_ends(next, ctx->now_usec)
-                                      : ctx->now_usec;
+                start->usec = end_for(ctx, next) > ctx->now_usec ? end_for(ctx, next) : ctx->now_usec;
                 ledger_pods_detach(ledger, next);
                 gone[count++] = next;
         }

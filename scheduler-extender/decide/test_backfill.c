@@ -354,6 +354,26 @@ static void who_should_be_gone_has_no_end(void **state)
         ledger_life_free(l);
 }
 
+/* A label of theirs that says sooner than the deletion is their word alone. */
+static void others_end_by_their_deletion(void **state)
+{
+        struct ledger *l = two_full_nodes();
+        struct ledger_pod_facts gone = pod_of(l, "y", 4);
+
+        (void) state;
+        wait_for_eight(l, "elsewhere", "waits", 1);
+        ledger_pods_drop(l, "default", "y");
+        gone.node = "b";
+        gone.started_usec = 1000000;
+        gone.request.deadline_sec = 1;
+        gone.deleting = true;
+        gone.deletion_usec = 5000000;
+        assert_int_equal(ledger_pods_set(l, &gone), 0);
+        assert_int_equal(backfill_update(l, &fixture_rules, 1000000), 1);
+        assert_int_equal(node_of(l, "b")->backfills->start_usec, 5000000);
+        ledger_life_free(l);
+}
+
 /* A job's plan leased its chips before they were held, or beside what is held. */
 static void a_lease_is_not_held_back(void **state)
 {
@@ -437,6 +457,7 @@ int main(void)
                 cmocka_unit_test(a_label_is_the_word_of_its_owner_alone),
                 cmocka_unit_test(who_is_being_deleted_ends),
                 cmocka_unit_test(who_should_be_gone_has_no_end),
+                cmocka_unit_test(others_end_by_their_deletion),
                 cmocka_unit_test(a_lease_is_not_held_back),
                 cmocka_unit_test(eight_chips_do_not_starve_behind_single_ones),
         };
