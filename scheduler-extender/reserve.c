@@ -41,6 +41,7 @@ struct pass {
         struct ledger_node **held; /* owned: nodes with chips that are held as for others who wait */
         size_t held_count;
         struct request hopeless; /* no set helps one that asks for this; item_count 0 = nothing is known */
+        uint32_t hopeless_labels, hopeless_devices; /* ... and is like this */
 };
 
 /* Who is on his way out is gone. */
@@ -326,15 +327,22 @@ static bool waits(const struct ledger *ledger, const struct ledger_pod *pod)
                ledger_jobs_planning(ledger, pod->key) == NULL; /* its plan is served */
 }
 
+/* Was no help found for one that asks for the same, and of which all demands speak alike? */
+static bool is_hopeless(const struct pass *pass, const struct ledger_pod *pod, const struct pod_request *in)
+{
+        return pod->job == NULL && in->devices == pass->hopeless_devices &&
+               memcmp(&pass->hopeless, &in->request, sizeof(pass->hopeless)) == 0 &&
+               neighbours_alike(&pass->ledger->neighbours, pass->hopeless_labels, pod->labels);
+}
+
 /* Return: as serve() */
 static int serve_pod(struct pass *pass, struct ledger_pod *pod)
 {
         struct pod_request pod_request;
         int r = pod_request_begin_trial(pass->x->cluster, pod, pass->rules.now_usec, &pod_request);
-        bool alone = pod->job == NULL;
 
         if (r == 0 && pod_request.request.item_count > 0 && !pod_request.request.lacking &&
-            !(alone && memcmp(&pass->hopeless, &pod_request.request, sizeof(pass->hopeless)) == 0)) {
+            !is_hopeless(pass, pod, &pod_request)) {
                 struct asked asked = { .context = pod_request.context,
                                        .job = pod_request.job,
                                        .demand = { .kinds = pod_request.facts.kinds,
@@ -342,8 +350,11 @@ static int serve_pod(struct pass *pass, struct ledger_pod *pod)
 
                 asked.context.unfiltered = true;
                 r = serve(pass, &asked, pod->key);
-                if (r == 0 && alone)
+                if (r == 0 && pod->job == NULL) {
                         pass->hopeless = pod_request.request;
+                        pass->hopeless_labels = pod->labels;
+                        pass->hopeless_devices = pod_request.devices;
+                }
         }
         pod_request_end(pass->x->cluster, &pod_request);
         return r;

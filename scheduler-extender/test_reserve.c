@@ -433,6 +433,37 @@ static void what_the_older_leaves_is_the_youngers(void **state)
         extender_bed_free(b);
 }
 
+#define GUARD                                                                                                \
+        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"guard\",\"namespace\":"            \
+        "\"default\","                                                                                       \
+        "\"uid\":\"u-guard\"},\"spec\":{\"nodeName\":\"r\",\"containers\":[{\"name\":\"c\"}],\"affinity\":{" \
+        "\"podAntiAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":[{\"topologyKey\":"         \
+        "\"host\","                                                                                          \
+        "\"labelSelector\":{\"matchLabels\":{\"app\":\"web\"}}}]}}}}"
+
+/* The older one has labels that a pod on the only node it could have keeps out. */
+static void who_asks_the_same_is_not_hopeless_for_anothers_labels(void **state)
+{
+        struct extender_bed *b = begin_lent();
+
+        (void) state;
+        memory_store_drop(b->memory, "Pod default/q");
+        memory_store_merge(
+                b->memory, "Node r",
+                "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"r\",\"labels\":{"
+                "\"host\":\"r\"}}}");
+        memory_store_merge(b->memory, "Pod default/guard", GUARD);
+        put_bound(b, "e1", EXTENDER_BED_POD("e1", ",\"labels\":{\"app\":\"web\"}"), ASKS("4"));
+        put_bound(b, "e2", EXTENDER_BED_POD("e2", ""), ASKS("4"));
+        memory_store_merge(b->memory, "Pod default/e1", EMERGENCY);
+        memory_store_merge(b->memory, "Pod default/e2", EMERGENCY);
+        memory_store_tell(b->memory);
+        reserve_update(b->extender, extender_now(b->extender));
+        assert_false(ledger_pods_find(cluster_ledger(b->extender->cluster), "default", "e1")->served);
+        assert_true(ledger_pods_find(cluster_ledger(b->extender->cluster), "default", "e2")->served);
+        extender_bed_free(b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -448,6 +479,7 @@ int main(void)
                 cmocka_unit_test(who_should_be_gone_is_waited_for_no_longer),
                 cmocka_unit_test(many_emergencies_have_their_turns),
                 cmocka_unit_test(what_the_older_leaves_is_the_youngers),
+                cmocka_unit_test(who_asks_the_same_is_not_hopeless_for_anothers_labels),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
