@@ -157,21 +157,20 @@ static uint64_t step_to_tell(const struct world *world, double step_ms)
         return step > world->progress.live.step ? step : world->progress.live.step + 1;
 }
 
-/* With the shares of now. */
+/* With the shares of now: as long as that of the rank that takes longest. Where ranks wait for each other all
+ * are alike; where they do not, one that says too much takes so much longer with its larger share as the
+ * others do shorter, and a mean says nothing. Example: 64 and 64 ms with equal shares; 2 and 126 with those
+ * of a lie. */
 static struct live_state_step usual_step(const struct world *world, unsigned paces)
 {
-        double ms = 0, slowest = 0, own, busy;
-        size_t known = 0;
+        double ms = 0, slowest = 0, busy;
 
         for (size_t i = 0; i < world->rank_count; i++) {
                 if (!world_is_worker(world, i))
                         continue;
-                own = window_usual_ms(&world->seen[i].window, paces, &busy);
-                ms += own;
-                known += own > 0;
+                ms = fmax(ms, window_usual_ms(&world->seen[i].window, paces, &busy));
                 slowest = fmax(slowest, busy);
         }
-        ms = known > 0 ? ms / (double) known : 0;
         return (struct live_state_step){ ms, fmax(0, ms - slowest) };
 }
 

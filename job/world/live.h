@@ -28,7 +28,8 @@
  * any more, in no world of the job; if they do not, something else had the machine, and nobody has lied,
  * and the next look has to be longer: where such moments come again and again that is up to 64 paces, until
  * shares have stood for 1024, so that trials, of some 16 paces each, are a few per cent of the steps at most.
- * Compared are usual steps, medians: one in which an evaluation was waited for is none. Pure. */
+ * Compared are usual steps, medians of the rank that takes longest: one in which an evaluation was waited
+ * for is none. Pure. */
 #pragma once
 
 #include "job/world/world.h"
