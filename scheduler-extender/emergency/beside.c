@@ -50,7 +50,7 @@ struct search {
         const struct curve_item *items;
         int64_t lacking[1 + NODE_ROOM_KINDS];              /* chips, then the kinds */
         int64_t rest[CURVE_PODS + 1][1 + NODE_ROOM_KINDS]; /* what the items from this one on free */
-        size_t steps;
+        size_t steps, most;
         uint64_t set, best_set;
         victim_cost price, best;
 };
@@ -65,7 +65,7 @@ static void try_item(struct search *s, size_t item)
 {
         bool lacks = false;
 
-        if (s->price >= s->best || s->steps++ > BESIDE_STEPS)
+        if (s->price >= s->best || s->steps++ > s->most)
                 return;
         for (size_t k = 0; k <= s->beside->kind_count; k++) {
                 lacks = lacks || s->lacking[k] > 0;
@@ -90,9 +90,9 @@ static void try_item(struct search *s, size_t item)
 }
 
 victim_cost beside_solve(const struct beside *beside, const struct curve_item *items, uint32_t chips,
-                         uint32_t members, uint64_t *set, bool *exact, size_t *steps)
+                         uint32_t members, size_t most, uint64_t *set, bool *exact, size_t *steps)
 {
-        struct search s = { .beside = beside, .items = items, .best = VICTIM_COST_MAX };
+        struct search s = { .beside = beside, .items = items, .most = most, .best = VICTIM_COST_MAX };
 
         s.lacking[0] = chips;
         for (size_t k = 0; k < beside->kind_count; k++)
@@ -101,7 +101,7 @@ victim_cost beside_solve(const struct beside *beside, const struct curve_item *i
                 for (size_t k = 0; k <= beside->kind_count; k++)
                         s.rest[i][k] = s.rest[i + 1][k] + freed_of(&s, i, k);
         try_item(&s, 0);
-        *exact = *exact && s.steps <= BESIDE_STEPS;
+        *exact = *exact && s.steps <= most;
         *steps += s.steps;
         *set = s.best_set;
         return s.best;

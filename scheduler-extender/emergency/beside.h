@@ -5,13 +5,14 @@
  * of 4 chips and 16 CPUs has its chips as it is, and starts when a goes.
  *
  * A curve (curve.h) counts chips alone, so its price is a lower bound; where its set leaves room it is the
- * answer, and where it does not all sets are tried, depth first, as far as BESIDE_STEPS last. Pure. */
+ * answer, and where it does not all sets are tried, depth first, as far as the steps last. Pure. */
 #pragma once
 
 #include "scheduler-extender/decide/node_room.h"
 #include "scheduler-extender/emergency/curve.h"
 
-#define BESIDE_STEPS 4096 /* of one search; sets of 10 pods and more may not all be tried */
+#define BESIDE_STEPS 4096               /* of one search; sets of 10 pods and more may not all be tried */
+#define BESIDE_ALL   ((size_t) 4000000) /* of the searches for all nodes: where they are many each has less */
 
 struct beside {
         struct node_room_kind kinds[NODE_ROOM_KINDS];
@@ -33,7 +34,8 @@ uint32_t beside_members(const struct beside *beside, bool all);
 bool beside_suffices(const struct beside *beside, uint64_t set, uint32_t members);
 
 /* beside_solve() - the cheapest set that frees at least so many chips and leaves room for so many members.
+ * @most: steps, CURVE_PODS + 1 at least: then one is found if there is one
  * @steps: is added to; Return: its price and `set`, VICTIM_COST_MAX = there is none. Not sure to be the
  * cheapest if @exact is set to false. */
 victim_cost beside_solve(const struct beside *beside, const struct curve_item *items, uint32_t chips,
-                         uint32_t members, uint64_t *set, bool *exact, size_t *steps);
+                         uint32_t members, size_t most, uint64_t *set, bool *exact, size_t *steps);

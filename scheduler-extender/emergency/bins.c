@@ -276,6 +276,11 @@ int bins_build(struct bins *bins, const struct asked_need *need)
                         r = add_node(bins, node);
         }
         bins->steps += (bins->ledger->node_count + bins->item_count) * TRIAL_NODE_STEPS;
+        bins->beside_steps = BESIDE_ALL / (bins->cost_count + 1);
+        if (bins->beside_steps > BESIDE_STEPS)
+                bins->beside_steps = BESIDE_STEPS;
+        if (bins->beside_steps <= CURVE_PODS)
+                bins->beside_steps = CURVE_PODS + 1;
         link_items(bins);
         return r;
 }

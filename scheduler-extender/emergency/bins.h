@@ -42,6 +42,7 @@ struct bins {
         victim_cost best[2 * BINS_MEMBERS_MAX + 1]; /* by members: the last choice's prices */
         size_t wanted;                              /* members of it */
         size_t steps;                               /* cells that were filled in */
+        size_t beside_steps;                        /* of one search for room beside chips */
         bool whole;                                 /* each bin bears all of a gang's cost */
         bool exact;                                 /* no price is more than what it must cost */
 };

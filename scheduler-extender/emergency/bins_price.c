@@ -77,7 +77,8 @@ victim_cost bins_price_level(struct bins *bins, const struct bin *bin, const str
         bins_price_beside(bins, bin, items, &beside);
         if (beside_suffices(&beside, *set, bin->idle + more))
                 return curve->cost[chips];
-        return beside_solve(&beside, items, chips, bin->idle + more, set, &bins->exact, &bins->steps);
+        return beside_solve(&beside, items, chips, bin->idle + more, bins->beside_steps, set, &bins->exact,
+                            &bins->steps);
 }
 
 /* Anew, if a price in it is another one than the last time. */

@@ -360,6 +360,35 @@ static void members_that_differ_have_room_made_shape_by_shape(void **state)
         ledger_life_free(l);
 }
 
+/* Which of sixteen borrowers on each of 2,000 nodes have the CPUs: every set of each node would take more
+ * than 0.1 s. */
+static void room_beside_chips_is_looked_for_by_steps(void **state)
+{
+        struct ledger *l = test_ledger();
+        uint64_t seed = 5;
+        struct take_back p;
+
+        (void) state;
+        for (uint32_t n = 0; n < 2000; n++) {
+                char node[48], name[48];
+
+                (void) snprintf(node, sizeof(node), "r%04u", n);
+                add_node(l, node, NODE_CLASS_ANY, "reserved", "H100", 16, 16);
+                add_room(l, node, 128000);
+                for (uint32_t k = 0; k < 16; k++) {
+                        (void) snprintf(name, sizeof(name), "b%u-%u", n, k);
+                        lend(l, name, node, 1, 3000 + (int64_t) random_below(&seed, 5000),
+                             1 + random_below(&seed, 90000));
+                }
+        }
+        ask(l, 8, 1, 40000);
+        assert_int_equal(plan(l, &p), 0);
+        assert_true(p.victims.count >= 8);
+        assert_true(p.steps < TAKE_BACK_STEPS);
+        take_back_free(&p);
+        ledger_life_free(l);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -367,6 +396,7 @@ int main(void)
                 cmocka_unit_test(who_has_the_cpus_of_idle_chips_goes),
                 cmocka_unit_test(equal_nodes_are_found_among_unlike_ones),
                 cmocka_unit_test(members_that_differ_have_room_made_shape_by_shape),
+                cmocka_unit_test(room_beside_chips_is_looked_for_by_steps),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
