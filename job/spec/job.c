@@ -9,6 +9,9 @@
 #include "job/spec/job_arguments.h"
 #include "job/spec/preprocess_steps.h"
 
+#define STALENESS    4 /* unless the job says another */
+#define MICROBATCHES 4
+
 /* clang-format off */
 const char *const job_urgency_names[JOB_URGENCY_COUNT + 1] = {
         [JOB_URGENCY_REGULAR]   = "regular",
@@ -49,8 +52,8 @@ const char *const job_order_names[JOB_ORDER_COUNT + 1] = {
 void job_init(struct job *job)
 {
         *job = (struct job){
-                .staleness = 4,
-                .microbatches = 4,
+                .staleness = STALENESS,
+                .microbatches = MICROBATCHES,
                 .model = "mlp",
                 .seed = 1,
                 .global_batch = 256,
@@ -188,6 +191,35 @@ static int check_dependencies(const struct job *job, struct err *err)
         return 0;
 }
 
+/* What one strategy alone follows, another would drop without a word. The default passes, as the API server
+ * writes it into every job; so does what the strategy does anyway: nobody is ahead, and a batch is one part.
+ */
+static int check_strategy(const struct job *job, struct err *err)
+{
+        const struct {
+                const char *field;
+                uint64_t value, default_;
+                int strategy; /* whose it is */
+                bool done;    /* by this one, too */
+        } rows[] = {
+                { "staleness", job->staleness, STALENESS, JOB_STRATEGY_PS_SSP,
+                  job->staleness == 0 && job->strategy != JOB_STRATEGY_PS_ASYNC },
+                { "microbatches", job->microbatches, MICROBATCHES, JOB_STRATEGY_SPLIT,
+                  job->microbatches == 1 },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+                if (job->strategy != rows[i].strategy && rows[i].value != rows[i].default_ && !rows[i].done)
+                        return err_set(err, -EINVAL,
+                                       "spec.%s: %llu is for strategy %s alone, and strategy is %s; leave "
+                                       "%s out, or write strategy: %s",
+                                       rows[i].field, (unsigned long long) rows[i].value,
+                                       job_strategy_names[rows[i].strategy],
+                                       job_strategy_names[job->strategy], rows[i].field,
+                                       job_strategy_names[rows[i].strategy]);
+        return 0;
+}
+
 static int check_segments(const struct job *job, struct err *err)
 {
         for (size_t i = 1; i < job->segment_count; i++)
@@ -222,6 +254,8 @@ int job_check(const struct job *job, struct err *err)
                 r = check_dependencies(job, err);
         if (r == 0)
                 r = check_segments(job, err);
+        if (r == 0)
+                r = check_strategy(job, err);
         if (r == 0 && job->data.given)
                 r = check_path(job->data.path, "spec.data.path", err);
         if (r == 0 && job->checkpoint.given)

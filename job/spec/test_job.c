@@ -159,6 +159,11 @@ static const struct {
         { LEAST "  placement: best\n",                          "spec.placement: \"best\" is none of" },
         { LEAST "  strategy: gossip\n",                         "spec.strategy: \"gossip\" is none of allreduce, ps-sync" },
         { LEAST "  staleness: -1\n",                            "spec.staleness: -1 is not a whole number" },
+        { LEAST "  staleness: 3\n",                             "spec.staleness: 3 is for strategy ps-ssp alone, and strategy is allreduce; leave staleness out, or write strategy: ps-ssp" },
+        { LEAST "  strategy: ps-async\n  staleness: 0\n",       "spec.staleness: 0 is for strategy ps-ssp alone, and strategy is ps-async" },
+        { LEAST "  strategy: split\n  staleness: 5\n",          "spec.staleness: 5 is for strategy ps-ssp alone, and strategy is split" },
+        { LEAST "  microbatches: 2\n",                          "spec.microbatches: 2 is for strategy split alone, and strategy is allreduce; leave microbatches out, or write strategy: split" },
+        { LEAST "  strategy: ps-ssp\n  microbatches: 8\n",      "spec.microbatches: 8 is for strategy split alone, and strategy is ps-ssp" },
         { LEAST "  data: {path: /d, preprocess: 'scale,blur'}\n", "spec.data.preprocess: step 'blur'" },
         { LEAST "  data: {path: /d, preprocess: 'tokenise:byte'}\n", "step 'tokenise' is for text" },
         { LEAST "  model: transformer\n  data: {path: /d}\n", "spec.model: 'transformer' is not mlp, cnn or text" },
@@ -230,6 +235,11 @@ static void what_may_be_is_taken(void **state)
                 META("labels: {team: ''}"),
                 META("annotations: {team: 'a b, c'}"),
                 LEAST "  strategy: split\n  globalBatch: 1\n",
+                LEAST "  strategy: split\n  microbatches: 7\n  staleness: 0\n",
+                LEAST "  strategy: ps-ssp\n  microbatches: 1\n  staleness: 9\n",
+                LEAST
+                "  strategy: ps-async\n  microbatches: 4\n  staleness: 4\n",  /* an API server writes them */
+                LEAST "  microbatches: 1\n  staleness: 0\n",                  /* it does so anyway */
                 LEAST "  args: []\n  data: {path: /d, preprocess: 'mine'}\n", /* its own program reads them */
                 LEAST "  dependsOn: [a, b]\n  segments: [3, 7]\n",
                 HEAD "  workers: [{group: gpu-0, chips: 2}]\n  segments: none\n",

@@ -75,7 +75,7 @@ def cases():
     for field, value in (("spec.data.path", "-rf"), ("spec.data.path", "--data=/etc"), ("spec.checkpoint.path", "--force"), ("spec.workers[].group", "../g"),
                          ("spec.workers[].runtime", "../cpu"), ("spec.workers[].vendor", "-x"), ("spec.workers[].minChips", 2), ("spec.segments", [3, 3]),
                          ("spec.programs.RUNTIME.image", "--privileged"), ("spec.programs.RUNTIME.image", "../x"), ("spec.programs.RUNTIME.image", "a b"),
-                         ("spec.model", "resnet"), ("metadata.namespace", "../x"),
+                         ("spec.model", "resnet"), ("spec.staleness", 3), ("spec.microbatches", 2), ("metadata.namespace", "../x"),
                          ("metadata.labels", {"../../x": "a"}), ("metadata.labels", {"--x": "a"}), ("metadata.labels", {"a/b/c": "x"}), ("metadata.labels", {"": "x"}),
                          ("metadata.labels", {"remuda.dev/job": "../../x"}), ("metadata.labels", {"a": "-rf"}), ("metadata.labels", {"a": "x" * 64}),
                          ("metadata.labels", {"a": 5}), ("metadata.labels", ["a"]), ("metadata.annotations", {"../x": "a"}), ("metadata.annotations", {"a": 1})):
