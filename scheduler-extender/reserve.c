@@ -448,7 +448,9 @@ static void finish(struct pass *pass)
 
         if (pass->hold_count > 0)
                 qsort(pass->holds, pass->hold_count, sizeof(pass->holds[0]), by_node);
-        for (const struct hold *h = pass->holds; h < pass->holds + pass->hold_count; h++) {
+        for (size_t i = 0; i < pass->hold_count; i++) {
+                const struct hold *h = &pass->holds[i];
+
                 first = h->node == first->node ? first : h;
                 hold(pass, first, h);
         }
