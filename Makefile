@@ -10,8 +10,9 @@ PREFIX   ?= /usr/local
 PYTHON   ?= python3
 comma    := ,
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wvla $(WERROR)
-# What the compiler knows of: stack clash, every variable set (gcc), shadow stacks and branch targets (x86-64, arm64). Paths of this
-# folder do not get into what is built; nor tables to unwind, which nothing reads (debuggers have their own): two folders, the same bytes (tools/check-reproducible). tools/check-hardening asks the results.
+# What the compiler knows of: stack clash, every variable set (gcc), shadow stacks and branch targets (x86-64, arm64). No tables to
+# unwind: nothing in C reads them, debuggers have their own. Paths of this folder do not get into what is built: two folders, the same
+# bytes (tools/check-reproducible). tools/check-hardening asks the results.
 wanted   := -fno-asynchronous-unwind-tables -fstack-clash-protection -ftrivial-auto-var-init=zero -fcf-protection=full -mbranch-protection=standard
 HARDEN   := -fstack-protector-strong -fPIE -ffile-prefix-map=$(CURDIR)=. $(if $(findstring -fsanitize,$(CFLAGS))$(findstring -O0,$(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3) \
             $(shell for f in $(wanted); do echo 'int x;' | $(CC) -Werror $$f -x c -c -o /dev/null - 2>/dev/null && echo $$f; done)
