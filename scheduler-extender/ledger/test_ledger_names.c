@@ -82,6 +82,7 @@ static void tell_jobs(struct ledger *ledger)
         struct ledger_job *gang = ledger_jobs_refer(ledger, "default", "gang");
         struct request slot = request_for(ledger, "a lease's resource", "a lease's model");
 
+        assert_non_null(gang);
         place.request = request_for(ledger, "a plan's resource", "a plan's model");
         assert_int_equal(ledger_jobs_set_plan(ledger, "default", "plan", &place, 1), 0);
         assert_int_equal(ledger_jobs_add_slot(ledger, gang, node_of(ledger, "n"), &slot), 0);
