@@ -2,7 +2,6 @@
 import glob
 import json
 import os
-import shutil
 import subprocess
 
 from kube import KUBE, cluster, create, delete_pod, kubectl, log, phase, pod, scenario, wait
@@ -26,11 +25,6 @@ PROGRAMS = """programs:
 """
 
 
-def libraries_of(file):
-    done = subprocess.run(["ldd", file], capture_output=True, text=True)
-    return {word for word in done.stdout.split() if word.startswith("/")}
-
-
 def make_plain_programs():
     """Programs that know nothing of us, as somebody brings them along."""
     folder = os.path.join(KUBE, "programs")
@@ -41,28 +35,17 @@ def make_plain_programs():
 
 
 def make_image():
-    """Our programs, the trainer, Open MPI with its plugins, and the data: everything a training pod needs."""
-    tree = os.path.join(KUBE, "training")
-    wanted = set()
-    for pattern in ("/usr/lib/*-linux-gnu/openmpi", "/usr/lib/*-linux-gnu/pmix*", "/usr/share/openmpi", "/usr/share/pmix*", "/etc/openmpi*",
-                    "/etc/pmix*", "/usr/share/datasets/fashion-mnist"):
-        for path in glob.glob(pattern):
-            shutil.copytree(path, tree + path, dirs_exist_ok=True, ignore_dangling_symlinks=True, ignore=shutil.ignore_patterns("*.h", "*.mod", "*.la", "include", "fortran"))
-            wanted |= {f for f in glob.glob(path + "/**/*.so*", recursive=True)}
-    for program in ("mpirun", "orterun", "orted"):
-        real = os.path.realpath("/usr/bin/" + program)
-        os.makedirs(tree + "/usr/bin", exist_ok=True)
-        shutil.copy2(real, tree + "/usr/bin/" + program)
-        wanted.add(real)
-    shutil.copy2("/usr/bin/busybox", tree + "/usr/bin/sh")
-    for library in set().union(*(libraries_of(f) for f in wanted)):
-        if not os.path.exists(tree + library):
-            os.makedirs(os.path.dirname(tree + library), exist_ok=True)
-            shutil.copy2(os.path.realpath(library), tree + library)
-    image = os.path.join(KUBE, "training.tar")
-    environment = dict(os.environ, IMAGE="localhost/remuda-training:1", IMAGE_USER="0:0", IMAGE_TREE=tree, IMAGE_PROGRAMS=" ".join(["remuda-train-cpu", "remuda-train-sunway", *make_plain_programs()]))
-    subprocess.run(["packaging/build-image", image], check=True, stdout=subprocess.DEVNULL, env=environment)
-    cluster("import", image)
+    """The trainer's image as it is shipped, and again with the programs of these scenarios: everything a training pod needs."""
+    for folder, more in (("shipped", {}), ("training", {"IMAGE": "localhost/remuda-training:1", "IMAGE_PROGRAMS": " ".join(["remuda", *make_plain_programs()])})):
+        folder = os.path.join(KUBE, folder)
+        subprocess.run(["packaging/build-images", folder, "remuda-trainer"], check=True, stdout=subprocess.DEVNULL, env=dict(os.environ, **more))
+        for image in glob.glob(folder + "/*.tar"):
+            cluster("import", image)
+            os.unlink(image)
+
+
+def has_image():
+    return os.path.exists(os.path.join(KUBE, "training"))
 
 
 def trains():

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from kube import KUBE, NotFound, api, create, delete_pod, events_of, get, get_pod, gone as pod_gone, kubectl, log, phase, pod, scenario, wait
+from kube import KUBE, NotFound, api, create, delete_pod, events_of, get, get_pod, gone as pod_gone, kubectl, log, pending_reason, phase, pod, scenario, wait
 import case_20_training as training
 from scenarios import BUILD
 
@@ -52,7 +52,7 @@ def explain(name):
     lines = [json.dumps(status(name))]
     for p in pods_of(name):
         n = p["metadata"]["name"]
-        lines.append("--- %s %s %s" % (n, p["status"].get("phase"), json.dumps(p["status"].get("containerStatuses"))[:500]))
+        lines.append("--- %s %s %s %s" % (n, p["status"].get("phase"), json.dumps(p["status"].get("containerStatuses"))[:500], pending_reason(n)))
         lines.append(kubectl("logs", n, "--all-containers", "--tail=12", check=False))
     with open(os.path.join(KUBE, "log", "job-" + name), "w") as f:
         f.write("\n".join(lines) + kubectl("logs", "-n", "remuda-system", "-l", "app.kubernetes.io/name=remuda-controller", "--tail=60", check=False))
@@ -121,7 +121,7 @@ def looked_at(name, s):
 
 
 def needs_image():
-    if not os.path.exists(os.path.join(KUBE, "training.tar")):
+    if not training.has_image():
         training.make_image()
 
 
@@ -186,6 +186,20 @@ def jobs_train():
     wait_end("after", 60)
     delete("two", "after", "round-a", "round-b", "served", "halves")
     kubectl("delete", "speedtable", "speeds")
+
+
+def jobs_of_the_readme():
+    """the README's TrainingJob, unchanged, completes on what `make images` and `kubectl apply -k manifests/` gave: no program and no image of its own"""
+    needs_image()
+    kubectl("apply", "-f", "docs/examples/two-workers.yaml")
+    s = wait_end("fashion", 60)
+    assert [(g["runtime"], g["role"]) for g in s["subtasks"]] == [("cpu", "worker"), ("sunway", "worker")], s["subtasks"]
+    assert s["samplesDone"] == 60000 and s["restarts"] == 0 and [r["exitCode"] for r in s["ranks"]] == [0, 0], s
+    wanted = re.search(r"--job-image=([^\"\s]+)", open("manifests/controller/deployment.yaml").read()).group(1)
+    images = {c["image"] for p in pods_of("fashion") for c in p["spec"]["containers"]}
+    assert images == {wanted}, images
+    delete("fashion")
+    return "%s, loss %.2f" % (wanted, s["progress"]["loss"])
 
 
 def jobs_of_any_program():
@@ -410,6 +424,7 @@ def jobs_give_way():
 
 
 scenario(jobs_train)
+scenario(jobs_of_the_readme)
 scenario(jobs_of_any_program)
 scenario(jobs_are_deleted)
 scenario(jobs_are_repaired)
