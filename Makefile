@@ -210,6 +210,9 @@ tidy: ## the static analyser over the whole tree (slow)
 images: all ## the container images, their bills of materials and digests, in build/images (no container engine needed)
 	@tools/deps packaging
 	@B=$(B) packaging/build-images
+deb: all ## the packages for this distribution, in build/deb
+	@tools/deps packaging
+	@B=$(B) packaging/build-deb
 deps: ## install the packages that are missing to build (root or sudo), or print the one command to run
 	@tools/deps build trainer
 install: all ## install programs, man pages, units (DESTDIR, PREFIX)
@@ -224,4 +227,4 @@ help: ## this list
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 .PHONY: all generated programs check check-python wheel unit unit-build check-asan agent check-agent integration check-house check-dead check-docs check-hardening check-packaging failpoints e2e demo bench fuzz fuzz-build soak torture torture-build \
-        format format-check tidy deps images install clean help
+        format format-check tidy deb deps images install clean help

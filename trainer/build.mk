@@ -79,8 +79,9 @@ $(B)/pic/%.o: %.c
 	$(CC) $(filter-out -fPIE,$(ALL_C)) $(mpi_cflags) -fPIC -MMD -MP -c -o $@ $<
 $(B)/lib/libremuda-train.so: $(patsubst %.c,$(B)/pic/%.o,$(wrapper)) trainer/wrapper/symbols.map
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -shared -Wl,-z,defs -Wl,-soname,libremuda-train.so -Wl,--version-script=trainer/wrapper/symbols.map $(MARKS) \
+	$(CC) $(CFLAGS) -shared -Wl,-z,defs -Wl,-soname,libremuda-train.so.0 -Wl,--version-script=trainer/wrapper/symbols.map $(MARKS) \
 		$(LDFLAGS) -o $@ $(filter %.o,$^) $(mpi_libs) -ljansson -lm
+	@ln -sfn $(@F) $@.0 # the name that a program which is linked with it asks for
 -include $(shell find $(B)/pic -name '*.d' 2>/dev/null)
 
 # Tests and fuzz targets of the trainer's parts.

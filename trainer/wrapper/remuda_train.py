@@ -28,7 +28,7 @@ def _library():
     here = os.path.dirname(os.path.abspath(__file__))
     named = os.environ.get("REMUDA_TRAIN_LIBRARY")
     beside = os.path.join(here, "libremuda-train.so")
-    path = named or (beside if os.path.exists(beside) else "libremuda-train.so")
+    path = named or (beside if os.path.exists(beside) else "libremuda-train.so.0")
     # global: Open MPI's own plugins look for its symbols
     lib = ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
     pointer, size, u64 = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64
