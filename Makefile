@@ -19,7 +19,7 @@ HARDEN   := -fstack-protector-strong -fPIE -ffile-prefix-map=$(CURDIR)=. $(if $(
 # Relocations of a table's pointers are packed (a bit each and not 24 bytes: 0.3 MiB of the image) where this linker can.
 # Debian's start files (crt1.o) carry no mark of a shadow stack, so the linker is told; they have no landing pads, so it is told no more.
 MARKS    := -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code $(if $(findstring -fcf-protection,$(HARDEN)),-Wl$(comma)-z$(comma)shstk) \
-            $(if $(shell ld -z pack-relative-relocs --help 2>/dev/null | grep pack-relative),-Wl$(comma)-z$(comma)pack-relative-relocs)
+            $(if $(shell $$($(CC) -print-prog-name=ld) -z pack-relative-relocs --help 2>/dev/null | grep pack-relative),-Wl$(comma)-z$(comma)pack-relative-relocs)
 REVISION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 ALL_C     = -std=gnu11 -ffp-contract=off -D_GNU_SOURCE -I. -I$(B)/generated $(WARN) $(HARDEN) -ffunction-sections -fdata-sections $(CFLAGS)
 LINK      = $(CC) $(CFLAGS) -pie $(MARKS) -Wl,--as-needed $(LDFLAGS)
@@ -207,9 +207,15 @@ format-check: ## fail if a C file is not laid out
 	@$(CLANG_FORMAT) --dry-run -Werror $(C_FILES)
 tidy: ## the static analyser over the whole tree (slow)
 	@tools/tidy
-images: all ## the container images, their bills of materials and digests, in build/images (no container engine needed)
+ifeq ($(ARCH),)
+images: all ## the container images, their bills of materials and digests, in build/images (ARCH=arm64: cross-built; no container engine needed)
 	@tools/deps packaging
 	@B=$(B) packaging/build-images
+else
+images:
+	@tools/deps build trainer packaging cross
+	@B=$(B) packaging/cross $(ARCH)
+endif
 deb: all ## the packages for this distribution, in build/deb
 	@tools/deps packaging
 	@B=$(B) packaging/build-deb

@@ -196,6 +196,9 @@ def jobs_of_the_readme():
     assert [(g["runtime"], g["role"]) for g in s["subtasks"]] == [("cpu", "worker"), ("sunway", "worker")], s["subtasks"]
     assert s["samplesDone"] == 60000 and s["restarts"] == 0 and [r["exitCode"] for r in s["ranks"]] == [0, 0], s
     wanted = re.search(r"--job-image=([^\"\s]+)", open("manifests/controller/deployment.yaml").read()).group(1)
+    digest = open(os.path.join(KUBE, "shipped/digests.txt")).read().split()[0]
+    known = subprocess.run(["ctr", "-a", "/run/remuda-containerd.sock", "-n", "k8s.io", "images", "ls", "name==" + wanted], capture_output=True, text=True).stdout
+    assert " %s " % digest in known, (digest, known)  # as containerd calls it, and a registry would
     images = {c["image"] for p in pods_of("fashion") for c in p["spec"]["containers"]}
     assert images == {wanted}, images
     delete("fashion")
