@@ -263,6 +263,8 @@ def jobs_are_deleted():
 
 def jobs_are_refused():
     """a job with a field wrong is refused by kubectl apply, or by the controller, with field and remedy"""
+    needs_image()
+
     def refused(spec, says, metadata="{name: bad}", kubectl=False):
         """By the API server as kubectl asks it (strictly, of fields too), which takes a tenth of kubectl's time."""
         text = "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: %s\nspec: %s\n" % (metadata, spec)
@@ -304,10 +306,14 @@ def jobs_are_refused():
     make("bare", [{"runtime": "cann", "chips": 1}], programs={})
     s = wait_for("bare", "the reason", 20, lambda s: s.get("reason") == "Unschedulable")
     assert "cann" in s["message"], s
-    make("empty", [{"runtime": "cuda", "chips": 1}], programs={"cuda": {"command": ["/x"]}})
-    assert "spec.programs.cuda.image: missing; name the container image" in wait_end("empty", 20, "Failed")["message"]
+    make("empty", [{"runtime": "cuda", "chips": 1}], programs={"cuda": {"image": IMAGE}})  # the installed table has cpu and sunway
+    assert "spec.programs.cuda.command: missing, and the program table" in wait_end("empty", 20, "Failed")["message"]
+    make("absent", [{"runtime": "cuda", "chips": 1}], programs={"cuda": {"command": ["/x"]}})  # in everybody's image, which has none
+    wait_end("absent", 90, "Failed")
+    said = log("absent-m0") + log("absent-w0-0")
+    assert "/x" in said, said
     assert "FIELDS" in kubectl("explain", "trainingjob.status.subtasks")
-    delete("odd", "bare", "empty")
+    delete("odd", "bare", "empty", "absent")
 
 
 def keep(name, claim):
