@@ -1,0 +1,97 @@
+{{- /* remuda.image: "repository:tag@digest" of an image's values, the tag being the default where none is said */}}
+{{- define "remuda.image" -}}
+{{- $image := index . 0 -}}
+{{ $image.repository }}{{ if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default (index . 1) }}{{ end }}
+{{- end }}
+
+{{- /* remuda.place: what every workload takes of the values: (object, values of the part, $) */}}
+{{- define "remuda.place" -}}
+{{- $object := index . 0 }}{{ $part := index . 1 }}{{ $root := index . 2 -}}
+{{- $pod := $object.spec.template.spec -}}
+{{- if $root.Values.imagePullSecrets }}{{ $_ := set $pod "imagePullSecrets" $root.Values.imagePullSecrets }}{{ end -}}
+{{- if $part.tolerations }}{{ $_ := set $pod "tolerations" $part.tolerations }}{{ else }}{{ $_ := unset $pod "tolerations" }}{{ end -}}
+{{- if $part.nodeSelector }}{{ $_ := set $pod "nodeSelector" $part.nodeSelector }}{{ end -}}
+{{- if hasKey $part "replicas" }}{{ $_ := set $object.spec "replicas" $part.replicas }}{{ end -}}
+{{- $main := last $pod.containers -}}
+{{- $_ := set $main "image" (include "remuda.image" (list $root.Values.image $root.Chart.AppVersion)) -}}
+{{- $_ := set $main "imagePullPolicy" $root.Values.image.pullPolicy -}}
+{{- $_ := set $main "resources" $part.resources -}}
+{{- $_ := set $main "args" (concat $main.args $part.extraArgs) -}}
+{{- end }}
+
+{{- /* remuda.scheduler: kube-scheduler beside the extender; of the cluster's own version, without what a vendor adds to it (-gke.100, +k3s1) */}}
+{{- define "remuda.scheduler" -}}
+{{- $object := index . 0 }}{{ $root := index . 1 -}}
+{{- $part := $root.Values.scheduler -}}
+{{- $version := semver $root.Capabilities.KubeVersion.Version -}}
+{{- $first := first $object.spec.template.spec.containers -}}
+{{- $_ := set $first "image" (include "remuda.image" (list $part.kubeScheduler.image (printf "v%d.%d.%d" $version.Major $version.Minor $version.Patch))) -}}
+{{- $_ := set $first "imagePullPolicy" $part.kubeScheduler.image.pullPolicy -}}
+{{- $_ := set $first "resources" $part.kubeScheduler.resources -}}
+{{- if $part.resourceNames }}{{/* kube-scheduler reads its configuration when it starts */}}
+{{- $_ := set $object.spec.template.metadata "annotations" (dict "remuda.dev/resource-names" (join "," $part.resourceNames)) -}}
+{{- end -}}
+{{- end }}
+
+{{- /* remuda.controller: pods of jobs take remuda-launch from the image of the values; the manifests' own is what the program knows */}}
+{{- define "remuda.controller" -}}
+{{- $object := index . 0 }}{{ $root := index . 1 -}}
+{{- $image := include "remuda.image" (list $root.Values.image $root.Chart.AppVersion) -}}
+{{- if ne $image (printf "remuda.dev/remuda:%s" $root.Chart.AppVersion) -}}
+{{- $main := last $object.spec.template.spec.containers -}}
+{{- $_ := set $main "args" (append $main.args (printf "--launcher-image=%s" $image)) -}}
+{{- end -}}
+{{- end }}
+
+{{- /* remuda.data: the values' configuration in place of the shipped text, comments and all, where it is another */}}
+{{- define "remuda.data" -}}
+{{- $data := index . 0 }}{{ $key := index . 1 }}{{ $wanted := index . 2 -}}
+{{- if ne (toJson (fromYaml (get $data $key))) (toJson $wanted) }}{{ $_ := set $data $key (toYaml $wanted) }}{{ end -}}
+{{- end }}
+
+{{- define "remuda.config" -}}
+{{- $object := index . 0 }}{{ $root := index . 1 -}}
+{{- $data := $object.data -}}
+{{- if eq $object.metadata.name "remuda-agent" -}}
+{{- include "remuda.data" (list $data "agent.yaml" $root.Values.agent.config) -}}
+{{- include "remuda.data" (list $data "programs.yaml" (dict "programs" $root.Values.agent.programs)) -}}
+{{- else -}}
+{{- include "remuda.data" (list $data "extender.yaml" $root.Values.scheduler.config) -}}
+{{- $shipped := get $data "scheduler.yaml" | fromYaml -}}
+{{- $extender := first $shipped.extenders -}}
+{{- range $root.Values.scheduler.resourceNames }}{{ $_ := set $extender "managedResources" (append $extender.managedResources (dict "name" .)) }}{{ end -}}
+{{- include "remuda.data" (list $data "scheduler.yaml" $shipped) -}}
+{{- end -}}
+{{- end }}
+
+{{- /* remuda.object: one object of the manifests, as the values want it: (object, values of its part, $) */}}
+{{- define "remuda.object" -}}
+{{- $object := index . 0 }}{{ $part := index . 1 }}{{ $root := index . 2 -}}
+{{- $metadata := $object.metadata -}}
+{{- $ours := dict "app.kubernetes.io/part-of" "remuda" "app.kubernetes.io/managed-by" $root.Release.Service "app.kubernetes.io/instance" $root.Release.Name -}}
+{{- $_ := set $metadata "labels" (merge $ours ($metadata.labels | default dict)) -}}
+{{- if has $object.kind (list "ServiceAccount" "ConfigMap" "DaemonSet" "Deployment" "NetworkPolicy" "Role" "RoleBinding") -}}
+{{- $_ := set $metadata "namespace" $root.Release.Namespace -}}
+{{- end -}}
+{{- range $object.subjects }}{{ if eq .kind "ServiceAccount" }}{{ $_ := set . "namespace" $root.Release.Namespace }}{{ end }}{{ end -}}
+{{- if eq $object.kind "Namespace" }}{{ $_ := set $metadata "name" $root.Release.Namespace }}{{ end -}}
+{{- if and (eq $object.kind "CustomResourceDefinition") $root.Values.crds.keep -}}
+{{- $_ := set $metadata "annotations" (dict "helm.sh/resource-policy" "keep") -}}
+{{- end -}}
+{{- if eq $object.kind "ConfigMap" }}{{ include "remuda.config" (list $object $root) }}{{ end -}}
+{{- if has $object.kind (list "DaemonSet" "Deployment") }}{{ include "remuda.place" (list $object $part $root) }}{{ end -}}
+{{- if eq $metadata.name "remuda-scheduler" | and (eq $object.kind "Deployment") }}{{ include "remuda.scheduler" (list $object $root) }}{{ end -}}
+{{- if eq $metadata.name "remuda-controller" | and (eq $object.kind "Deployment") }}{{ include "remuda.controller" (list $object $root) }}{{ end }}
+---
+{{ toYaml $object }}
+{{- end }}
+
+{{- /* remuda.files: every object of the files that a pattern matches: (pattern, values of the part, $) */}}
+{{- define "remuda.files" -}}
+{{- $part := index . 1 }}{{ $root := index . 2 -}}
+{{- range $path, $_ := $root.Files.Glob (index . 0) }}
+{{- range regexSplit "(?m)^---$" ($root.Files.Get $path) -1 }}
+{{- include "remuda.object" (list (fromYaml .) $part $root) }}
+{{- end }}
+{{- end }}
+{{- end }}
