@@ -12,7 +12,7 @@
 #include "scheduler-extender/emergency/curve.h"
 
 #define BESIDE_STEPS 4096               /* of one search; sets of 10 pods and more may not all be tried */
-#define BESIDE_ALL   ((size_t) 4000000) /* of the searches for all nodes: where they are many each has less */
+#define BESIDE_ALL   ((size_t) 2000000) /* of the searches for all nodes: where they are many each has less */
 
 struct beside {
         struct node_room_kind kinds[NODE_ROOM_KINDS];

@@ -187,7 +187,7 @@ static void find_levels(struct bins *bins, struct bin *bin)
         room_at_most = beside_members(&beside, true);
         bin->idle = bin->open / unit(bins);
         bin->idle = bin->idle < room ? bin->idle : room;
-        while (bin->levels < BINS_MEMBERS_MAX && bins_to_free(bins, bin, bin->levels + 1u) <= most &&
+        while (bin->levels < bins->most && bins_to_free(bins, bin, bin->levels + 1u) <= most &&
                bin->idle + bin->levels < room_at_most)
                 bin->levels++;
         bin->tight = room < bin->idle + bin->levels;
@@ -258,11 +258,12 @@ static void link_items(struct bins *bins)
         }
 }
 
-int bins_build(struct bins *bins, const struct asked_need *need)
+int bins_build(struct bins *bins, const struct asked_need *need, size_t extra)
 {
         size_t none = 0;
         int r = 0;
 
+        bins->most = need->count + extra < BINS_MEMBERS_MAX ? need->count + extra : BINS_MEMBERS_MAX;
         bins->context = asked_context(bins->asked, need->request);
         bins->need = need;
         bins->count = bins->cost_count = bins->item_count = 0;
@@ -494,13 +495,16 @@ static int victims_of_bin(struct bins *bins, struct bin *bin, struct victim_list
 {
         struct curve_item items[CURVE_PODS] __attribute__((uninitialized));
         uint32_t needed = bins_to_free(bins, bin, bin->chosen), surplus = 0;
+        struct beside beside __attribute__((uninitialized));
         struct curve curve __attribute__((uninitialized));
         uint64_t set;
 
         memcpy(items, bins->items + bin->item_first, bin->item_count * sizeof(items[0]));
         curve_by_name(items, bin->item_count);
         curve_solve(items, bin->item_count, needed, &curve);
-        (void) bins_price_level(bins, bin, items, &curve, bin->chosen, &set);
+        if (bin->tight)
+                bins_price_beside(bins, bin, items, &beside);
+        (void) bins_price_level(bins, bin, items, &curve, &beside, bin->chosen, &set);
         for (size_t i = 0; i < bin->item_count && !bin->tight; i++)
                 surplus += (set >> i & 1) != 0 ? items[i].chips : 0;
         surplus -= bin->tight ? 0 : needed; /* who is needed beside chips is found out by the proofs */

@@ -1,8 +1,9 @@
 /* Bins: where members of one shape could go, and what each more of them costs there.
  *
  * A bin is a node, or one of its groups where a member must stay within one. `idle` members fit as it is;
- * costs[first + e - 1] is what e more cost, e = 1..levels, by a knapsack over the bin's pods (curve.h). The
- * pods of a gang in one bin are one item of it: whoever goes, all of it is lost.
+ * costs[first + e - 1] is what e more cost, e = 1..levels (no more than are asked for), by a knapsack over
+ * the bin's pods (curve.h). The pods of a gang in one bin are one item of it: whoever goes, all of it is
+ * lost.
  *
  * A gang that is in several bins is paid for once. Each of its bins bears a part of that, so that the parts
  * of no more bins than there are members to be placed add up to more than it costs: the sum of the cheapest
@@ -41,6 +42,7 @@ struct bins {
         uint64_t idle;                              /* members that fit anywhere as it is */
         victim_cost best[2 * BINS_MEMBERS_MAX + 1]; /* by members: the last choice's prices */
         size_t wanted;                              /* members of it */
+        size_t most;                                /* levels of a bin */
         size_t steps;                               /* cells that were filled in */
         size_t beside_steps;                        /* of one search for room beside chips */
         bool whole;                                 /* each bin bears all of a gang's cost */
@@ -51,8 +53,8 @@ void bins_begin(struct bins *bins, struct ledger *ledger, const struct asked *as
                 const struct victim_rules *rules);
 void bins_free(struct bins *bins);
 
-/* bins_build() - for this need, as the ledger is now. 0 or -ENOMEM. */
-int bins_build(struct bins *bins, const struct asked_need *need);
+/* bins_build() - for this need and `extra` members more, as the ledger is now. 0 or -ENOMEM. */
+int bins_build(struct bins *bins, const struct asked_need *need, size_t extra);
 
 enum { BINS_E_NONE = 1 };
 

@@ -54,30 +54,50 @@ static int price_gang(struct bins *bins, const struct victim_gang *gang, size_t 
         return sum > 0 ? 0 : -ENOMEM;
 }
 
-void bins_price_beside(const struct bins *bins, const struct bin *bin, const struct curve_item *items,
+/* A pod by itself is known; those of a gang are looked for by its job, before they are looked at. */
+void bins_price_beside(struct bins *bins, const struct bin *bin, const struct curve_item *items,
                        struct beside *ret)
 {
+        const struct ledger_job *jobs[CURVE_PODS] __attribute__((uninitialized));
+        size_t gangs[CURVE_PODS] __attribute__((uninitialized)), count = 0;
+
         beside_begin(ret, &bins->context, bin->node, bin->item_count);
-        for (const struct ledger_pod *pod = bin->node->pods; pod != NULL && ret->kind_count > 0;
-             pod = pod->next_on_node)
-                for (size_t i = 0; i < bin->item_count; i++)
-                        if (bins_is_of(bins, &items[i], pod))
-                                beside_free(ret, i, pod);
+        if (ret->kind_count == 0)
+                return;
+        bins->steps += bin->item_count;
+        for (size_t i = 0; i < bin->item_count; i++) {
+                if (items[i].gang == 0) {
+                        beside_free(ret, i, items[i].pod);
+                        continue;
+                }
+                jobs[count] = items[i].pod->job;
+                gangs[count++] = i;
+        }
+        for (const struct ledger_pod *pod = bin->node->pods; pod != NULL && count > 0;
+             pod = pod->next_on_node) {
+                size_t g = 0;
+
+                while (g < count && jobs[g] != pod->job)
+                        g++;
+                if (g < count && bins_is_of(bins, &items[gangs[g]], pod))
+                        beside_free(ret, gangs[g], pod);
+                bins->steps += count / 4 + 2;
+        }
 }
 
 victim_cost bins_price_level(struct bins *bins, const struct bin *bin, const struct curve_item *items,
-                             const struct curve *curve, uint32_t more, uint64_t *set)
+                             const struct curve *curve, const struct beside *beside, uint32_t more,
+                             uint64_t *set)
 {
         uint32_t chips = bins_to_free(bins, bin, more);
-        struct beside beside __attribute__((uninitialized));
 
         *set = curve->set[chips];
         if (!bin->tight || curve->cost[chips] >= VICTIM_COST_BARRED)
                 return curve->cost[chips];
-        bins_price_beside(bins, bin, items, &beside);
-        if (beside_suffices(&beside, *set, bin->idle + more))
+        bins->steps += bin->item_count / 2;
+        if (beside_suffices(beside, *set, bin->idle + more))
                 return curve->cost[chips];
-        return beside_solve(&beside, items, chips, bin->idle + more, bins->beside_steps, set, &bins->exact,
+        return beside_solve(beside, items, chips, bin->idle + more, bins->beside_steps, set, &bins->exact,
                             &bins->steps);
 }
 
@@ -85,6 +105,7 @@ victim_cost bins_price_level(struct bins *bins, const struct bin *bin, const str
 static void price_bin(struct bins *bins, const struct bin *bin)
 {
         struct curve_item *items = bins->items + bin->item_first;
+        struct beside beside __attribute__((uninitialized));
         struct curve curve __attribute__((uninitialized));
         bool same = true;
 
@@ -97,9 +118,11 @@ static void price_bin(struct bins *bins, const struct bin *bin)
                 return;
         curve_solve(items, bin->item_count, bins_to_free(bins, bin, bin->levels), &curve);
         bins->steps += (size_t) bin->item_count * curve.chips;
+        if (bin->tight)
+                bins_price_beside(bins, bin, items, &beside);
         for (uint8_t e = 1; e <= bin->levels; e++) {
                 uint64_t set;
-                victim_cost cost = bins_price_level(bins, bin, items, &curve, e, &set);
+                victim_cost cost = bins_price_level(bins, bin, items, &curve, &beside, e, &set);
 
                 bins->costs[bin->first + e - 1] = cost < VICTIM_COST_BARRED ? cost : VICTIM_COST_MAX;
         }

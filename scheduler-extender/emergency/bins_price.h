@@ -7,12 +7,14 @@
 /* bins_price() - prices by the gangs that are paid for, and the parts of the others. 0 or -ENOMEM. */
 int bins_price(struct bins *bins);
 
-/* bins_price_beside() - what these items of the bin free beside chips. bins_price_level() - the cheapest of
- * them for so many more members, by a curve of theirs that reaches so far: its price, and the set. */
-void bins_price_beside(const struct bins *bins, const struct bin *bin, const struct curve_item *items,
+/* bins_price_beside() - what these items of the bin free beside chips: for all its levels.
+ * bins_price_level() - the cheapest of them for so many more members, by a curve of theirs that reaches so
+ * far: its price, and the set. @beside: read of a tight bin alone */
+void bins_price_beside(struct bins *bins, const struct bin *bin, const struct curve_item *items,
                        struct beside *ret);
 victim_cost bins_price_level(struct bins *bins, const struct bin *bin, const struct curve_item *items,
-                             const struct curve *curve, uint32_t more, uint64_t *set);
+                             const struct curve *curve, const struct beside *beside, uint32_t more,
+                             uint64_t *set);
 
 /* bins_price_gap() - the gang that was chosen at prices which are furthest below its cost, + 1; 0 = there is
  * none.

@@ -164,7 +164,7 @@ static int try_whole(struct bins *bins, size_t extra, struct victim_list *ret, v
 int choice_make(struct bins *bins, const struct asked_need *need, size_t extra, struct victim_list *ret,
                 victim_cost *cost, victim_cost *bound)
 {
-        int rounds = extra == 0 ? LEARN_ROUNDS : EXTRA_ROUNDS, r = bins_build(bins, need);
+        int rounds = extra == 0 ? LEARN_ROUNDS : EXTRA_ROUNDS, r = bins_build(bins, need, extra);
 
         *cost = VICTIM_COST_MAX;
         *bound = 0;

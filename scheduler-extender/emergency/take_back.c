@@ -39,7 +39,7 @@ static int place_members(struct bins *bins, const struct asked_need *need, const
                          size_t mark)
 {
         size_t left = need->count;
-        int r = bins_build(bins, need); /* as it is now that the victims are gone */
+        int r = bins_build(bins, need, 0); /* as it is now that the victims are gone */
 
         for (int made = 1; made >= 0 && r == 0; made--)
                 for (size_t b = 0; b < bins->count && r == 0; b++)

@@ -1,12 +1,14 @@
 /* How long a look for victims takes, and how far what it finds is from the lower bound: reserves of 200 to
  * 5,000 nodes of 8 chips, wholly lent to pods of 1 to 8 chips, half of them or all in gangs of 2 to 8 over
- * several nodes, for emergencies of several shapes. usage: bench_emergency [CASES] (20 of each) */
+ * several nodes, for emergencies of several shapes; and 2,000 nodes of 64 chips, each of a pod by itself or
+ * in a gang, where CPUs are what is scarce. usage: bench_emergency [CASES] (20 of each) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/cleanup.h"
 #include "scheduler-extender/emergency/take_back.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
 #include "tests/support/lent_reserve.h"
 
 #define NOW        UINT64_C(1000000000000)
@@ -20,6 +22,10 @@ static const struct shape {
         { "one of 8", 1, 8 }, { "2 of 8", 2, 8 },   { "4 of 4", 4, 4 },
         { "16 of 8", 16, 8 }, { "64 of 1", 64, 1 },
 };
+
+static const struct shape scarce_shapes[] = { { "one of 1", 1, 1 },
+                                              { "8 of 1", 8, 1 },
+                                              { "64 of 1", 64, 1 } };
 
 static double now_ms(void)
 {
@@ -80,9 +86,8 @@ static int by_time(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-static void tell(unsigned nodes, const struct shape *shape, bool all, struct figures *f)
+static void tell(unsigned nodes, const struct shape *shape, const char *lent, struct figures *f)
 {
-        const char *lent = all ? "to gangs" : "half to gangs";
         double p99;
 
         qsort(f->ms, f->count, sizeof(f->ms[0]), by_time);
@@ -109,7 +114,60 @@ static int measure(unsigned nodes, const struct shape *shape, bool all, size_t c
                 look(ledger, &figures);
                 ledger_life_free(ledger);
         }
-        tell(nodes, shape, all, &figures);
+        tell(nodes, shape, all ? "to gangs" : "half to gangs", &figures);
+        return 0;
+}
+
+#define SCARCE_NODES 2000
+#define SCARCE_CHIPS 64
+
+/* The emergency's CPUs are those of several borrowers, its chip is one's. */
+static struct ledger *scarce_reserve(uint64_t *seed, bool gangs)
+{
+        struct ledger *ledger = ledger_life_new();
+
+        for (unsigned n = 0; n < SCARCE_NODES && ledger != NULL; n++) {
+                struct ledger_node_facts room = { .room = { .offered = { .cpu_milli = 512000 } } };
+                char node[32], name[32], job[32];
+
+                (void) text_format(node, sizeof(node), "r%05u", n);
+                add_node(ledger, node, NODE_CLASS_ANY, "reserved", "H100", SCARCE_CHIPS, SCARCE_CHIPS);
+                room.name = node;
+                (void) ledger_nodes_set(ledger, &room);
+                for (unsigned p = 0; p < SCARCE_CHIPS; p++) {
+                        struct ledger_pod_facts facts;
+
+                        (void) text_format(name, sizeof(name), "b%u-%u", n, p);
+                        (void) text_format(job, sizeof(job), "g%u-%u", n / 4, p / 2);
+                        facts = pod_of(ledger, name, 1);
+                        facts.node = node;
+                        facts.request.needs.cpu_milli = 4000 + (int64_t) random_below(seed, 4000);
+                        facts.created_usec = NOW - (1 + random_below(seed, 100000)) * 1000000;
+                        facts.job = gangs ? job : NULL;
+                        facts.request.gang_size = gangs ? 8 : 1;
+                        (void) ledger_pods_set(ledger, &facts);
+                }
+        }
+        return ledger;
+}
+
+static int measure_scarce(const struct shape *shape, bool gangs, size_t cases)
+{
+        static struct figures figures;
+        uint64_t seed = 17;
+
+        figures = (struct figures){ .count = 0 };
+        for (size_t i = 0; i < cases && i < ARRAY_SIZE(figures.ms); i++) {
+                struct ledger *ledger = scarce_reserve(&seed, gangs);
+
+                if (ledger == NULL)
+                        return -1;
+                lent_emergency_with(ledger, "fire", shape->members, shape->chips, 40000, NOW);
+                look(ledger, &figures);
+                ledger_life_free(ledger);
+        }
+        tell(SCARCE_NODES, shape, gangs ? "by one chip to gangs, CPUs scarce" : "by one chip, CPUs scarce",
+             &figures);
         return 0;
 }
 
@@ -122,5 +180,8 @@ int main(int argc, char **argv)
                 for (size_t k = 0; k < 2 * ARRAY_SIZE(shapes); k++)
                         if (measure(sizes[s], &shapes[k / 2], k % 2 > 0, cases) < 0)
                                 return EXIT_FAILURE;
+        for (size_t k = 0; k < 2 * ARRAY_SIZE(scarce_shapes); k++)
+                if (measure_scarce(&scarce_shapes[k / 2], k % 2 > 0, cases) < 0)
+                        return EXIT_FAILURE;
         return EXIT_SUCCESS;
 }

@@ -51,9 +51,10 @@ static inline void lend_reserve(struct ledger *ledger, uint64_t *seed, unsigned 
         }
 }
 
-/* An emergency: a pod by itself, or a gang of alike members, `name` with a number behind it each. */
-static inline void lent_emergency(struct ledger *ledger, const char *name, uint32_t members, uint32_t chips,
-                                  uint64_t created_usec)
+/* An emergency: a pod by itself, or a gang of alike members, `name` with a number behind it each. With CPUs
+ * for each member, or with chips alone. */
+static inline void lent_emergency_with(struct ledger *ledger, const char *name, uint32_t members,
+                                       uint32_t chips, int64_t cpu_milli, uint64_t created_usec)
 {
         for (uint32_t m = 0; m < members; m++) {
                 char member[48];
@@ -62,10 +63,17 @@ static inline void lent_emergency(struct ledger *ledger, const char *name, uint3
                 (void) text_format(member, sizeof(member), "%s%u", name, m);
                 facts = pod_of(ledger, member, chips);
                 facts.request.emergency = true;
+                facts.request.needs.cpu_milli = cpu_milli;
                 facts.request.gang_size = members;
                 facts.request.class_chips = (uint64_t) members * chips;
                 facts.job = members > 1 ? name : NULL;
                 facts.created_usec = created_usec;
                 (void) ledger_pods_set(ledger, &facts);
         }
+}
+
+static inline void lent_emergency(struct ledger *ledger, const char *name, uint32_t members, uint32_t chips,
+                                  uint64_t created_usec)
+{
+        lent_emergency_with(ledger, name, members, chips, 0, created_usec);
 }
