@@ -73,7 +73,7 @@ $(B)/bin/remuda-agent $(B)/bin/remuda-extender $(B)/bin/remuda-controller $(B)/b
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_C) $(CFLAGS_$(subst /,_,$(<D))) -MMD -MP -c -o $@ $<
-$(call object,$(mains)): CFLAGS += -DREMUDA_VERSION='"0.1.0 ($(REVISION))"'
+$(call object,$(mains)): CFLAGS += -DREMUDA_REVISION='"$(REVISION)"'
 
 # Protocol Buffers: ROOM/NAME.proto -> build/generated/ROOM/NAME.pb-c.{c,h}, in the archive of its room, and the bounds of
 # its fields, NAME.bounds.h.
