@@ -33,14 +33,17 @@
 {{- end -}}
 {{- end }}
 
-{{- /* remuda.controller: pods of jobs take remuda-launch from the image of the values; the manifests' own is what the program knows */}}
+{{- /* remuda.controller: pods of jobs take remuda-launch from the image of the values; the manifests' own is what the program knows. Jobs that
+name no image have the trainer's */}}
 {{- define "remuda.controller" -}}
 {{- $object := index . 0 }}{{ $root := index . 1 -}}
 {{- $image := include "remuda.image" (list $root.Values.image $root.Chart.AppVersion) -}}
-{{- if ne $image (printf "remuda.dev/remuda:%s" $root.Chart.AppVersion) -}}
+{{- $trainer := include "remuda.image" (list $root.Values.jobs.trainerImage $root.Chart.AppVersion) -}}
 {{- $main := last $object.spec.template.spec.containers -}}
-{{- $_ := set $main "args" (append $main.args (printf "--launcher-image=%s" $image)) -}}
-{{- end -}}
+{{- $args := list -}}
+{{- range $main.args }}{{ $args = append $args (regexReplaceAll "^--job-image=.*" . (printf "--job-image=%s" $trainer)) }}{{ end -}}
+{{- if ne $image (printf "remuda.dev/remuda:%s" $root.Chart.AppVersion) }}{{ $args = append $args (printf "--launcher-image=%s" $image) }}{{ end -}}
+{{- $_ := set $main "args" $args -}}
 {{- end }}
 
 {{- /* remuda.data: the values' configuration in place of the shipped text, comments and all, where it is another */}}
@@ -79,9 +82,9 @@
 {{- $_ := set $metadata "annotations" (dict "helm.sh/resource-policy" "keep") -}}
 {{- end -}}
 {{- if eq $object.kind "ConfigMap" }}{{ include "remuda.config" (list $object $root) }}{{ end -}}
+{{- if eq $metadata.name "remuda-controller" | and (eq $object.kind "Deployment") }}{{ include "remuda.controller" (list $object $root) }}{{ end -}}
 {{- if has $object.kind (list "DaemonSet" "Deployment") }}{{ include "remuda.place" (list $object $part $root) }}{{ end -}}
-{{- if eq $metadata.name "remuda-scheduler" | and (eq $object.kind "Deployment") }}{{ include "remuda.scheduler" (list $object $root) }}{{ end -}}
-{{- if eq $metadata.name "remuda-controller" | and (eq $object.kind "Deployment") }}{{ include "remuda.controller" (list $object $root) }}{{ end }}
+{{- if eq $metadata.name "remuda-scheduler" | and (eq $object.kind "Deployment") }}{{ include "remuda.scheduler" (list $object $root) }}{{ end }}
 ---
 {{ toYaml $object }}
 {{- end }}
