@@ -92,7 +92,7 @@ static void try_item(struct search *s, size_t item)
 victim_cost beside_solve(const struct beside *beside, const struct curve_item *items, uint32_t chips,
                          uint32_t members, size_t most, uint64_t *set, bool *exact, size_t *steps)
 {
-        struct search s __attribute__((uninitialized));
+        struct search s __attribute__((uninitialized)); /* 4 KiB, of which few rows are used */
 
         s.beside = beside;
         s.items = items;

@@ -81,7 +81,7 @@ void bins_price_beside(struct bins *bins, const struct bin *bin, const struct cu
                         g++;
                 if (g < count && bins_is_of(bins, &items[gangs[g]], pod))
                         beside_free(ret, gangs[g], pod);
-                bins->steps += count / 4 + 2;
+                bins->steps += count / 4 + 2; /* a comparison is a quarter of a cell, a pod two */
         }
 }
 
@@ -94,7 +94,7 @@ victim_cost bins_price_level(struct bins *bins, const struct bin *bin, const str
         *set = curve->set[chips];
         if (!bin->tight || curve->cost[chips] >= VICTIM_COST_BARRED)
                 return curve->cost[chips];
-        bins->steps += bin->item_count / 2;
+        bins->steps += bin->item_count / 2; /* of adding up what the set frees */
         if (beside_suffices(beside, *set, bin->idle + more))
                 return curve->cost[chips];
         return beside_solve(beside, items, chips, bin->idle + more, bins->beside_steps, set, &bins->exact,
