@@ -73,13 +73,13 @@ static int check_runtime(const struct job *job, const char *runtime, const struc
                 return err_set(
                         err, -EINVAL,
                         "spec.programs.%s.image: missing; name the container image that holds the program "
-                        "(remuda-extender --job-image can name one for all)",
+                        "(remuda-controller --job-image can name one for all)",
                         runtime);
         if ((own == NULL || own->command_count == 0) &&
             (options->programs == NULL || program_table_find(options->programs, runtime) == NULL))
                 return err_set(
                         err, -EINVAL,
-                        "spec.programs.%s.command: missing, and the program table (remuda-extender "
+                        "spec.programs.%s.command: missing, and the program table (remuda-controller "
                         "--programs) has no row '%s'; give the program's absolute path and its arguments",
                         runtime, runtime);
         if (own != NULL && own->command_count > 0 && own->command[0][0] != '/')
