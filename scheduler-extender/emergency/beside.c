@@ -48,8 +48,8 @@ bool beside_suffices(const struct beside *beside, uint64_t set, uint32_t members
 struct search {
         const struct beside *beside;
         const struct curve_item *items;
-        int64_t lacking[1 + NODE_ROOM_KINDS];              /* chips, then the kinds */
-        int64_t rest[CURVE_PODS + 1][1 + NODE_ROOM_KINDS]; /* what the items from this one on free */
+        int64_t lacking[1 + NODE_ROOM_KINDS]; /* chips, then the kinds */
+        int64_t (*rest)[1 + NODE_ROOM_KINDS]; /* what the items from this one on free */
         size_t steps, most;
         uint64_t set, best_set;
         victim_cost price, best;
@@ -92,22 +92,20 @@ static void try_item(struct search *s, size_t item)
 victim_cost beside_solve(const struct beside *beside, const struct curve_item *items, uint32_t chips,
                          uint32_t members, size_t most, uint64_t *set, bool *exact, size_t *steps)
 {
-        struct search s __attribute__((uninitialized)); /* 4 KiB, of which few rows are used */
+        int64_t rest[CURVE_PODS + 1][1 + NODE_ROOM_KINDS]
+                __attribute__((uninitialized)); /* few of it are used */
+        struct search s = {
+                .beside = beside, .items = items, .most = most, .rest = rest, .best = VICTIM_COST_MAX
+        };
 
-        s.beside = beside;
-        s.items = items;
-        s.most = most;
-        s.best = VICTIM_COST_MAX;
-        s.price = 0;
-        s.set = s.best_set = s.steps = 0;
         s.lacking[0] = chips;
         for (size_t k = 0; k < beside->kind_count; k++)
                 s.lacking[k + 1] = members * beside->kinds[k].asked - beside->kinds[k].left;
         for (size_t k = 0; k <= beside->kind_count; k++)
-                s.rest[beside->item_count][k] = 0;
+                rest[beside->item_count][k] = 0;
         for (size_t i = beside->item_count; i-- > 0;)
                 for (size_t k = 0; k <= beside->kind_count; k++)
-                        s.rest[i][k] = s.rest[i + 1][k] + freed_of(&s, i, k);
+                        rest[i][k] = rest[i + 1][k] + freed_of(&s, i, k);
         try_item(&s, 0);
         *exact = *exact && s.steps <= most;
         *steps += s.steps + beside->item_count;
