@@ -47,6 +47,8 @@ struct record {
                 base_recuts; /* before the present manager, which counts its own */
         char keys_uid[64];   /* of the job whose keys these are */
         char *keys;          /* JOB_ANNOTATION_KEYS of its pods, owned; NULL = not made yet */
+        char taken[JOB_POD_NAME_BYTES]; /* the first pod that was there before it was asked for, and that the
+                                           watch has not shown as this job's; "" = none */
         bool finalizing, secret_asked, secret_made, queued, pods_counted;
         bool unbound;          /* of a plan made here no group's pod was seen on a node yet */
         uint64_t ended_usec;   /* CLOCK_MONOTONIC: when this process saw that it has ended; 0 = it has not */

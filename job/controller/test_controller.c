@@ -196,6 +196,39 @@ static void writes_that_fail_are_made_again(void **state)
         }
 }
 
+/* A tenant's own pod has the name of a job's pod: that is said, and mended by whoever takes it away. */
+static void a_name_that_is_taken_is_told(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_merge(b, "Pod", "j-w0-0",
+                  "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"j-w0-0\",\"namespace\":\"default\","
+                  "\"uid\":\"1\"}}");
+        bed_put_job(b, "j", BED_TWO_CHIPS);
+        BED_WAIT(b, bed_is(b, "j", "Starting", NULL) && bed_is_there(b, "j-m0"));
+        bed_settle(b);
+        assert_int_equal(memory_store_count(b->store, "event PodNotCreated"), 0); /* a reply that was lost? */
+        record_find_pod(bed_record(b, "j"), "j-w0-0")->asked_usec -= 6000000;
+        bed_look(b, "j");
+        BED_WAIT(b, bed_is(b, "j", "Starting", "PodNotCreated"));
+        assert_non_null(strstr(bed_text(b, "TrainingJob", "j", "status|message"),
+                               "pod default/j-w0-0 is there and is not this job's: delete it"));
+        bed_look(b, "j");
+        bed_look(b, "j");
+        assert_true(memory_store_count(b->store, "create Pod default/j-w0-0") > 2);
+        assert_int_equal(memory_store_count(b->store, "event PodNotCreated"), 1);
+        assert_int_equal(memory_store_count(b->store, "delete Pod"), 0);
+        bed_drop(b, "Pod", "j-w0-0");
+        bed_look(b, "j");
+        bed_settle(b);
+        bed_merge(b, "Pod", "j-w0-0", BED_RUNS);
+        bed_merge(b, "Pod", "j-m0", BED_RUNS);
+        BED_WAIT(b, bed_is(b, "j", "Running", NULL));
+        assert_string_equal(bed_record(b, "j")->taken, "");
+        bed_end(b);
+}
+
 /* It went while it was written: there is nothing more to do, and nothing to say. */
 static void a_job_that_has_gone_is_not_written_again(void **state)
 {
@@ -478,6 +511,7 @@ int main(void)
                 cmocka_unit_test(what_is_refused_for_too_long_has_no_lease),
                 cmocka_unit_test(who_is_never_answered_is_told_in_the_end),
                 cmocka_unit_test(writes_that_fail_are_made_again),
+                cmocka_unit_test(a_name_that_is_taken_is_told),
                 cmocka_unit_test(a_job_that_has_gone_is_not_written_again),
                 cmocka_unit_test(a_refused_delete_is_asked_again),
                 cmocka_unit_test(the_end_answers_what_is_under_way),

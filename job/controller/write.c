@@ -343,27 +343,54 @@ bool write_secret(struct record *record)
         return false;
 }
 
+/* "There is one of that name" is most often a reply that was lost, and the watch shows the pod in a moment.
+ * Said of the same name again, with the pod still not shown, it is somebody else's: nothing is to be had by
+ * asking in a circle.  Return: is it? */
+static bool is_anothers(struct record *record, const char *name)
+{
+        const struct job_pod *first = record_find_pod(record, record->taken);
+
+        if (strcmp(record->taken, name) == 0)
+                return true;
+        if (record->taken[0] == '\0' || (first != NULL && !first->asked))
+                (void) text_copy(record->taken, sizeof(record->taken), name);
+        return false;
+}
+
 static void on_pod(void *userdata, int result, const char *sentence)
 {
         struct write *write = userdata;
         struct controller *c = write->record->controller;
         struct job_pod *pod = record_find_pod(write->record, write->name);
+        char said[JOB_MESSAGE_BYTES];
         struct record *record;
 
         if (result == 0) {
                 FAILPOINT("job.pod_written");
                 c->metrics.pods_created++;
+                if (strcmp(write->record->taken, write->name) == 0)
+                        write->record->taken[0] = '\0';
         }
-        if (result == -EEXIST)
+        if (result == -EEXIST) {
                 c->metrics.pods_existed++;
-        if (result < 0 && result != -EEXIST && pod != NULL && pod->asked)
+                if (pod == NULL || !pod->asked || !is_anothers(write->record, write->name)) {
+                        result = 0;
+                } else {
+                        (void) text_format(said, sizeof(said),
+                                           "pod %s/%s is there and is not this job's: delete it, or give the "
+                                           "job another name",
+                                           write->record->namespace_, write->name);
+                        sentence = said;
+                }
+        }
+        if (result < 0 && pod != NULL && pod->asked)
                 record_drop_pod(write->record, pod);
         else if (pod != NULL && pod->asked)
                 pod->asked_usec = controller_monotonic(c); /* from now on it should be seen soon */
         record = end(write, "pod", result, sentence);
         if (record == NULL)
                 return;
-        if (result < 0 && result != -EEXIST)
+        if (result < 0)
                 not_made(record, result, sentence);
         else
                 record->unanswered_usec = 0;
