@@ -44,9 +44,9 @@ struct record {
         bool silence_said;         /* it sits on a node that is silent as most are */
         bool yielding;             /* a pod of it was evicted, and has its grace time */
         uint64_t base_restarts, base_reshards,
-                base_recuts; /* before the present manager, which counts its own */
-        char keys_uid[64];   /* of the job whose keys these are */
-        char *keys;          /* JOB_ANNOTATION_KEYS of its pods, owned; NULL = not made yet */
+                base_recuts;            /* before the present manager, which counts its own */
+        char keys_uid[64];              /* of the job whose keys these are */
+        char *keys;                     /* JOB_ANNOTATION_KEYS of its pods, owned; NULL = not made yet */
         char taken[JOB_POD_NAME_BYTES]; /* the first pod that was there before it was asked for, and that the
                                            watch has not shown as this job's; "" = none */
         bool finalizing, secret_asked, secret_made, queued, pods_counted;
