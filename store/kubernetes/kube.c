@@ -390,6 +390,11 @@ const char *kube_client_token(const struct kube_client *client)
         return client->authorization == NULL ? NULL : client->authorization + strlen(BEARER);
 }
 
+const char *kube_client_server(const struct kube_client *client)
+{
+        return client->config.server;
+}
+
 const char *kube_client_namespace(const struct kube_client *client)
 {
         return client->config.namespace_;

@@ -32,6 +32,7 @@ int kube_client_new(sd_event *loop, const char *kubeconfig, struct kube_client *
 void kube_client_free(
         struct kube_client *client); /* running calls are done() with -ECANCELED; accepts NULL */
 
+const char *kube_client_server(const struct kube_client *client); /* its URL */
 const char *kube_client_namespace(const struct kube_client *client);
 const char *kube_client_token(const struct kube_client *client); /* or NULL; borrowed until the next call */
 

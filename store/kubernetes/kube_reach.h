@@ -8,8 +8,9 @@
 
 /* kube_reach() - within five seconds, on a loop of its own.
  * @kubeconfig: as of kubeconfig_load()
- * Return: 0, also where it may not say its version; -EACCES: it answers 401; -EHOSTUNREACH: nobody answers,
- * not in time, or not with a certificate that can be believed; or what kubeconfig_load() says. */
+ * Return: 0, also where it may not say its version, or has shaken hands (TLS) and is slow to say it: a
+ * server under load is given its time by what comes next; -EACCES: it answers 401; -EHOSTUNREACH: nobody is
+ * there, or not with a certificate that can be believed; or what kubeconfig_load() says. */
 int kube_reach(const char *kubeconfig, struct err *err);
 
 /* kube_reach_refusal() - of what a store says of a list (store_options.trouble): -EACCES or -EPERM when it
