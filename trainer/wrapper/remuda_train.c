@@ -160,6 +160,28 @@ static int open_buckets(struct remuda_train *r, struct err *err)
                                     : err_set(err, -ENOMEM, "no memory for the gradients");
 }
 
+/* The figures of other strategies, without their REMUDA_STRATEGY: nothing here would follow them. */
+static int refuse_others(struct err *err)
+{
+        static const char *const figures[][2] = {
+                { "REMUDA_STALENESS", "ps-ssp" },
+                { "REMUDA_MICROBATCHES", "split" },
+                { "REMUDA_LAYERS", "split" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(figures); i++) {
+                const char *value = getenv(figures[i][0]);
+
+                if (value != NULL && value[0] != '\0')
+                        return err_set(
+                                err, -EINVAL,
+                                "%s '%.40s': it is for strategy %s, and all ranks of libremuda-train have "
+                                "the whole model and add up their gradients in every step; leave it out",
+                                figures[i][0], value, figures[i][1]);
+        }
+        return 0;
+}
+
 /* What a job says and a loop of its own cannot follow is refused; what concerns its samples is done. */
 static int find_rule(struct sampler_rule *rule, struct err *err)
 {
@@ -186,7 +208,7 @@ static int find_rule(struct sampler_rule *rule, struct err *err)
              !(rule->exchange >= 0 && rule->exchange <= 1)))
                 return err_set(err, -EINVAL,
                                "REMUDA_NEIGHBOUR_EXCHANGE '%.40s': a number from 0 to 1 is wanted", exchange);
-        return 0;
+        return refuse_others(err);
 }
 
 /* Collective. */
