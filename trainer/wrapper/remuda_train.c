@@ -25,6 +25,7 @@
 #include "trainer/world.h"
 #include "trainer/wrapper/buckets.h"
 #include "trainer/wrapper/device_memory.h"
+#include "trainer/wrapper/loop_rule.h"
 
 #define TEXT_OF(x)  #x
 #define NUMBER(x)   TEXT_OF(x)
@@ -160,57 +161,6 @@ static int open_buckets(struct remuda_train *r, struct err *err)
                                     : err_set(err, -ENOMEM, "no memory for the gradients");
 }
 
-/* The figures of other strategies, without their REMUDA_STRATEGY: nothing here would follow them. */
-static int refuse_others(struct err *err)
-{
-        static const char *const figures[][2] = {
-                { "REMUDA_STALENESS", "ps-ssp" },
-                { "REMUDA_MICROBATCHES", "split" },
-                { "REMUDA_LAYERS", "split" },
-        };
-
-        for (size_t i = 0; i < ARRAY_SIZE(figures); i++) {
-                const char *value = getenv(figures[i][0]);
-
-                if (value != NULL && value[0] != '\0')
-                        return err_set(
-                                err, -EINVAL,
-                                "%s '%.40s': it is for strategy %s, and all ranks of libremuda-train have "
-                                "the whole model and add up their gradients in every step; leave it out",
-                                figures[i][0], value, figures[i][1]);
-        }
-        return 0;
-}
-
-/* What a job says and a loop of its own cannot follow is refused; what concerns its samples is done. */
-static int find_rule(struct sampler_rule *rule, struct err *err)
-{
-        const char *strategy = getenv("REMUDA_STRATEGY"), *role = getenv("REMUDA_ROLE"),
-                   *order = getenv("REMUDA_ORDER"), *exchange = getenv("REMUDA_NEIGHBOUR_EXCHANGE");
-        bool dealt = order != NULL && strcmp(order, "round-robin") == 0;
-
-        if (strategy != NULL && strategy[0] != '\0' && strcmp(strategy, "allreduce") != 0)
-                return err_set(
-                        err, -EINVAL,
-                        "REMUDA_STRATEGY '%.40s': all ranks of libremuda-train add up their gradients in "
-                        "every step; write `strategy: allreduce` into the job",
-                        strategy);
-        if (role != NULL && role[0] != '\0' && strcmp(role, "worker") != 0)
-                return err_set(err, -EINVAL,
-                               "REMUDA_ROLE '%.40s': libremuda-train has workers alone; write `strategy: "
-                               "allreduce` into the job",
-                               role);
-        if (order != NULL && order[0] != '\0' && !dealt && strcmp(order, "blocks") != 0)
-                return err_set(err, -EINVAL, "REMUDA_ORDER '%.40s': blocks or round-robin is wanted", order);
-        rule->order = dealt ? SAMPLER_ROUND_ROBIN : SAMPLER_BLOCKS;
-        if (exchange != NULL && exchange[0] != '\0' &&
-            (text_parse_double(exchange, &rule->exchange) < 0 ||
-             !(rule->exchange >= 0 && rule->exchange <= 1)))
-                return err_set(err, -EINVAL,
-                               "REMUDA_NEIGHBOUR_EXCHANGE '%.40s': a number from 0 to 1 is wanted", exchange);
-        return refuse_others(err);
-}
-
 /* Collective. */
 static void open_recut(struct remuda_train *r)
 {
@@ -281,7 +231,7 @@ struct remuda_train *remuda_train_open(size_t samples, size_t batch, uint64_t se
         }
         result = world_same(&r->world, VERSION, "version (install the same on every node)", &err);
         if (result == 0)
-                result = world_agree(&r->world, find_rule(&r->rule, &err), &err);
+                result = world_agree(&r->world, loop_rule_read(&r->rule, &err), &err);
         if (result == 0)
                 result = find_shares(r, batch, &err);
         if (result == 0)
