@@ -166,6 +166,11 @@ check-docs: programs ## every option, metric, reason word and decision is docume
 e2e: all ## prove it on a real Kubernetes, and on a real API server alone (skips, saying why, where it cannot run)
 	@B=$(B) tests/e2e/run
 	@B=$(B) TEST_TIMEOUT_SECONDS=600 tests/run-tests tests/e2e
+MACHINES ?= nvidia-h100-x8 amd-mi300x-x8 huawei-910b-x8 huawei-910a-x8 cambricon-mlu590-x8 hygon-z100-x4 google-tpu-v5e-x8 habana-gaudi3-x8 aws-trn2-x16 nvidia-l40s-x4-huawei-310p-x4
+cluster: all ## a one-node Kubernetes with Remuda and ten synthetic machines (MACHINES) to try it on, until `make cluster-down` (root)
+	@B=$(B) MACHINES='$(MACHINES)' tools/cluster up
+cluster-down: ## end it; nothing is left
+	@B=$(B) tools/cluster down
 demo: deps ## run the main job from end to end and write build/demo/report.html
 	@$(MAKE) --no-print-directory all
 	@B=$(B) tests/demo/run
@@ -232,5 +237,5 @@ help: ## this list
 .SECONDARY: # keep objects between runs
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
-.PHONY: all generated programs check check-python wheel unit unit-build check-asan agent check-agent integration check-house check-dead check-docs check-hardening check-packaging failpoints e2e demo bench fuzz fuzz-build soak torture torture-build \
+.PHONY: all generated programs check check-python wheel unit unit-build check-asan agent check-agent integration check-house check-dead check-docs check-hardening check-packaging failpoints e2e cluster cluster-down demo bench fuzz fuzz-build soak torture torture-build \
         format format-check tidy deb deps images install clean help
