@@ -18,6 +18,7 @@ const struct command commands[] = {
         { "top", "how busy the devices of this node are, live", command_top },
         { "tune", "search the tile sizes of the trainer's kernels on this machine", command_tune },
         { "simulate", "replay a trace of pods through the extender's scoring", command_simulate },
+        { "uninstall", "end the jobs, and take Remuda off a cluster", command_uninstall },
         { "whatif", "where pods would go on the cluster as it is or could be", command_whatif },
         { NULL, NULL, NULL },
 };

@@ -82,7 +82,7 @@ static json_t *wanted_labels(const struct ledger *ledger, const struct ledger_no
         return labels;
 }
 
-static bool are_ours(const char *name)
+bool labels_are_ours(const char *name)
 {
         if (!text_starts_with(name, "remuda.dev/"))
                 return false;
@@ -225,7 +225,7 @@ void labels_seen(struct extender *x, const char *node, const json_t *labels)
         ours = json_object();
         json_object_foreach((json_t *) labels, name, value)
         {
-                if (are_ours(name))
+                if (labels_are_ours(name))
                         (void) json_object_set(ours, name, value);
         }
         seen->told = true;

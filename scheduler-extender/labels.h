@@ -30,3 +30,6 @@ void labels_free(struct extender *x);
 void labels_seen(struct extender *x, const char *node, const json_t *labels);
 void labels_write(struct extender *x, const char *name);
 void labels_write_all(struct extender *x);
+
+/* labels_are_ours() - is a Node's label of this name written here alone? */
+bool labels_are_ours(const char *name);

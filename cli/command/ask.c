@@ -11,6 +11,7 @@
 #include "base/json/json_read.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "cli/command/exchange.h"
 #include "cli/command/table.h"
 #include "io/address.h"
 #include "io/http/http_client.h"
@@ -24,46 +25,6 @@
 #define ANSWER_MAX_BYTES ((size_t) 64 << 20)
 #define STEP_USEC        UINT64_C(10000000) /* of a look at the Lease, and of a forwarded port */
 #define ANSWER_USEC      UINT64_C(15000000) /* an extender works for ten seconds at most */
-
-/* A request, and its reply once it is there. */
-struct exchange {
-        sd_event *loop;
-        bool done;
-        bool said; /* the extender itself refuses the question */
-        struct http_call_result result;
-        char *body; /* owned */
-};
-
-static void on_done(void *userdata, const struct http_call_result *result)
-{
-        struct exchange *e = userdata;
-
-        free(e->body);
-        e->body = malloc(result->body_bytes + 1);
-        e->result = *result;
-        if (e->body != NULL)
-                memcpy(e->body, result->body, result->body_bytes); /* it may have zeros */
-        else
-                e->result.body_bytes = 0;
-        e->result.body = e->body == NULL ? "" : e->body;
-        e->done = true;
-}
-
-/* Until the reply is there. Return: 0, or -EINTR where a signal came first. */
-static int await(struct exchange *e, struct err *err)
-{
-        while (!e->done)
-                if (sd_event_run(e->loop, UINT64_MAX) < 0)
-                        return err_set(err, -EINTR, "interrupted");
-        e->done = false;
-        return 0;
-}
-
-static void exchange_end(struct exchange *e)
-{
-        free(e->body);
-        sd_event_unref(e->loop);
-}
 
 /* What an extender refuses begins with what it was asked: "explain: there is no pod"; another server, or one
  * of a version that knows no such question, also says 404. */
@@ -125,7 +86,7 @@ static int ask_at(struct exchange *e, const char *address, const char *socket,
                                           .body_bytes = body == NULL ? 0 : strlen(body),
                                           .timeout_usec = ANSWER_USEC,
                                           .reply_max_bytes = ANSWER_MAX_BYTES,
-                                          .done = on_done,
+                                          .done = exchange_done,
                                           .userdata = e };
         struct http_client *client = NULL;
         int r;
@@ -138,7 +99,7 @@ static int ask_at(struct exchange *e, const char *address, const char *socket,
         if (r == 0 && http_call_start(client, &call, NULL) < 0)
                 r = err_set(err, -ENOMEM, "no memory for the question");
         if (r == 0)
-                r = await(e, err);
+                r = exchange_await(e, err);
         if (r == 0)
                 r = judge(e, question, ret, err);
         http_client_free(client);
@@ -202,7 +163,7 @@ static int find_leading(struct exchange *e, struct kube_client *client, const ch
                                         .path = path,
                                         .reply_max_bytes = 1 << 20,
                                         .timeout_usec = STEP_USEC,
-                                        .done = on_done,
+                                        .done = exchange_done,
                                         .userdata = e };
         json_t *lease = NULL;
         int r;
@@ -210,7 +171,7 @@ static int find_leading(struct exchange *e, struct kube_client *client, const ch
         (void) text_format(path, sizeof(path), LEASE_COLLECTION "/" LEADER_EXTENDER, namespace_);
         if (kube_call_start(client, &request, NULL) < 0)
                 return err_set(err, -ENOMEM, "no memory for a look at the Lease");
-        r = await(e, err);
+        r = exchange_await(e, err);
         if (r < 0)
                 return r;
         ret->heard = e->result.status != 0;

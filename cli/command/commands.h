@@ -13,4 +13,5 @@ int command_run(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_tune(int argc, char **argv);
 int command_simulate(int argc, char **argv);
+int command_uninstall(int argc, char **argv);
 int command_whatif(int argc, char **argv);

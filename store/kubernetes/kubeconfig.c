@@ -98,6 +98,10 @@ static const struct json_table_row user_rows[] = {
         { "auth-provider",              JSON_TABLE_CUSTOM, SIZE, .decode = refuse },
         { "username",                   JSON_TABLE_CUSTOM, SIZE, .decode = refuse },
         { "password",                   JSON_TABLE_CUSTOM, SIZE, .decode = refuse },
+        { "as",                         JSON_TABLE_CUSTOM, SIZE, .decode = refuse }, /* another's rights are meant */
+        { "as-uid",                     JSON_TABLE_CUSTOM, SIZE, .decode = refuse },
+        { "as-groups",                  JSON_TABLE_CUSTOM, SIZE, .decode = refuse },
+        { "as-user-extra",              JSON_TABLE_CUSTOM, SIZE, .decode = refuse },
         { "token",                      JSON_TABLE_STRING, AT(token) },
         { "tokenFile",                  JSON_TABLE_STRING, AT(token_file) },
         { "client-certificate",         JSON_TABLE_STRING, AT(certificate_file) },

@@ -46,6 +46,8 @@ static const struct {
         { CONTEXT "clusters: [{name: k, cluster: {server: 'https://h', certificate-authority-data: '%'}}]",
                                                         "certificate-authority-data: is not base64",     -EBADMSG },
         { CONTEXT CLUSTER "users: [{name: u, user: {exec: {command: x}}}]",   "user 'u': exec: is not supported", -ENOTSUP },
+        { CONTEXT CLUSTER "users: [{name: u, user: {token: t, as: x}}]",          "user 'u': as: is not supported", -ENOTSUP },
+        { CONTEXT CLUSTER "users: [{name: u, user: {token: t, as-groups: [x]}}]", "user 'u': as-groups: is not supported", -ENOTSUP },
         { CONTEXT CLUSTER "users: [{name: u, user: {password: x}}]",          "password: is not supported", -ENOTSUP },
         { CONTEXT CLUSTER "users: [{name: u, user: {token: 7}}]",             "token: must be",          -EBADMSG },
         { CONTEXT CLUSTER "users: [{name: u, user: {client-certificate-data: '%'}}]", "client-certificate-data: is not base64", -EBADMSG },
