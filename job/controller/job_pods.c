@@ -12,10 +12,12 @@
 #include "base/text.h"
 #include "io/tls/tls_keys.h"
 #include "job/controller/job_keys.h"
+#include "job/controller/pod_template.h"
 #include "job/plan/launch_variables.h"
 #include "job/plan/subtask.pb-c.h"
 #include "job/spec/job_arguments.h"
 #include "job/spec/job_role.h"
+#include "scheduler-extender/decide/assignment.h"
 #include "scheduler-extender/wire/pod_json.h"
 
 #define LAUNCHER        "/remuda/remuda-launch"
@@ -91,13 +93,34 @@ static int check_runtime(const struct job *job, const char *runtime, const struc
         return 0;
 }
 
+static const struct job_template *template_of(const struct job *job, const struct job_group *group)
+{
+        const struct job_role *role = assignment_role(job, group->server, group->entry);
+
+        return role == NULL ? &job->servers.template : &role->template;
+}
+
+/* A cluster may count chips under a name of its own. */
+static int check_template(const struct job *job, const struct job_group *group, struct err *err)
+{
+        const struct job_template *template = template_of(job, group);
+
+        if (job_template_find(template->limits, template->limit_count, group->resource) == NULL)
+                return 0;
+        return err_set(err, -EINVAL,
+                       "template of subtask %s: resources.limits: '%s' are chips, and `chips` says how many; "
+                       "remove it",
+                       group->name, group->resource);
+}
+
 int job_pods_check(const struct job *job, const struct job_state *state,
                    const struct job_pods_options *options, struct err *err)
 {
         int r = 0;
 
         for (size_t i = 0; i < state->group_count && r == 0; i++)
-                r = check_runtime(job, state->groups[i].runtime, options, err);
+                if ((r = check_runtime(job, state->groups[i].runtime, options, err)) == 0)
+                        r = check_template(job, &state->groups[i], err);
         return r;
 }
 
@@ -210,10 +233,11 @@ static json_t *confine_container(void)
 /* The launcher comes from our own image into every other one: it is static. */
 static json_t *launcher_container(const struct job_pods_options *options)
 {
-        return json_pack("{s:s, s:s, s:s, s:[s, s, s], s:[{s:s, s:s}], s:o}", "name", "launcher", "image",
-                         options->launcher_image, "imagePullPolicy", "IfNotPresent", "command",
+        return json_pack("{s:s, s:s, s:s, s:[s, s, s], s:[{s:s, s:s}], s:o, s:o}", "name", "launcher",
+                         "image", options->launcher_image, "imagePullPolicy", "IfNotPresent", "command",
                          "/usr/bin/remuda-launch", "--copy-to", LAUNCHER, "volumeMounts", "name", "remuda",
-                         "mountPath", "/remuda", "securityContext", confine_container());
+                         "mountPath", "/remuda", "resources", pod_template_resources(NULL), "securityContext",
+                         confine_container());
 }
 
 /* Of the job's Secret a pod sees what it needs, and never the other side's key. */
@@ -360,6 +384,7 @@ json_t *job_pods_group(const struct job *job, const struct job_state *state, con
                               "FallbackToLogsOnError", "command", command, "resources", "limits",
                               group->resource, chips, "env", "name", "REMUDA_VENDOR", "value", group->vendor,
                               "name", "REMUDA_JOB", "value", owner->name, "volumeMounts", mounts);
+        pod_template_apply(template_of(job, group), container, volumes);
         pod = pod_of(job, group_metadata(job, state, group, owner), options, keys, false, group->name,
                      container, volumes);
         put(json_object_get(pod, "spec"), "affinity", only_on(group->node));
@@ -563,10 +588,11 @@ json_t *job_pods_manager(const struct job *job, const struct job_state *state,
         command = words(LAUNCHER, "--manage", address, "--plan", POD_FOLDER "/plan", "--result",
                         "/dev/termination-log", "--wait-seconds", WORLD_WAIT_SEC, NULL);
         take_part(job, true, command);
-        container = json_pack("{s:s, s:s, s:s, s:s, s:o, s:[{s:s, s:{s:{s:s}}}], s:o}", "name", "main",
-                              "image", image_of(job, state->groups[0].runtime, options), "imagePullPolicy",
-                              "IfNotPresent", "terminationMessagePolicy", "FallbackToLogsOnError", "command",
-                              command, "env", "name", "POD_IP", "valueFrom", "fieldRef", "fieldPath",
-                              "status.podIP", "volumeMounts", mounts);
+        container =
+                json_pack("{s:s, s:s, s:s, s:s, s:o, s:[{s:s, s:{s:{s:s}}}], s:o, s:o}", "name", "main",
+                          "image", image_of(job, state->groups[0].runtime, options), "imagePullPolicy",
+                          "IfNotPresent", "terminationMessagePolicy", "FallbackToLogsOnError", "command",
+                          command, "env", "name", "POD_IP", "valueFrom", "fieldRef", "fieldPath",
+                          "status.podIP", "volumeMounts", mounts, "resources", pod_template_resources(NULL));
         return pod_of(job, metadata, options, keys, true, "manager", container, volumes);
 }

@@ -62,6 +62,26 @@ static bool mounts(const json_t *pod, const char *name)
         return false;
 }
 
+/* The size of the volume that is mounted at /dev/shm; "" = there is none of its own. */
+static const char *shm_of(const json_t *pod)
+{
+        json_t *spec = json_object_get(pod, "spec"), *volume, *mount;
+        json_t *container = json_array_get(json_object_get(spec, "containers"), 0);
+        size_t i, k;
+
+        json_array_foreach(json_object_get(container, "volumeMounts"), k, mount)
+        {
+                json_array_foreach(json_object_get(spec, "volumes"), i, volume)
+                {
+                        if (strcmp(at(mount, "mountPath"), "/dev/shm") == 0 &&
+                            strcmp(at(volume, "name"), at(mount, "name")) == 0 &&
+                            strcmp(at(volume, "emptyDir.medium"), "Memory") == 0)
+                                return at(volume, "emptyDir.sizeLimit");
+                }
+        }
+        return "";
+}
+
 /* A job of two chips, planned, and what its pods are made from. */
 struct planned {
         struct ledger *ledger;
@@ -397,6 +417,70 @@ static const char *annotation(json_t *pod, const char *name)
         return text == NULL ? "" : text;
 }
 
+#define CONTAINER "spec.containers.0."
+
+static void a_template_stands_in_its_groups_pods(void **state)
+{
+        struct planned p;
+        struct err err = { 0 };
+        json_t *pod, *limits;
+
+        (void) state;
+        plan_job(&p);
+        pod = group_of(&p);
+        assert_string_equal(at(pod, CONTAINER "resources.requests.cpu"), "100m");
+        assert_string_equal(at(pod, CONTAINER "resources.requests.memory"), "64Mi");
+        assert_string_equal(at(pod, "spec.initContainers.0.resources.requests.cpu"), "100m");
+        assert_string_equal(shm_of(pod), "1Gi");
+        json_decref(pod);
+        job_free(&p.job);
+        p.job = job_fixture_parse(
+                "  workers: [{model: H100, chips: 2, template: {env: [{name: A, value: b}], shmSize: 8Gi, "
+                "resources: {requests: {ephemeral-storage: 1Gi, memory: 2Gi}, limits: {cpu: 4, memory: 3Gi, "
+                "rdma/hca: 1}}}}]\n  programs: {cuda: {image: img, command: [/opt/t]}}\n");
+        assert_int_equal(job_pods_check(&p.job, &p.plan, &p.options, &err), 0);
+        pod = group_of(&p);
+        limits = json_object_get(
+                json_object_get(
+                        json_array_get(json_object_get(json_object_get(pod, "spec"), "containers"), 0),
+                        "resources"),
+                "limits");
+        assert_string_equal(at(pod, CONTAINER "env.2.name"), "A");
+        assert_string_equal(at(pod, CONTAINER "env.2.value"), "b");
+        assert_string_equal(at(pod, CONTAINER "resources.requests.cpu"), ""); /* its limit is its request */
+        assert_string_equal(at(pod, CONTAINER "resources.requests.memory"), "2Gi");
+        assert_string_equal(at(pod, CONTAINER "resources.requests.ephemeral-storage"), "1Gi");
+        assert_string_equal(at(limits, "cpu"), "4");
+        assert_string_equal(at(limits, "memory"), "3Gi");
+        assert_string_equal(at(limits, "rdma/hca"), "1");
+        assert_string_equal(json_string_value(json_object_get(limits, "nvidia.com/gpu")), "2");
+        assert_string_equal(shm_of(pod), "8Gi");
+        json_decref(pod);
+        pod = job_pods_manager(&p.job, &p.plan, &p.owner, &p.options, p.keys, "status");
+        assert_string_equal(at(pod, CONTAINER "resources.requests.memory"), "64Mi"); /* it is no worker */
+        assert_string_equal(at(pod, CONTAINER "env.1.name"), "");
+        json_decref(pod);
+        (void) strcpy(p.plan.groups[0].resource, "rdma/hca"); /* a cluster that calls its chips so */
+        assert_int_equal(job_pods_check(&p.job, &p.plan, &p.options, &err), -EINVAL);
+        assert_non_null(strstr(err.msg, "'rdma/hca' are chips"));
+        free_planned(&p);
+}
+
+/* Two mounts of one place would be refused by the API server. */
+static void what_is_mounted_on_shared_memory_stays(void **state)
+{
+        struct planned p;
+        json_t *pod;
+
+        (void) state;
+        plan_job(&p);
+        (void) strcpy(p.job.checkpoint.path, "/dev/shm");
+        pod = group_of(&p);
+        assert_string_equal(shm_of(pod), "");
+        json_decref(pod);
+        free_planned(&p);
+}
+
 /* Servers have no share, and a program of its own gets its own arguments and no others. */
 static void servers_and_own_arguments_stand_in_the_plan(void **state)
 {
@@ -458,6 +542,8 @@ int main(void)
                 cmocka_unit_test(shares_in_force_come_back_rank_by_rank),
                 cmocka_unit_test(who_was_left_out_has_a_share_again),
                 cmocka_unit_test(a_program_is_the_jobs_own_or_everybodys),
+                cmocka_unit_test(a_template_stands_in_its_groups_pods),
+                cmocka_unit_test(what_is_mounted_on_shared_memory_stays),
                 cmocka_unit_test(servers_and_own_arguments_stand_in_the_plan),
         };
 

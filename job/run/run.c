@@ -50,6 +50,8 @@ static int block_signals(void)
 /* What a job says that has no meaning here is said, not silently dropped. */
 static void note_ignored(struct run *run)
 {
+        bool templates = run->job.servers.template.given;
+
         if (run->job.program_count > 0)
                 run_event(run, "ProgramsIgnored",
                           "spec.programs is for pods; here the program table '%s' decides",
@@ -57,6 +59,12 @@ static void note_ignored(struct run *run)
         if (run->job.tls.secret[0] != '\0')
                 run_event(run, "TlsIgnored",
                           "spec.tls is for pods; here nothing of the job crosses a network");
+        for (size_t i = 0; i < run->job.worker_count; i++)
+                templates = templates || run->job.workers[i].template.given;
+        if (templates)
+                run_event(run, "TemplateIgnored",
+                          "template of workers and servers is for pods; here ranks have the environment and "
+                          "the resources that this machine gives them");
 }
 
 /* Everything that may refuse the job before anything is started. Its folder comes last: what is refused

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "agent/inventory/inventory.h"
+#include "job/spec/job_template.h"
 
 #define JOB_RUNTIME_BYTES 16
 
@@ -16,6 +17,7 @@ struct job_role {
         char group[DEVICE_GROUP_BYTES];
         uint64_t chips;     /* >= 1 */
         uint64_t min_chips; /* 1..chips; equal to chips = a fixed count, which is always used */
+        struct job_template template;
 };
 
 /* {"worker", "server", NULL}: by whether it is a server. */

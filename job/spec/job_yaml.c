@@ -53,6 +53,7 @@ static const struct json_table_row role_rows[] = {
         { "group",    JSON_TABLE_CHARS, JSON_TABLE_AT(struct job_role, group),   .min = 1, .rule = &group_rule, .help = "a device group; `remuda devices` lists them" },
         { "chips",    JSON_TABLE_UINT, JSON_TABLE_AT(struct job_role, chips),     .min = 1, .max = JOB_CHIPS_MAX, .required = true, .mend = "give the number of chips", .help = "the number of chips" },
         { "minChips", JSON_TABLE_UINT, JSON_TABLE_AT(struct job_role, min_chips), .min = 1, .max = JOB_CHIPS_MAX, .help = "the fewest chips that will do" },
+        { "template", JSON_TABLE_OBJECT, JSON_TABLE_AT(struct job_role, template), .table = &job_template_table, .given = offsetof(struct job_role, template.given), .help = "give {env: [], resources: {}, shmSize: 8Gi}" },
         { .name = NULL },
 };
 /* clang-format on */

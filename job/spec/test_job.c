@@ -15,36 +15,38 @@
 #include "job/spec/job_yaml.h"
 
 /* A job in the words of docs/reference/trainingjob.md. */
-static const char full[] = "apiVersion: remuda.dev/v1alpha1\n"
-                           "kind: TrainingJob\n"
-                           "metadata: {name: fashion, labels: {team: a}}\n"
-                           "spec:\n"
-                           "  urgency: emergency                 # regular | emergency\n"
-                           "  preemptible: false\n"
-                           "  placement: largest-free\n"
-                           "  strategy: ps-ssp\n"
-                           "  staleness: 7\n"
-                           "  model: cnn\n"
-                           "  seed: 9\n"
-                           "  learningRate: 0.05\n"
-                           "  globalBatch: 256\n"
-                           "  epochs: 3\n"
-                           "  shards: equal\n"
-                           "  segments: [3, 7]\n"
-                           "  neighbourExchange: 0.25\n"
-                           "  workers:\n"
-                           "  - {runtime: cuda, chips: 4, minChips: 2}\n"
-                           "  - {vendor: cpu, model: A|B, group: cpu-0, chips: 1}\n"
-                           "  servers: {runtime: cpu, chips: 2}\n"
-                           "  programs:\n"
-                           "    cuda: {image: registry.example/train-cuda:1, command: [/opt/train, -v]}\n"
-                           "  data: {path: /data, claim: pictures, format: raw, order: round-robin, "
-                           "distribute: manager, pollSeconds: 5}\n"
-                           "  checkpoint: {path: /ckpt, claim: kept, everySteps: 10}\n"
-                           "  restart: {max: 5, migrate: false, hangSeconds: 9}\n"
-                           "  priority: -3\n"
-                           "  dependsOn: [other-job]\n"
-                           "status: {phase: Running, anything: [1]}\n";
+static const char full[] =
+        "apiVersion: remuda.dev/v1alpha1\n"
+        "kind: TrainingJob\n"
+        "metadata: {name: fashion, labels: {team: a}}\n"
+        "spec:\n"
+        "  urgency: emergency                 # regular | emergency\n"
+        "  preemptible: false\n"
+        "  placement: largest-free\n"
+        "  strategy: ps-ssp\n"
+        "  staleness: 7\n"
+        "  model: cnn\n"
+        "  seed: 9\n"
+        "  learningRate: 0.05\n"
+        "  globalBatch: 256\n"
+        "  epochs: 3\n"
+        "  shards: equal\n"
+        "  segments: [3, 7]\n"
+        "  neighbourExchange: 0.25\n"
+        "  workers:\n"
+        "  - {runtime: cuda, chips: 4, minChips: 2, template: {env: [{name: A, value: b}], "
+        "resources: {requests: {cpu: 500m}, limits: {cpu: 2, rdma/hca: 1}}, shmSize: 8Gi}}\n"
+        "  - {vendor: cpu, model: A|B, group: cpu-0, chips: 1}\n"
+        "  servers: {runtime: cpu, chips: 2}\n"
+        "  programs:\n"
+        "    cuda: {image: registry.example/train-cuda:1, command: [/opt/train, -v]}\n"
+        "  data: {path: /data, claim: pictures, format: raw, order: round-robin, "
+        "distribute: manager, pollSeconds: 5}\n"
+        "  checkpoint: {path: /ckpt, claim: kept, everySteps: 10}\n"
+        "  restart: {max: 5, migrate: false, hangSeconds: 9}\n"
+        "  priority: -3\n"
+        "  dependsOn: [other-job]\n"
+        "status: {phase: Running, anything: [1]}\n";
 
 static void every_field_is_read(void **state)
 {
@@ -68,6 +70,14 @@ static void every_field_is_read(void **state)
         assert_true(job.neighbour_exchange == 0.25);
         assert_int_equal(job.worker_count, 2);
         assert_int_equal(job.workers[0].min_chips, 2);
+        assert_true(job.workers[0].template.given && !job.workers[1].template.given);
+        assert_string_equal(job.workers[0].template.environment[0].value, "b");
+        assert_string_equal(job.workers[0].template.requests[0].quantity, "500m");
+        assert_string_equal(
+                job_template_find(job.workers[0].template.limits, job.workers[0].template.limit_count, "cpu")
+                        ->quantity,
+                "2");
+        assert_string_equal(job.workers[0].template.shm_size, "8Gi");
         assert_int_equal(job.workers[1].min_chips, 1);
         assert_string_equal(job.workers[1].model, "A|B");
         assert_int_equal(job_worker_chips(&job), 5);
@@ -87,8 +97,9 @@ static void every_field_is_read(void **state)
         job_free(&job);
 }
 
-#define HEAD  "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j}\nspec:\n"
-#define LEAST HEAD "  workers: [{runtime: cpu, chips: 2}]\n"
+#define HEAD             "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j}\nspec:\n"
+#define TEMPLATE(fields) HEAD "  workers: [{runtime: cpu, chips: 1, template: {" fields "}}]\n"
+#define LEAST            HEAD "  workers: [{runtime: cpu, chips: 2}]\n"
 #define META(FIELDS)                                                                                         \
         "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, " FIELDS                    \
         "}\nspec: {workers: [{runtime: cpu, chips: 2}]}\n"
@@ -153,6 +164,26 @@ static const struct {
         { HEAD "  workers: [{runtime: ../cpu, chips: 1}]\n",    "spec.workers[0].runtime: '../cpu' is not the name" },
         { HEAD "  workers: [{runtime: --cpu, chips: 1}]\n",     "spec.workers[0].runtime: '--cpu' is not the name" },
         { HEAD "  workers: [{group: a/b, chips: 1}]\n",         "spec.workers[0].group: 'a/b' is not the name" },
+        { TEMPLATE("env: [{name: POD_IP, value: x}]"), "spec.workers[0].template.env[0].name: 'POD_IP' is not a variable that a template may set" },
+        { TEMPLATE("env: [{name: REMUDA_X, value: x}]"), "spec.workers[0].template.env[0].name: 'REMUDA_X' is not a variable" },
+        { TEMPLATE("env: [{name: 1A, value: x}]"), "spec.workers[0].template.env[0].name: '1A' is not a variable" },
+        { TEMPLATE("env: [{value: x}]"), "spec.workers[0].template.env[0].name: missing; name the variable" },
+        { TEMPLATE("env: [{name: A, value: 7}]"), "spec.workers[0].template.env[0].value: 7 is not text of 0 to 1023 bytes" },
+        { TEMPLATE("env: [{name: A}, {name: A}]"), "spec.workers[0].template.env[1]: 'A' is listed twice; remove one" },
+        { TEMPLATE("env: [{name: A, valueFrom: {}}]"), "spec.workers[0].template.env[0].valueFrom: no such field" },
+        { TEMPLATE("resources: {limits: {nvidia.com/gpu: 1}}"), "spec.workers[0].template.resources.limits.nvidia.com/gpu: not a resource that a template may name" },
+        { TEMPLATE("resources: {limits: {remuda.dev/cpu-group: 1}}"), "limits.remuda.dev/cpu-group: not a resource that a template" },
+        { TEMPLATE("resources: {limits: {hugepages-2Mi: 1}}"), "limits.hugepages-2Mi: not a resource that a template" },
+        { TEMPLATE("resources: {limits: {cpu: two}}"), "spec.workers[0].template.resources.limits: {\"cpu\":\"two\"} is not understood; give quantities such as {memory: 16Gi, rdma/hca: 1}, at most 16" },
+        { TEMPLATE("resources: {limits: {cpu: -1}}"), "spec.workers[0].template.resources.limits: {\"cpu\":-1} is not understood; give quantities" },
+        { TEMPLATE("resources: {requests: {cpu: 2}, limits: {cpu: 1500m}}"), "spec.workers[0].template.resources.requests.cpu: 2 is more than the limit, 1500m; give at most that" },
+        { TEMPLATE("resources: {requests: {rdma/hca: 1}}"), "spec.workers[0].template.resources.requests.rdma/hca: 1 is not the limit, and nobody shares it; write it in limits alone" },
+        { TEMPLATE("resources: {limits: {rdma/hca: 500m}}"), "spec.workers[0].template.resources.limits.rdma/hca: 500m is not a whole number" },
+        { TEMPLATE("resources: {claims: []}"), "spec.workers[0].template.resources.claims: no such field" },
+        { TEMPLATE("shmSize: 0"), "spec.workers[0].template.shmSize: 0 is not text" },
+        { TEMPLATE("shmSize: '0'"), "spec.workers[0].template.shmSize: '0' is not a size; such as 8Gi" },
+        { TEMPLATE("shmSize: big"), "spec.workers[0].template.shmSize: 'big' is not a size" },
+        { TEMPLATE("hostPID: true"), "spec.workers[0].template.hostPID: no such field" },
         { HEAD "  workers: [{runtime: cpu, chip: 1}]\n",        "spec.workers[0].chip: no such field" },
         { LEAST "  urgency: urgent\n",                          "spec.urgency: \"urgent\" is none of regular, emergency" },
         { LEAST "  preemptible: 1\n",                           "spec.preemptible: 1 is neither true nor false" },

@@ -4,7 +4,7 @@ import copy, json, os, re
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GOOD = {"apiVersion": "remuda.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "good", "namespace": "here"},
-        "spec": {"workers": [{"runtime": "cpu", "chips": 1, "minChips": 1}], "servers": {"runtime": "cpu", "chips": 1}, "model": "own", "args": [],
+        "spec": {"workers": [{"runtime": "cpu", "chips": 1, "minChips": 1, "template": {"env": [{"name": "A", "value": "b"}], "resources": {"limits": {"cpu": 1}}, "shmSize": "1Gi"}}], "servers": {"runtime": "cpu", "chips": 1}, "model": "own", "args": [],
                  "strategy": "ps-sync", "programs": {"cuda": {"image": "x", "command": ["/x"]}}, "data": {"path": "/tmp"}, "checkpoint": {"everySteps": 1},
                  "restart": {"max": 1}, "tls": {"secretName": "keys", "groupSecretName": "group-keys"}}}
 
@@ -78,6 +78,9 @@ def cases():
                          ("spec.model", "resnet"), ("spec.staleness", 3), ("spec.microbatches", 2), ("metadata.namespace", "../x"),
                          ("metadata.labels", {"../../x": "a"}), ("metadata.labels", {"--x": "a"}), ("metadata.labels", {"a/b/c": "x"}), ("metadata.labels", {"": "x"}),
                          ("metadata.labels", {"remuda.dev/job": "../../x"}), ("metadata.labels", {"a": "-rf"}), ("metadata.labels", {"a": "x" * 64}),
+                         ("spec.workers[].template.env[].name", "POD_IP"), ("spec.workers[].template.env[].name", "REMUDA_JOB"), ("spec.workers[].template.env[].name", "1A"),
+                         ("spec.workers[].template.shmSize", "0"), ("spec.workers[].template.shmSize", "1 Gi"), ("spec.workers[].template.resources.limits", {"nvidia.com/gpu": 1}),
+                         ("spec.workers[].template.resources.limits", {"cpu": "x"}), ("spec.workers[].template.resources.requests", {"cpu": 2}),
                          ("metadata.labels", {"a": 5}), ("metadata.labels", ["a"]), ("metadata.annotations", {"../x": "a"}), ("metadata.annotations", {"a": 1})):
         job, at, key, said = place(field)
         at[key] = value
