@@ -39,6 +39,8 @@ const struct uninstall_step uninstall_steps[] = {
         { "role",             RBAC,      "roles",        NULL, UNINSTALL_PART_OF, UNINSTALL_DELETE },
         { "clusterrolebinding", RBAC,    "clusterrolebindings", NULL, UNINSTALL_PART_OF, UNINSTALL_DELETE },
         { "clusterrole",      RBAC,      "clusterroles", NULL, UNINSTALL_PART_OF, UNINSTALL_DELETE },
+        { "podmonitor",       "/apis/monitoring.coreos.com/v1", "podmonitors", NULL, UNINSTALL_PART_OF, UNINSTALL_DELETE },
+        { "prometheusrule",   "/apis/monitoring.coreos.com/v1", "prometheusrules", NULL, UNINSTALL_PART_OF, UNINSTALL_DELETE },
         { "networkpolicy",    "/apis/networking.k8s.io/v1", "networkpolicies", NULL, UNINSTALL_PART_OF, UNINSTALL_DELETE },
         { "configmap",        "/api/v1", "configmaps",   NULL, UNINSTALL_PART_OF, UNINSTALL_DELETE },
         { "serviceaccount",   "/api/v1", "serviceaccounts", NULL, UNINSTALL_PART_OF, UNINSTALL_DELETE },
