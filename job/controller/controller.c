@@ -138,6 +138,8 @@ struct controller_options controller_options_of(const struct server_options *opt
                 .pods = { .launcher_image = options->launcher_image,
                           .job_image = options->job_image,
                           .scheduler_name = options->scheduler_name,
+                          .pull_secrets = (const char *const *) settings->pull_secrets,
+                          .pull_secret_count = settings->pull_secret_count,
                           .programs = options->programs != NULL ? &settings->programs : NULL,
                           .grace_sec = options->eviction_grace_sec > 0 ? options->eviction_grace_sec : 1 },
                 .keep_pods_sec = options->keep_pods_sec,

@@ -17,7 +17,6 @@
 #include "job/plan/subtask.pb-c.h"
 #include "job/spec/job_arguments.h"
 #include "job/spec/job_role.h"
-#include "scheduler-extender/decide/assignment.h"
 #include "scheduler-extender/wire/pod_json.h"
 
 #define LAUNCHER        "/remuda/remuda-launch"
@@ -93,26 +92,6 @@ static int check_runtime(const struct job *job, const char *runtime, const struc
         return 0;
 }
 
-static const struct job_template *template_of(const struct job *job, const struct job_group *group)
-{
-        const struct job_role *role = assignment_role(job, group->server, group->entry);
-
-        return role == NULL ? &job->servers.template : &role->template;
-}
-
-/* A cluster may count chips under a name of its own. */
-static int check_template(const struct job *job, const struct job_group *group, struct err *err)
-{
-        const struct job_template *template = template_of(job, group);
-
-        if (job_template_find(template->limits, template->limit_count, group->resource) == NULL)
-                return 0;
-        return err_set(err, -EINVAL,
-                       "template of subtask %s: resources.limits: '%s' are chips, and `chips` says how many; "
-                       "remove it",
-                       group->name, group->resource);
-}
-
 int job_pods_check(const struct job *job, const struct job_state *state,
                    const struct job_pods_options *options, struct err *err)
 {
@@ -120,7 +99,7 @@ int job_pods_check(const struct job *job, const struct job_state *state,
 
         for (size_t i = 0; i < state->group_count && r == 0; i++)
                 if ((r = check_runtime(job, state->groups[i].runtime, options, err)) == 0)
-                        r = check_template(job, &state->groups[i], err);
+                        r = pod_template_check(job, &state->groups[i], err);
         return r;
 }
 
@@ -250,6 +229,21 @@ static json_t *own_part(const char *secret, bool manager)
                          manager ? "manager.key" : "group.key", "path", "tls.key");
 }
 
+/* The cluster's, then the job's; each once: the API server keeps them by name. */
+static json_t *pull_secrets(const struct job *job, const struct job_pods_options *options)
+{
+        json_t *names = json_object(), *list = json_array(), *value;
+        const char *name;
+
+        for (size_t i = 0; i < options->pull_secret_count; i++)
+                put(names, options->pull_secrets[i], json_true());
+        for (size_t i = 0; i < job->pull_secret_count; i++)
+                put(names, job->pull_secrets[i], json_true());
+        json_object_foreach(names, name, value) add(list, json_pack("{s:s}", "name", name));
+        json_decref(names);
+        return list;
+}
+
 static json_t *pod_of(const struct job *job, json_t *metadata, const struct job_pods_options *options,
                       const char *keys, bool manager, const char *hostname, json_t *main_container,
                       json_t *volumes)
@@ -275,6 +269,7 @@ static json_t *pod_of(const struct job *job, json_t *metadata, const struct job_
                          (int) options->grace_sec, "initContainers", launcher_container(options),
                          "containers", main_container, "volumes", volumes, "securityContext",
                          confine_pod(job));
+        put(spec, "imagePullSecrets", pull_secrets(job, options));
         if (job->priority_class[0] != '\0')
                 put(spec, "priorityClassName", json_string(job->priority_class));
         return json_pack("{s:s, s:s, s:o, s:o}", "apiVersion", "v1", "kind", "Pod", "metadata", metadata,
@@ -384,7 +379,7 @@ json_t *job_pods_group(const struct job *job, const struct job_state *state, con
                               "FallbackToLogsOnError", "command", command, "resources", "limits",
                               group->resource, chips, "env", "name", "REMUDA_VENDOR", "value", group->vendor,
                               "name", "REMUDA_JOB", "value", owner->name, "volumeMounts", mounts);
-        pod_template_apply(template_of(job, group), container, volumes);
+        pod_template_apply(job, group, container, volumes);
         pod = pod_of(job, group_metadata(job, state, group, owner), options, keys, false, group->name,
                      container, volumes);
         put(json_object_get(pod, "spec"), "affinity", only_on(group->node));

@@ -34,9 +34,11 @@
 
 /* What all of a cluster's job pods have in common. Borrowed. */
 struct job_pods_options {
-        const char *launcher_image; /* that holds /usr/bin/remuda-launch, static: it runs in any image */
-        const char *job_image;      /* where spec.programs names none; NULL or "" = none */
-        const char *scheduler_name; /* "remuda" */
+        const char *launcher_image;      /* that holds /usr/bin/remuda-launch, static: it runs in any image */
+        const char *job_image;           /* where spec.programs names none; NULL or "" = none */
+        const char *scheduler_name;      /* "remuda" */
+        const char *const *pull_secrets; /* of each job's namespace, beside the job's own */
+        size_t pull_secret_count;
         const struct program_table *programs; /* the administrator's; NULL = none */
         unsigned grace_sec;                   /* from SIGTERM to SIGKILL: time for a checkpoint */
 };

@@ -1,9 +1,11 @@
 /* What a template says becomes fields of a Pod. */
 #include "job/controller/pod_template.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "scheduler-extender/decide/assignment.h"
 
 /* Little enough for any node, and something: without a request a pod is the first that a node short of memory
  * ends, and a namespace with a quota refuses it. */
@@ -61,8 +63,29 @@ static void apply_shm(const struct job_template *template, json_t *container, js
         (void) json_array_append_new(mounts, json_pack("{s:s, s:s}", "name", "shm", "mountPath", "/dev/shm"));
 }
 
-void pod_template_apply(const struct job_template *template, json_t *container, json_t *volumes)
+static const struct job_template *template_of(const struct job *job, const struct job_group *group)
 {
+        const struct job_role *role = assignment_role(job, group->server, group->entry);
+
+        return role == NULL ? &job->servers.template : &role->template;
+}
+
+int pod_template_check(const struct job *job, const struct job_group *group, struct err *err)
+{
+        const struct job_template *template = template_of(job, group);
+
+        if (job_template_find(template->limits, template->limit_count, group->resource) == NULL)
+                return 0;
+        return err_set(err, -EINVAL,
+                       "template of subtask %s: resources.limits: '%s' are chips, and `chips` says how many; "
+                       "remove it",
+                       group->name, group->resource);
+}
+
+void pod_template_apply(const struct job *job, const struct job_group *group, json_t *container,
+                        json_t *volumes)
+{
+        const struct job_template *template = template_of(job, group);
         json_t *resources = pod_template_resources(template), *env = json_object_get(container, "env");
         json_t *chips = json_object_get(json_object_get(container, "resources"), "limits");
 

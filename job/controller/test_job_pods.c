@@ -466,6 +466,32 @@ static void a_template_stands_in_its_groups_pods(void **state)
         free_planned(&p);
 }
 
+static void pods_pull_images_by_the_clusters_and_the_jobs_secrets(void **state)
+{
+        static const char *const everybodys[] = { "all", "both" };
+        struct planned p;
+        json_t *pods[2];
+
+        (void) state;
+        plan_job(&p);
+        p.options.pull_secrets = everybodys;
+        p.options.pull_secret_count = ARRAY_SIZE(everybodys);
+        job_free(&p.job);
+        p.job = job_fixture_parse(
+                "  workers: [{model: H100, chips: 2}]\n  programs: {cuda: {image: img, command: [/opt/t]}}\n"
+                "  imagePullSecrets: [{name: both}, {name: own}]\n");
+        pods[0] = group_of(&p);
+        pods[1] = job_pods_manager(&p.job, &p.plan, &p.owner, &p.options, p.keys, "status");
+        for (size_t i = 0; i < ARRAY_SIZE(pods); i++) {
+                assert_string_equal(at(pods[i], "spec.imagePullSecrets.0.name"), "all");
+                assert_string_equal(at(pods[i], "spec.imagePullSecrets.1.name"), "both");
+                assert_string_equal(at(pods[i], "spec.imagePullSecrets.2.name"), "own");
+                assert_string_equal(at(pods[i], "spec.imagePullSecrets.3.name"), "");
+                json_decref(pods[i]);
+        }
+        free_planned(&p);
+}
+
 /* Two mounts of one place would be refused by the API server. */
 static void what_is_mounted_on_shared_memory_stays(void **state)
 {
@@ -543,6 +569,7 @@ int main(void)
                 cmocka_unit_test(who_was_left_out_has_a_share_again),
                 cmocka_unit_test(a_program_is_the_jobs_own_or_everybodys),
                 cmocka_unit_test(a_template_stands_in_its_groups_pods),
+                cmocka_unit_test(pods_pull_images_by_the_clusters_and_the_jobs_secrets),
                 cmocka_unit_test(what_is_mounted_on_shared_memory_stays),
                 cmocka_unit_test(servers_and_own_arguments_stand_in_the_plan),
         };

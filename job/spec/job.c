@@ -86,6 +86,7 @@ void job_free(struct job *job)
         free_strings(job->args, job->arg_count);
         free(job->depends_on);
         free(job->segment_list);
+        free(job->pull_secrets);
         for (size_t i = 0; i < job->worker_count; i++)
                 json_table_free(&job_template_table, &job->workers[i].template);
         json_table_free(&job_template_table, &job->servers.template);

@@ -86,7 +86,8 @@ struct job {
         size_t worker_count;
         bool has_servers; /* given; else one on a processor, where the strategy has servers */
         struct job_role servers;
-
+        char (*pull_secrets)[JOB_DNS_BYTES]; /* by which its pods pull their images */
+        size_t pull_secret_count;
         struct job_program *programs;
         size_t program_count;
         bool has_model, has_seed, has_epochs; /* given; else they are the reference trainer's */
@@ -116,8 +117,7 @@ struct job {
                 uint64_t hang_seconds; /* no progress for max(this, 5 median steps) = hung */
         } restart;
         struct {
-                /* the manager's and the groups', with tls.crt, tls.key, ca.crt; "" = keys are made for the
-                 * job */
+                /* the manager's and the groups' (tls.crt, tls.key, ca.crt); "" = keys are made for it */
                 char secret[JOB_DNS_BYTES], group_secret[JOB_DNS_BYTES];
                 char server_name[JOB_DNS_BYTES], group_name[JOB_DNS_BYTES]; /* that their certificates have */
         } tls;                                                              /* of pods alone */

@@ -123,6 +123,11 @@ static const struct json_table_row program_rows[] = {
         { .name = NULL },
 };
 static const struct json_table program_table = { .rows = program_rows, .size_bytes = sizeof(struct job_program), .strict = true, .key = offsetof(struct job_program, runtime), .key_bytes = JOB_RUNTIME_BYTES };
+static const struct json_table_row pull_secret_rows[] = {
+        { "name", JSON_TABLE_CHARS, .size_bytes = JOB_DNS_BYTES, .min = 1, .rule = &secret_rule, .required = true, .mend = "name the Secret", .help = "a Secret of the job's namespace" },
+        { .name = NULL },
+};
+static const struct json_table pull_secret_table = { .rows = pull_secret_rows, .size_bytes = JOB_DNS_BYTES, .strict = true };
 #define AT(member) JSON_TABLE_AT(struct job, member)
 static const struct json_table_row data_rows[] = {
         { "path",        JSON_TABLE_CHARS,   AT(data.path), .min = 1, .required = true, .mend = "give the folder that holds the data", .help = "the folder that holds the data" },
@@ -176,6 +181,7 @@ static const struct json_table_row spec_rows[] = {
         { "workers",           JSON_TABLE_LIST,   AT(workers), .count = offsetof(struct job, worker_count), .min = 1, .max = JOB_ROLES_MAX, .table = &role_table, .required = true, .mend = "list at least one, such as {runtime: cpu, chips: 2}", .help = "give a list of 1 to 64 entries such as {runtime: cpu, chips: 2}" },
         { "servers",           JSON_TABLE_OBJECT, AT(servers), .table = &role_table, .given = offsetof(struct job, has_servers), .help = "give one entry such as {runtime: cpu, chips: 1}" },
         { "programs",          JSON_TABLE_MAP,    AT(programs), .count = offsetof(struct job, program_count), .max = JOB_PROGRAMS_MAX, .table = &program_table, .rule = &program_rule, .help = "give {RUNTIME: {image, command}}, at most 32" },
+        { "imagePullSecrets",  JSON_TABLE_LIST,   AT(pull_secrets), .count = offsetof(struct job, pull_secret_count), .max = 16, .table = &pull_secret_table, .help = "give a list of at most 16 such as {name: my-registry}" },
         { "args",              JSON_TABLE_LIST,   AT(args), .count = offsetof(struct job, arg_count), .max = JOB_ARGS_MAX, .element = &string_row, .given = offsetof(struct job, has_args), .help = "give a list of at most 256 strings" },
         { "data",              JSON_TABLE_OBJECT, PART(data_rows), .given = offsetof(struct job, data.given), .help = "give {path: FOLDER}" },
         { "checkpoint",        JSON_TABLE_OBJECT, PART(checkpoint_rows), .given = offsetof(struct job, checkpoint.given), .help = "give {path: FOLDER, everySteps: 100}" },

@@ -20,7 +20,7 @@ struct server_options {
         const char *check;                /* ask a running one instead of serving */
         const char *identity;             /* of this replica; NULL = HOST_ADDRESS */
         const char *leader_namespace;     /* of the Lease; NULL = the pod's own */
-        const char *job_image, *launcher_image, *scheduler_name;
+        const char *job_image, *launcher_image, *scheduler_name, *job_pull_secrets;
         bool lend_reserve, no_evict, take_from_regular, no_leader_elect, fail_open;
         unsigned stale_after_sec, lease_seconds, lease_share, hold_seconds, cache_limit_sec,
                 eviction_grace_sec, leader_lease_sec;
@@ -89,6 +89,8 @@ struct server_options {
           .help = "of job pods whose spec.programs names none" }, \
         { .name = "launcher-image", .type = OPTION_STRING, .offset = at(launcher_image), .value = "IMAGE", \
           .default_ = "remuda.dev/remuda:0.1.0", .help = "that brings remuda-launch into job pods" }, \
+        { .name = "job-pull-secrets", .type = OPTION_STRING, .offset = at(job_pull_secrets), .value = "A,B", \
+          .help = "Secrets by which job pods pull images, each in the job's namespace" }, \
         { .name = "scheduler-name", .type = OPTION_STRING, .offset = at(scheduler_name), .value = "NAME", \
           .default_ = "remuda", .help = "schedulerName of job pods" }, \
         { .name = "keep-pods", .type = OPTION_UNSIGNED, .offset = at(keep_pods_sec), .value = "SECONDS", \

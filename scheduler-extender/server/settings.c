@@ -9,6 +9,7 @@
 #include "agent/launch/program_file.h"
 #include "base/cleanup.h"
 #include "base/json/json_field.h"
+#include "base/object_name.h"
 #include "base/yaml/yaml_parse.h"
 #include "io/read_file.h"
 #include "store/leader.h"
@@ -120,6 +121,19 @@ static int read_rules(const struct server_options *options, struct rules *ret, s
         return 0;
 }
 
+static int read_pull_secrets(const char *text, struct settings *ret, struct err *err)
+{
+        if (split_words(text, ret->pull_secrets, &ret->pull_secret_count) < 0)
+                return err_set(err, -EINVAL, "--job-pull-secrets: more than %d names", SETTINGS_LIST_MAX);
+        for (size_t i = 0; i < ret->pull_secret_count; i++)
+                if (!object_name_dns_valid(ret->pull_secrets[i], strlen(ret->pull_secrets[i])))
+                        return err_set(err, -EINVAL,
+                                       "--job-pull-secrets: '%.100s' is not the name of a Secret; small "
+                                       "letters, digits, '-' and '.', such as my-registry",
+                                       ret->pull_secrets[i]);
+        return 0;
+}
+
 int settings_read(const struct server_options *options, struct settings *ret, struct err *err)
 {
         int r;
@@ -129,6 +143,8 @@ int settings_read(const struct server_options *options, struct settings *ret, st
         if (r == 0 && split_words(options->emergency_namespaces, ret->emergency_namespaces,
                                   &ret->emergency_namespace_count) < 0)
                 r = err_set(err, -EINVAL, "--emergency-namespaces: more than %d names", SETTINGS_LIST_MAX);
+        if (r == 0)
+                r = read_pull_secrets(options->job_pull_secrets, ret, err);
         if (r == 0 && options->config != NULL)
                 r = read_config(options->config, ret, err);
         if (r == 0 && options->programs != NULL)
@@ -140,6 +156,8 @@ void settings_free(struct settings *settings)
 {
         for (size_t i = 0; i < settings->emergency_namespace_count; i++)
                 free(settings->emergency_namespaces[i]);
+        for (size_t i = 0; i < settings->pull_secret_count; i++)
+                free(settings->pull_secrets[i]);
         for (size_t i = 0; i < settings->emergency_class_count; i++)
                 free(settings->emergency_classes[i]);
         for (size_t i = 0; i < settings->managed_resource_count; i++)

@@ -43,6 +43,9 @@ name no image have the trainer's */}}
 {{- $args := list -}}
 {{- range $main.args }}{{ $args = append $args (regexReplaceAll "^--job-image=.*" . (printf "--job-image=%s" $trainer)) }}{{ end -}}
 {{- if ne $image (printf "remuda.dev/remuda:%s" $root.Chart.AppVersion) }}{{ $args = append $args (printf "--launcher-image=%s" $image) }}{{ end -}}
+{{- $secrets := list -}}
+{{- range $root.Values.imagePullSecrets }}{{ $secrets = append $secrets .name }}{{ end -}}
+{{- if $secrets }}{{ $args = append $args (printf "--job-pull-secrets=%s" (join "," $secrets)) }}{{ end -}}
 {{- $_ := set $main "args" $args -}}
 {{- end }}
 
