@@ -45,7 +45,7 @@ const struct uninstall_step uninstall_steps[] = {
         { "configmap",        "/api/v1", "configmaps",   NULL, UNINSTALL_PART_OF, UNINSTALL_DELETE },
         { "serviceaccount",   "/api/v1", "serviceaccounts", NULL, UNINSTALL_PART_OF, UNINSTALL_DELETE },
         { "namespace",        "/api/v1", "namespaces",   NULL, UNINSTALL_PART_OF, UNINSTALL_WAIT },
-        { NULL },
+        { .kind = NULL },
 };
 /* clang-format on */
 
