@@ -158,9 +158,16 @@ def jobs_train():
     assert "two" in s["message"], s
     for name in ("round-a", "round-b"):
         assert "round-a -> round-b -> round-a" in wait_end(name, 30, "Failed")["message"] or "round-b -> round-a -> round-b" in status(name)["message"], status(name)
+    ranks = wait("both ranks of job two", 60, lambda: (lambda found: found if len(found) == 2 else None)(processes("two")), 0.02)
+    given = {int(e[b"OMPI_COMM_WORLD_RANK"]): int(e[b"REMUDA_BATCH"]) for e in ranks.values()}
+    assert given == {0: 384, 1: 128}, given  # 3 to 1, as the table says
     s = wait_end("two")
-    assert [(g["runtime"], g["batch"], g["speedSource"]) for g in s["subtasks"]] == [("cuda", 384, "measured"), ("sunway", 128, "measured")], s["subtasks"]
-    assert [(r["rank"], r["batch"], r["exitCode"]) for r in s["ranks"]] == [(0, 384, 0), (1, 128, 0)], s["ranks"]
+    assert [(g["runtime"], g["speedSource"]) for g in s["subtasks"]] == [("cuda", "measured"), ("sunway", "measured")], s["subtasks"]
+    assert [(r["rank"], r["exitCode"]) for r in s["ranks"]] == [(0, 0), (1, 0)], s["ranks"]
+    assert sum(r["batch"] for r in s["ranks"]) == sum(g["batch"] for g in s["subtasks"]) == 512, s
+    # The table's 3 to 1 is not what these two are: a run that lasts long enough learns better, and says so.
+    said = [e for e in events_of("two") if e["reason"] == "SharesChanged"]
+    assert bool(said) == (s.get("recuts", 0) > 0), (said, s.get("recuts"))
     kubectl("wait", "--for=condition=Succeeded", "--timeout=5s", "trainingjob/two")
     conditions = {c["type"]: c["status"] for c in s["conditions"]}
     assert {t: conditions.get(t) for t in ("Accepted", "Planned", "Running", "Succeeded", "Failed")} == {
@@ -175,8 +182,9 @@ def jobs_train():
     text = "".join(log(g["pod"]) for g in s["subtasks"])
     assert re.search(r"^\[0\] ", text, re.M), "no line of rank 0 in the logs: " + text[-500:]
     assert s["progress"]["loss"] > 0, s
-    assert s["plan"]["samples"] == 60000 and [r["shard"] for r in s["ranks"]] == ["0:45000", "45000:60000"], s
-    assert [r["samples"] for r in s["ranks"]] == [60 * 384, 60 * 128], s["ranks"]
+    assert s["plan"]["samples"] == 60000 and sum(r["samples"] for r in s["ranks"]) == 60 * 512, s
+    if not said:
+        assert [(r["batch"], r["shard"], r["samples"]) for r in s["ranks"]] == [(384, "0:45000", 60 * 384), (128, "45000:60000", 60 * 128)], s["ranks"]
     looked_at("two", s)
     s = wait_end("served")
     assert [g["role"] for g in s["subtasks"]] == ["server", "worker"], s["subtasks"]
