@@ -104,7 +104,7 @@ $(B)/tests/test_probe_libraries $(B)/tests/test_measure_kernels: override LDFLAG
 # Others stand between our code and a kernel or a library that refuses.
 $(B)/tests/test_tree: override LDFLAGS += -Wl,--wrap=syscall
 $(B)/tests/test_http_client: override LDFLAGS += -Wl,--wrap=sd_event_add_io
-$(addprefix $(B)/tests/,test_extender_writes test_grpc_requests test_launches test_plugin_lists test_report test_store_dir): override LDFLAGS += -Wl,--wrap=sd_event_add_time_relative
+$(addprefix $(B)/tests/,test_extender_writes test_grpc_requests test_launches test_plugin_lists test_node_report test_store_dir): override LDFLAGS += -Wl,--wrap=sd_event_add_time_relative
 $(B)/tests/test_extender_writes: override LDFLAGS += -Wl,--wrap=http_suspend
 $(B)/tests/test_plugin_lists: override LDFLAGS += -Wl,--wrap=grpc_call_send
 $(B)/tests/test_neighbours: override LDFLAGS += -Wl,--wrap=neighbour_view_takes

@@ -19,8 +19,8 @@
 #include "agent/inventory/link_report_line.h"
 #include "agent/kubelet.h"
 #include "agent/measured.h"
+#include "agent/node_report.h"
 #include "agent/probe/vendor_probe.h"
-#include "agent/report.h"
 #include "agent/stages.h"
 #include "agent/tree/tree_directory.h"
 #include "agent/tree/tree_machine.h"
@@ -39,7 +39,7 @@ static void on_event(void *userdata, const char *type, const char *reason, const
         struct agent *a = userdata;
 
         if (a->report != NULL)
-                report_event(a->report, type, reason, device, sentence);
+                node_report_event(a->report, type, reason, device, sentence);
 }
 
 static size_t on_holders(void *userdata, const struct holder **ret, uint64_t *ret_asked_usec)
@@ -223,7 +223,7 @@ static void publish(struct agent *a, struct stages_published *new)
         a->published = *inventory;
         FAILPOINT("agent.publish");
         kubelet_publish(a->kubelet, &a->published);
-        report_changed(a->report);
+        node_report_changed(a->report);
         FAILPOINT("agent.published");
         write_features(a);
 }
@@ -482,7 +482,7 @@ static int start(struct agent *a, struct err *err)
                                              .period_ms = o->rescan_ms,
                                              .changed = on_scan,
                                              .userdata = a };
-        int r = report_new(&a->services, a->node, o->store, o->kubeconfig, &a->report, err);
+        int r = node_report_new(&a->services, a->node, o->store, o->kubeconfig, &a->report, err);
 
         if (r == 0)
                 r = open_timers(a, err);
@@ -544,7 +544,7 @@ void agent_free(struct agent *a)
         kernel_log_free(a->kernel_log);
         configuration_watch_free(a->configuration_watch);
         watch_free(a->watch);
-        report_free(a->report);
+        node_report_free(a->report);
         launch_programs_free(&a->programs);
         judge_free(&a->judge);
         memory_close(&a->memory);

@@ -46,7 +46,7 @@ struct agent {
         struct measured *measured; /* speeds that were measured on this node */
         struct vendor_probe *probe;
         struct kubelet *kubelet; /* NULL = none */
-        struct report *report;
+        struct node_report *report;
         struct repair *repair;
         struct foreign *foreign;
         struct http_server *http;

@@ -9,8 +9,8 @@
 #include "agent/health/foreign.h"
 #include "agent/health/repair.h"
 #include "agent/kubelet.h"
+#include "agent/node_report.h"
 #include "agent/probe/vendor_probe.h"
-#include "agent/report.h"
 #include "agent/watch.h"
 #include "base/cleanup.h"
 #include "base/metrics.h"
@@ -266,7 +266,7 @@ static void groups(struct text *page, const struct inventory *published)
 
 static void agent_families(struct text *page, struct agent *agent)
 {
-        struct report_status report;
+        struct node_report_status report;
 
         metrics_family(page, "remuda_agent_build_info", METRIC_GAUGE, "The version of this agent");
         metrics_sample(page, "remuda_agent_build_info",
@@ -281,7 +281,7 @@ static void agent_families(struct text *page, struct agent *agent)
         metrics_family(page, "remuda_agent_scan_duration_seconds", METRIC_HISTOGRAM,
                        "How long a scan of the machine took");
         metrics_histogram(page, "remuda_agent_scan_duration_seconds", NULL, &agent->scan_seconds);
-        report_status(agent->report, &report);
+        node_report_status(agent->report, &report);
         metrics_gauge(page, "remuda_agent_store_in_step", "Whether the store holds what was told last",
                       report.in_step);
         metrics_counter(page, "remuda_agent_store_writes_total", "Inventories written to the store",

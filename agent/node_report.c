@@ -1,5 +1,5 @@
 /* Report: when the store is written, tried again and touched, and which events are news. */
-#include "agent/report.h"
+#include "agent/node_report.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct remembered {
         uint64_t usec; /* CLOCK_MONOTONIC; 0 = free */
 };
 
-struct report {
+struct node_report {
         const struct services *services;
         const char *node;
         struct store *store; /* NULL = none */
@@ -32,11 +32,11 @@ struct report {
         bool published, writing, due; /* due: what is published is newer than what was written */
         uint64_t last_write_usec;
         struct summary_condition conditions[SUMMARY_CONDITIONS]; /* as they were written last */
-        struct report_status status;
+        struct node_report_status status;
         struct remembered remembered[EVENTS_REMEMBERED];
 };
 
-static void arm(struct report *r, uint64_t delay_usec)
+static void arm(struct node_report *r, uint64_t delay_usec)
 {
         if (!loop_is_armed(r->write_timer))
                 loop_rearm(r->write_timer, delay_usec);
@@ -44,7 +44,7 @@ static void arm(struct report *r, uint64_t delay_usec)
 
 static void on_written(void *userdata, int result, const char *sentence)
 {
-        struct report *r = userdata;
+        struct node_report *r = userdata;
 
         r->writing = false;
         if (result == -ECANCELED)
@@ -66,7 +66,7 @@ static void on_written(void *userdata, int result, const char *sentence)
                 arm(r, WRITE_PERIOD_USEC);
 }
 
-static void write_now(struct report *r)
+static void write_now(struct node_report *r)
 {
         json_t *object;
 
@@ -87,13 +87,13 @@ static void write_now(struct report *r)
 
 static void on_write_timer(void *userdata)
 {
-        struct report *r = userdata;
+        struct node_report *r = userdata;
 
         if (r->due)
                 write_now(r);
 }
 
-void report_changed(struct report *r)
+void node_report_changed(struct node_report *r)
 {
         uint64_t now = loop_now_usec(r->services->loop), since = now - r->last_write_usec;
 
@@ -111,7 +111,7 @@ void report_changed(struct report *r)
 
 static void on_touch(void *userdata)
 {
-        struct report *r = userdata;
+        struct node_report *r = userdata;
 
         if (!r->due && !r->writing && r->status.writes_total > 0 && store_touch(r->store, r->node) < 0) {
                 r->due = true; /* somebody took the file away */
@@ -121,16 +121,16 @@ static void on_touch(void *userdata)
 
 static void on_trouble(void *userdata, enum store_kind kind, const char *sentence)
 {
-        struct report *r = userdata;
+        struct node_report *r = userdata;
 
         (void) kind;
         log_line(r->services->log, LOG_WARNING, "store", "trouble=\"%s\"", sentence);
 }
 
-int report_new(const struct services *services, const char *node, const char *store, const char *kubeconfig,
-               struct report **ret, struct err *err)
+int node_report_new(const struct services *services, const char *node, const char *store,
+                    const char *kubeconfig, struct node_report **ret, struct err *err)
 {
-        struct report *r = calloc(1, sizeof(*r));
+        struct node_report *r = calloc(1, sizeof(*r));
         const struct store_options options = {
                 .spec = store, .kubeconfig = kubeconfig, .trouble = on_trouble, .userdata = r
         };
@@ -153,7 +153,7 @@ int report_new(const struct services *services, const char *node, const char *st
         return result < 0 ? err_set(err, result, "no timer for the store") : 0;
 }
 
-void report_free(struct report *r)
+void node_report_free(struct node_report *r)
 {
         if (r == NULL)
                 return;
@@ -164,7 +164,7 @@ void report_free(struct report *r)
 }
 
 /* Was the same said about the same device a short while ago? Otherwise it is remembered from now on. */
-static bool is_repeated(struct report *r, const char *device, const char *reason)
+static bool is_repeated(struct node_report *r, const char *device, const char *reason)
 {
         uint64_t now = loop_now_usec(r->services->loop);
         struct remembered *oldest = &r->remembered[0];
@@ -187,8 +187,8 @@ static bool is_repeated(struct report *r, const char *device, const char *reason
         return false;
 }
 
-void report_event(struct report *r, const char *type, const char *reason, const char *device,
-                  const char *sentence)
+void node_report_event(struct node_report *r, const char *type, const char *reason, const char *device,
+                       const char *sentence)
 {
         char message[640], field[DEVICE_ID_BYTES + 32];
 
@@ -214,7 +214,7 @@ void report_event(struct report *r, const char *type, const char *reason, const 
         }
 }
 
-void report_status(const struct report *r, struct report_status *ret)
+void node_report_status(const struct node_report *r, struct node_report_status *ret)
 {
         *ret = r->status;
         ret->in_step = r->store == NULL || (!r->due && !r->writing);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/report.h"
+#include "agent/node_report.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/loop.h"
@@ -25,7 +25,7 @@ struct bed {
         struct inventory published;
         struct log log;
         struct services services;
-        struct report *report;
+        struct node_report *report;
 };
 
 static int set_up(void **state)
@@ -48,7 +48,7 @@ static int tear_down(void **state)
 {
         struct bed *bed = *state;
 
-        report_free(bed->report);
+        node_report_free(bed->report);
         inventory_free(&bed->published);
         dir_store_free(bed->directory);
         free(bed);
@@ -61,14 +61,14 @@ static int begin(struct bed *bed, const char *folder, struct err *err)
 
         assert_true(text_format(store, sizeof(store), "%s%s", folder,
                                 strcmp(folder, "dir:") == 0 ? bed->directory->path : ""));
-        return report_new(&bed->services, NODE, store, NULL, &bed->report, err);
+        return node_report_new(&bed->services, NODE, store, NULL, &bed->report, err);
 }
 
-static struct report_status status_of(const struct bed *bed)
+static struct node_report_status status_of(const struct bed *bed)
 {
-        struct report_status status;
+        struct node_report_status status;
 
-        report_status(bed->report, &status);
+        node_report_status(bed->report, &status);
         return status;
 }
 
@@ -90,9 +90,9 @@ static void what_is_published_comes_into_the_store(void **state)
         assert_int_equal(begin(bed, "dir:", NULL), 0);
         assert_true(status_of(bed).enabled && status_of(bed).in_step);
         bed->published.generation = 7;
-        report_changed(bed->report);
+        node_report_changed(bed->report);
         assert_false(status_of(bed).in_step);
-        report_changed(bed->report); /* while it is being written: once more, and not at once */
+        node_report_changed(bed->report); /* while it is being written: once more, and not at once */
         wait_until_answered(bed, 1);
         file = dir_store_read(bed->directory, NODE ".nodeaccelerators.json");
         if (strstr(file, "\"generation\": 7") == NULL && strstr(file, "\"generation\":7") == NULL)
@@ -100,7 +100,7 @@ static void what_is_published_comes_into_the_store(void **state)
         assert_false(status_of(bed).in_step);
         wait_until_answered(bed, 2);
         assert_true(status_of(bed).in_step);
-        report_changed(bed->report); /* a moment after the last: it waits its second */
+        node_report_changed(bed->report); /* a moment after the last: it waits its second */
         assert_false(status_of(bed).in_step);
         assert_int_equal(status_of(bed).writes_total, 2);
         assert_int_equal(status_of(bed).failures_total, 0);
@@ -114,12 +114,12 @@ static void it_has_its_timer_from_the_start(void **state)
 
         timers_refused = true;
         assert_true(begin(bed, "dir:", &err) < 0);
-        report_free(TAKE(bed->report));
+        node_report_free(TAKE(bed->report));
         timers_refused = false;
         assert_int_equal(begin(bed, "dir:", NULL), 0);
         timers_refused = true;
-        report_changed(bed->report);
-        report_changed(bed->report); /* while it is being written: once more */
+        node_report_changed(bed->report);
+        node_report_changed(bed->report); /* while it is being written: once more */
         wait_until_answered(bed, 2);
         timers_refused = false;
         assert_true(status_of(bed).in_step);
@@ -130,10 +130,10 @@ static void no_store_is_in_step_with_everything(void **state)
         struct bed *bed = *state;
 
         assert_int_equal(begin(bed, "none", NULL), 0);
-        report_changed(bed->report);
+        node_report_changed(bed->report);
         assert_true(status_of(bed).in_step);
         assert_false(status_of(bed).enabled);
-        report_free(NULL);
+        node_report_free(NULL);
 }
 
 static void a_store_that_cannot_be_is_refused(void **state)
@@ -143,7 +143,7 @@ static void a_store_that_cannot_be_is_refused(void **state)
 
         assert_int_equal(begin(bed, "etcd", &err), -EINVAL);
         assert_int_equal(strncmp(err.msg, "--store etcd: ", 14), 0);
-        report_free(TAKE(bed->report));
+        node_report_free(TAKE(bed->report));
 }
 
 static void an_event_is_told_once_in_a_while(void **state)
@@ -162,7 +162,7 @@ static void an_event_is_told_once_in_a_while(void **state)
 
         assert_int_equal(begin(bed, "none", NULL), 0);
         for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
-                report_event(bed->report, "Warning", events[i].reason, events[i].device, "it says so");
+                node_report_event(bed->report, "Warning", events[i].reason, events[i].device, "it says so");
                 told += events[i].told;
                 if (status_of(bed).events_total != told)
                         fail_msg("event %zu", i);
@@ -171,9 +171,9 @@ static void an_event_is_told_once_in_a_while(void **state)
                 char device[16];
 
                 assert_true(text_format(device, sizeof(device), "%u", i));
-                report_event(bed->report, "Normal", "DeviceHealthy", device, "healthy again");
+                node_report_event(bed->report, "Normal", "DeviceHealthy", device, "healthy again");
         }
-        report_event(bed->report, "Warning", "DeviceUnhealthy", "a", "it says so");
+        node_report_event(bed->report, "Warning", "DeviceUnhealthy", "a", "it says so");
         assert_int_equal(status_of(bed).events_total, told + 256 + 1);
 }
 
@@ -183,8 +183,8 @@ static void events_go_to_the_store(void **state)
         CLEANUP(free_p) char *events = NULL;
 
         assert_int_equal(begin(bed, "dir:", NULL), 0);
-        report_event(bed->report, "Warning", "DeviceUnhealthy", "GPU-0", "Hot: 120 degrees");
-        report_event(bed->report, "Normal", "ScanDone", NULL, "all well");
+        node_report_event(bed->report, "Warning", "DeviceUnhealthy", "GPU-0", "Hot: 120 degrees");
+        node_report_event(bed->report, "Normal", "ScanDone", NULL, "all well");
         for (uint64_t until = loop_now_usec(bed->services.loop) + patience_usec();
              loop_now_usec(bed->services.loop) < until;) {
                 free(events);
