@@ -31,7 +31,7 @@ all: programs ## build every program into build/bin/ (the default)
 # A room is a folder; its sources are the .c files below it, its tests the test_*.c beside them. Each room becomes one
 # archive; programs link what they need of them. tools/floors says which room may include which.
 rooms      := base io store planner agent plugin scheduler-extender job cli
-mains      := agent/main.c scheduler-extender/main.c job/controller/main.c job/launcher/main.c cli/main.c planner/commands/main.c
+mains      := agent/main.c scheduler-extender/main.c job/controller/main.c job/launcher/main.c cli/main.c planner/commands/main.c cli/one/main.c
 # Sorted: the order of a folder on disk would be the order of the code in a program.
 sources     = $(filter-out $(mains),$(sort $(shell find $(1) -name '*.c' ! -name 'test_*' ! -path '*/static/*')))
 tests_of    = $(sort $(shell find $(1) -name 'test_*.c'))
@@ -54,7 +54,7 @@ $(foreach room,$(rooms),$(eval $(call archive,$(room)): $(call object,$(call sou
 	$(AR) rcs $@ $^
 	$(if $(filter-out $(support),$@),$(ARCHIVE_AFTER))
 
-programs: $(addprefix $(B)/bin/,remuda-agent remuda-extender remuda-controller remuda-launch remuda) $(B)/programs.yaml
+programs: $(addprefix $(B)/bin/,remuda-agent remuda-extender remuda-controller remuda-launch remuda) $(B)/one/remuda $(B)/programs.yaml
 
 # The program table of this build: `remuda run JOB.yaml --programs build/programs.yaml` works before any installation.
 $(B)/programs.yaml: Makefile
@@ -73,7 +73,16 @@ $(B)/bin/remuda-agent $(B)/bin/remuda-extender $(B)/bin/remuda-controller $(B)/b
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_C) $(CFLAGS_$(subst /,_,$(<D))) -MMD -MP -c -o $@ $<
-$(call object,$(mains)): CFLAGS += -DREMUDA_REVISION='"$(REVISION)"'
+# A container image has the programs that share nearly all of their code in one file, a link for each name (cli/one/main.c).
+in_one := agent scheduler-extender job/controller cli
+$(B)/obj/one/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_C) -Wno-missing-prototypes -Dmain=$(subst -,_,$(subst /,_,$(<D)))_main -MMD -MP -c -o $@ $<
+$(patsubst %,$(B)/obj/one/%/main.o,$(in_one)): | $(proto_header)
+$(B)/one/remuda: $(call object,cli/one/main.c) $(patsubst %,$(B)/obj/one/%/main.o,$(in_one)) $(archives)
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $(call whole,$^) $(LIBS)
+$(call object,$(mains)) $(patsubst %,$(B)/obj/one/%/main.o,$(in_one)): CFLAGS += -DREMUDA_REVISION='"$(REVISION)"'
 
 # Protocol Buffers: ROOM/NAME.proto -> build/generated/ROOM/NAME.pb-c.{c,h}, in the archive of its room, and the bounds of
 # its fields, NAME.bounds.h.
