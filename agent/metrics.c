@@ -23,10 +23,18 @@
                 "uuid", (r)->device.id                                                                       \
         }
 
+/* As dcgm-exporter names them; a label without a value is none to Prometheus. */
+#define HOLDER_LABELS(h)                                                                                     \
+        { "namespace", (h) != NULL ? (h)->pod_namespace : "" }, { "pod", (h) != NULL ? (h)->pod : "" },      \
+        {                                                                                                    \
+                "container", (h) != NULL ? (h)->container : ""                                               \
+        }
+
 /* What of a record the families below show, with its numbers as text. */
 struct row {
         const struct judge_record *record;
         const struct probe_sample *sample; /* NULL = none that is fresh */
+        const struct holder *holder;       /* the first that holds it; NULL = nobody, or nobody knows */
         struct device device;
         char index[12], numa[12];
 };
@@ -183,7 +191,7 @@ static void dcgm_sample(struct text *page, const struct agent *agent, const stru
                 METRIC_LABELS({ "gpu", row->index }, { "UUID", row->device.id },
                               { "device", text_starts_with(node, "/dev/") ? node + strlen("/dev/") : node },
                               { "modelName", row->device.model }, { "Hostname", agent->node },
-                              { "pci_bus_id", row->device.pci }),
+                              { "pci_bus_id", row->device.pci }, HOLDER_LABELS(row->holder)),
                 value);
 }
 
@@ -216,22 +224,44 @@ static void dcgm_families(struct text *page, const struct agent *agent, const st
                                     (double) rows[i].record->last_error_code);
 }
 
+/* next_holder() - of a device, from the n-th on; a container that holds it by two resources is one.
+ * Return: its place in @holders, or @count. */
+static size_t next_holder(const struct holder *holders, size_t count, size_t n, const char *device_id)
+{
+        for (; n < count; n++) {
+                const struct holder *h = &holders[n];
+                bool said = strcmp(h->device_id, device_id) != 0;
+
+                for (size_t k = 0; k < n && !said; k++)
+                        said = strcmp(holders[k].device_id, device_id) == 0 &&
+                               strcmp(holders[k].pod_namespace, h->pod_namespace) == 0 &&
+                               strcmp(holders[k].pod, h->pod) == 0 &&
+                               strcmp(holders[k].container, h->container) == 0;
+                if (!said)
+                        break;
+        }
+        return n;
+}
+
 static void device_allocated(struct text *page, const struct agent *agent, const struct row *rows, size_t n)
 {
         const struct holder *holders = NULL;
         uint64_t asked = 0;
-        size_t count;
+        size_t count = kubelet_holders(agent->kubelet, &holders, &asked);
 
-        count = kubelet_holders(agent->kubelet, &holders, &asked);
         if (asked == 0)
                 return; /* never had an answer: nothing is known */
-        metrics_family(page, "remuda_device_allocated", METRIC_GAUGE, "Whether a pod holds the device");
+        metrics_family(page, "remuda_device_allocated", METRIC_GAUGE,
+                       "Whether a pod holds the device, and which");
         for (size_t i = 0; i < n; i++) {
-                bool held = false;
+                const struct row *row = &rows[i];
+                size_t k = next_holder(holders, count, 0, row->device.id);
 
-                for (size_t k = 0; k < count && !held; k++)
-                        held = strcmp(holders[k].device_id, rows[i].device.id) == 0;
-                metrics_sample(page, "remuda_device_allocated", METRIC_LABELS(DEVICE_LABELS(&rows[i])), held);
+                if (k == count)
+                        metrics_sample(page, "remuda_device_allocated", METRIC_LABELS(DEVICE_LABELS(row)), 0);
+                for (; k < count; k = next_holder(holders, count, k + 1, row->device.id))
+                        metrics_sample(page, "remuda_device_allocated",
+                                       METRIC_LABELS(DEVICE_LABELS(row), HOLDER_LABELS(&holders[k])), 1);
         }
 }
 
@@ -396,9 +426,15 @@ static void kubelet(struct text *page, struct agent *agent)
 
 static void fill_rows(const struct agent *agent, struct row *rows, size_t n)
 {
+        const struct holder *holders = NULL;
+        uint64_t asked;
+        size_t count = kubelet_holders(agent->kubelet, &holders, &asked), k;
+
         for (size_t i = 0; i < n; i++) {
                 rows[i].record = agent->judge.records[i];
                 rows[i].device = rows[i].record->device;
+                k = next_holder(holders, count, 0, rows[i].device.id);
+                rows[i].holder = k < count ? &holders[k] : NULL;
                 rows[i].sample =
                         rows[i].record->present ? vendor_probe_sample(agent->probe, &rows[i].device) : NULL;
                 (void) text_format(rows[i].index, sizeof(rows[i].index), "%u", rows[i].device.index);
