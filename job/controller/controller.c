@@ -10,6 +10,7 @@
 #include "io/clock.h"
 #include "io/loop.h"
 #include "job/controller/controller_internal.h"
+#include "job/controller/job_metrics.h"
 #include "job/controller/observe.h"
 #include "job/controller/plan_queue.h"
 #include "job/controller/progress.h"
@@ -240,4 +241,5 @@ void controller_metrics(const struct controller *c, struct text *page)
         metrics_family(page, "remuda_job_pods_seconds", METRIC_HISTOGRAM,
                        "Time from a job's acceptance to the creation of its last pod");
         metrics_histogram(page, "remuda_job_pods_seconds", NULL, &c->metrics.accepted_to_pods);
+        job_metrics_append(c, page);
 }

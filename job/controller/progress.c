@@ -53,6 +53,7 @@ bool progress_pass_events(struct record *record, const struct job_report *report
                         continue;
                 (void) text_copy(record->state.last_event, sizeof(record->state.last_event), event->time);
                 any = true;
+                record->stragglers += strcmp(event->reason, "Straggler") == 0;
                 if (strcmp(event->reason, "Joined") != 0)
                         write_event(record,
                                     strcmp(event->reason, "Started") != 0 &&
@@ -239,6 +240,9 @@ static void take_figures(struct record *record, const struct job_report *report)
         if (!isnan(report->accuracy))
                 progress->accuracy = report->accuracy;
         progress_count_samples(record);
+        job_rate_add(&record->rate, (struct job_rate_point){ .usec = controller_monotonic(record->controller),
+                                                             .samples = progress->samples,
+                                                             .steps = progress->step });
         progress->seconds_left =
                 progress->samples_total > progress->samples && progress->samples_per_s > 0
                         ? (double) (progress->samples_total - progress->samples) / progress->samples_per_s

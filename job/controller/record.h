@@ -4,6 +4,7 @@
 
 #include "base/name_map.h"
 #include "job/controller/job_pod.h"
+#include "job/controller/job_rate.h"
 #include "job/launcher/trust/proof.h"
 #include "job/spec/job.h"
 #include "job/world/restarts.h"
@@ -64,6 +65,8 @@ struct record {
         unsigned refusals, unbound_times; /* times in a row that it was given up for either */
         unsigned calls;                   /* writes under way: the record is not freed before they end */
         struct record_asking asking;
+        struct job_rate rate; /* CLOCK_MONOTONIC */
+        uint64_t stragglers;  /* ranks that its managers named slow */
         struct job_pod *pods;
         struct record *next_queued;
 };

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,7 +204,54 @@ static void jobs_are_counted_by_phase(void **state)
         assert_non_null(strstr(page.data, "remuda_jobs{phase=\"Cancelled\"} 1"));
         assert_non_null(strstr(page.data, "remuda_jobs{phase=\"Starting\"} 1"));
         assert_non_null(strstr(page.data, "remuda_jobs_refused 1"));
+        assert_non_null(
+                strstr(page.data, "remuda_job_world_restarts{namespace=\"default\",job=\"running\"} 0"));
+        assert_null(strstr(page.data, "job=\"cancelled\"")); /* series have an end */
+        assert_null(strstr(page.data, "job=\"refused\""));
+        assert_non_null(strstr(page.data, "remuda_job_series_left_out 0"));
         assert_non_null(strstr(page.data, "remuda_jobs_ended_total{phase=\"Cancelled\"} 1"));
+        text_free(&page);
+        bed_end(b);
+}
+
+/* Each job that runs has figures of its own: what is known of them. */
+static void a_job_that_runs_has_series(void **state)
+{
+        struct bed *b = bed_begin(plain);
+        struct text page = { 0 };
+        struct record *record;
+        uint64_t now;
+
+        (void) state;
+        bed_run_job(b, "running", BED_TWO_CHIPS);
+        controller_metrics(b->controller, &page);
+        assert_null(strstr(page.data, "remuda_job_samples_per_second{")); /* nothing was heard yet */
+        assert_null(strstr(page.data, "remuda_job_loss{"));
+        text_reset(&page);
+        record = bed_record(b, "running");
+        now = controller_monotonic(b->controller);
+        job_rate_add(&record->rate, (struct job_rate_point){ now - 10000000, 1000, 10 });
+        job_rate_add(&record->rate, (struct job_rate_point){ now, 3500, 35 });
+        record->state.progress =
+                (struct job_progress){ .step = 35,
+                                       .samples = 3500,
+                                       .samples_total = 14000,
+                                       .samples_per_s = 1e9, /* of the whole world: not shown */
+                                       .loss = 0.5,
+                                       .accuracy = NAN,
+                                       .time_usec = controller_now(b->controller) };
+        record->state.restarts = 3;
+        record->stragglers = 2;
+        controller_metrics(b->controller, &page);
+#define SERIES(name) "remuda_job_" name "{namespace=\"default\",job=\"running\"} "
+        assert_non_null(strstr(page.data, SERIES("samples_per_second") "250\n"));
+        assert_non_null(strstr(page.data, SERIES("step_seconds") "0.4\n"));
+        assert_non_null(strstr(page.data, SERIES("progress_ratio") "0.25\n"));
+        assert_non_null(strstr(page.data, SERIES("loss") "0.5\n"));
+        assert_non_null(strstr(page.data, SERIES("report_age_seconds") "0"));
+        assert_null(strstr(page.data, "remuda_job_checkpoint_age_seconds{")); /* it has none */
+        assert_non_null(strstr(page.data, SERIES("world_restarts") "3\n"));
+        assert_non_null(strstr(page.data, SERIES("stragglers") "2\n"));
         text_free(&page);
         bed_end(b);
 }
@@ -411,6 +459,7 @@ int main(void)
                 cmocka_unit_test(nothing_is_done_before_all_is_read),
                 cmocka_unit_test(pods_are_known_by_namespace_and_owner),
                 cmocka_unit_test(jobs_are_counted_by_phase),
+                cmocka_unit_test(a_job_that_runs_has_series),
                 cmocka_unit_test(pods_go_when_they_have_said_goodbye),
                 cmocka_unit_test(the_finalizer_stays_as_long_as_pods_do),
                 cmocka_unit_test(a_plan_that_is_given_up_leaves_no_finalizer),
