@@ -419,7 +419,7 @@ static int prepare(struct agent *a, sd_event *loop, const struct agent_options *
         a->started_usec = clock_monotonic_usec();
         a->scan_seconds.bounds = histogram_duration_bounds;
         a->scan_seconds.bound_count = HISTOGRAM_DURATION_BOUNDS;
-        log_init(&a->log);
+        log_init(&a->log, "remuda-agent", options->log_format);
         inventory_init(&a->published);
         a->services = (struct services){ .loop = a->loop,
                                          .log = &a->log,

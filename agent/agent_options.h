@@ -20,7 +20,7 @@ struct agent_options {
         const char *extender_config; /* NULL = defaults */
         const char *programs;        /* NULL = as the configuration says */
         const char *state;           /* NULL = the default place; "none" */
-        const char *compat;
+        const char *compat, *log_format;
         unsigned rescan_ms;
         bool check_config, dry_run;
 };

@@ -6,24 +6,100 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json/json_scan.h"
+#include "base/text.h"
+#include "base/timestamp.h"
 #include "io/clock.h"
 
 static const char *const priority_names[] = { "emergency", "alert",  "critical", "error",
                                               "warning",   "notice", "info",     "debug" };
 
-void log_init(struct log *log)
+void log_init(struct log *log, const char *program, const char *format)
 {
-        memset(log, 0, sizeof(*log));
-        log->journal = getenv("JOURNAL_STREAM") != NULL;
+        *log = (struct log){ .program = program,
+                             .json = format != NULL && strcmp(format, "json") == 0,
+                             .journal = getenv("JOURNAL_STREAM") != NULL };
 }
 
-static void write_line(const struct log *log, int priority, const char *event, const char *text)
+/* U+0080 to U+009F: some terminals take them as they take ESC. */
+static bool is_c1(const char *s)
 {
-        if (log->journal)
-                fprintf(stderr, "<%d>event=%s %s\n", priority, event, text);
+        return s[0] == '\xc2' && (unsigned char) s[1] < 0xa0;
+}
+
+/* In place, a '?' for what would forge a line, or is no UTF-8: text may quote anything. */
+static void make_harmless(char *text)
+{
+        size_t bytes;
+
+        for (char *s = text; *s != '\0'; s += bytes) {
+                bytes = (signed char) *s < 0 ? json_scan_utf8(s, s + strnlen(s, 4)) : 1;
+                if (bytes == 0 || (unsigned char) *s < 0x20 || *s == 0x7f || is_c1(s)) {
+                        *s = '?';
+                        bytes = 1; /* of a C1 the second byte follows, by itself no UTF-8 */
+                }
+        }
+}
+
+/* "2026-11-28T06:11:00.123Z", of as many digits at each moment. */
+static const char *time_now(char text[TIMESTAMP_BYTES])
+{
+        uint64_t usec = clock_realtime_usec();
+        size_t length;
+
+        (void) timestamp_format(usec - usec % 1000000, text);
+        length = strlen(text);
+        if (length > 0) /* its Z */
+                (void) text_format(text + length - 1, TIMESTAMP_BYTES - length + 1, ".%03uZ",
+                                   (unsigned) (usec / 1000 % 1000));
+        return text;
+}
+
+/* What is harmless has of JSON's own two letters alone. */
+static void append_member(struct text *line, const char *name, const char *value)
+{
+        text_printf(line, "%c\"%s\":\"", line->size_bytes == 0 ? '{' : ',', name);
+        for (; *value != '\0'; value++) {
+                if (*value == '"' || *value == '\\')
+                        text_append_char(line, '\\');
+                text_append_char(line, *value);
+        }
+        text_append_char(line, '"');
+}
+
+static void append_json(struct text *line, const struct log *log, const char *level, const char *event,
+                        const char *said)
+{
+        char now[TIMESTAMP_BYTES];
+
+        append_member(line, "time", time_now(now));
+        append_member(line, "level", level);
+        append_member(line, "program", log->program);
+        append_member(line, "event", event);
+        append_member(line, "message", said);
+        text_append(line, "}\n");
+}
+
+void log_write(const struct log *log, int priority, const char *event, const char *said)
+{
+        const char *level = priority_names[priority & 7];
+        CLEANUP(free_p) char *harmless = strdup(said);
+        struct text line = { 0 };
+        char now[TIMESTAMP_BYTES];
+
+        if (harmless == NULL)
+                return;
+        make_harmless(harmless);
+        if (log->json)
+                append_json(&line, log, level, event, harmless);
+        else if (log->journal)
+                text_printf(&line, "<%d>event=%s %s\n", priority, event, harmless);
         else
-                fprintf(stderr, "level=%s event=%s %s\n", priority_names[priority & 7], event, text);
+                text_printf(&line, "%s level=%s event=%s %s\n", time_now(now), level, event, harmless);
+        if (!line.failed)
+                (void) fputs(line.data, stderr); /* in one piece: others write there, too */
+        text_free(&line);
 }
 
 static struct log_rate *rate_of(struct log *log, const char *event)
@@ -48,7 +124,7 @@ static bool may_write(struct log *log, const char *event)
         if (rate->second != second) {
                 if (rate->dropped > 0) {
                         (void) snprintf(text, sizeof(text), "dropped=%u", rate->dropped);
-                        write_line(log, LOG_WARNING, event, text);
+                        log_write(log, LOG_WARNING, event, text);
                 }
                 rate->second = second;
                 rate->lines = rate->dropped = 0;
@@ -61,25 +137,6 @@ static bool may_write(struct log *log, const char *event)
         return true;
 }
 
-/* U+0080 to U+009F: some terminals take them as they take ESC. */
-static bool is_c1(const char *s)
-{
-        return s[0] == '\xc2' && (unsigned char) s[1] < 0xa0;
-}
-
-void log_harmless(char *text)
-{
-        size_t bytes;
-
-        for (char *s = text; *s != '\0'; s += bytes) {
-                bytes = (signed char) *s < 0 ? json_scan_utf8(s, s + strnlen(s, 4)) : 1;
-                if (bytes == 0 || (unsigned char) *s < 0x20 || *s == 0x7f || is_c1(s)) {
-                        *s = '?';
-                        bytes = 1; /* of a C1 the second byte follows, by itself no UTF-8 */
-                }
-        }
-}
-
 void log_line(struct log *log, int priority, const char *event, const char *fmt, ...)
 {
         char text[1024];
@@ -90,6 +147,5 @@ void log_line(struct log *log, int priority, const char *event, const char *fmt,
         va_start(ap, fmt);
         (void) vsnprintf(text, sizeof(text), fmt, ap);
         va_end(ap);
-        log_harmless(text);
-        write_line(log, priority, event, text);
+        log_write(log, priority, event, text);
 }

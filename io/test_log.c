@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,7 +61,7 @@ static void a_storm_is_ten_lines_a_second_and_is_summed_up(void **state)
         char *text;
 
         (void) state;
-        log_init(&log);
+        log_init(&log, "remuda-test", NULL);
         text = written(storm, &log);
         if (count(text, "number=") < LOG_BURST || count(text, "number=") > 3 * LOG_BURST ||
             count(text, "dropped=") < 1)
@@ -85,11 +86,56 @@ static void what_is_quoted_stays_one_line_of_utf8(void **state)
         char *text;
 
         (void) state;
-        log_init(&log);
+        log_init(&log, "remuda-test", NULL);
         text = written(rot, &log);
         if (strstr(text, "line=\"a?b??\xc3\xa4\xc2\xa0??2J??\"\n") == NULL)
                 fail_msg("%s", text);
         free(text);
+}
+
+static void one(struct log *log)
+{
+        log_line(log, LOG_INFO, "said", "%s", "path=\"C:\\x\"\ttab \xc3\xa4\xff");
+}
+
+/* Every program's lines have the one form that was asked for: text, JSON, or what the journal takes. */
+static void lines_have_one_form(void **state)
+{
+        CLEANUP(free_p) char *plain, *json, *journal, *both;
+        struct log log;
+        json_t *object;
+        int year, month, day, hour, minute, second, ms, end = 0;
+
+        (void) state;
+        (void) unsetenv("JOURNAL_STREAM");
+        log_init(&log, "remuda-test", "text");
+        plain = written(one, &log);
+        assert_int_equal(sscanf(plain, "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ %n", &year, &month, &day, &hour, &minute,
+                                &second, &ms, &end),
+                         7);
+        assert_int_equal(end, strlen("2026-11-28T06:11:00.123Z "));
+        assert_string_equal(plain + end, "level=info event=said path=\"C:\\x\"?tab \xc3\xa4?\n");
+        log_init(&log, "remuda-test", "json");
+        json = written(one, &log);
+        object = json_loads(json, 0, NULL);
+        assert_non_null(object);
+        assert_int_equal(json_object_size(object), 5);
+        assert_string_equal(json_string_value(json_object_get(object, "level")), "info");
+        assert_string_equal(json_string_value(json_object_get(object, "program")), "remuda-test");
+        assert_string_equal(json_string_value(json_object_get(object, "event")), "said");
+        assert_string_equal(json_string_value(json_object_get(object, "message")),
+                            "path=\"C:\\x\"?tab \xc3\xa4?");
+        assert_int_equal(json_string_length(json_object_get(object, "time")), end - 1);
+        json_decref(object);
+        assert_string_equal(strchr(json, '\n'), "\n"); /* one line */
+        (void) setenv("JOURNAL_STREAM", "1:2", 1);
+        log_init(&log, "remuda-test", NULL);
+        journal = written(one, &log);
+        assert_string_equal(journal, "<6>event=said path=\"C:\\x\"?tab \xc3\xa4?\n");
+        log_init(&log, "remuda-test", "json");
+        both = written(one, &log);
+        assert_int_equal(both[0], '{');
+        (void) unsetenv("JOURNAL_STREAM");
 }
 
 int main(void)
@@ -97,6 +143,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_storm_is_ten_lines_a_second_and_is_summed_up),
                 cmocka_unit_test(what_is_quoted_stays_one_line_of_utf8),
+                cmocka_unit_test(lines_have_one_form),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -348,7 +348,7 @@ static bool is_idle(void *userdata)
         return ((struct extender *) userdata)->commits == 0;
 }
 
-static void log_line(void *userdata, int priority, const char *event, const char *text)
+static void on_log(void *userdata, int priority, const char *event, const char *text)
 {
         extender_log(userdata, priority, event, "%s", text);
 }
@@ -361,7 +361,7 @@ static int open_leader(struct extender *x, struct err *err)
         options.ready = is_read;
         options.refresh = read_anew;
         options.idle = is_idle;
-        options.log = log_line;
+        options.log = on_log;
         options.userdata = x;
         return x->options->server.no_leader_elect ? 0 : leader_open(x->loop, &options, &x->leader, err);
 }
@@ -419,7 +419,7 @@ static int open_jobs(struct extender *x, struct err *err)
 
         options.cluster = x->cluster;
         options.leads = leads;
-        options.log = log_line;
+        options.log = on_log;
         options.userdata = x;
         r = wanted ? controller_new(x->loop, &options, &x->jobs, err) : 0;
         if (r == 0 && wanted)

@@ -48,7 +48,7 @@ struct host {
         sd_event_source *every_second;
 };
 
-static void log_line(void *userdata, int priority, const char *event, const char *text)
+static void on_log(void *userdata, int priority, const char *event, const char *text)
 {
         const struct host *h = userdata;
 
@@ -61,7 +61,7 @@ static void on_trouble(void *userdata, const char *sentence)
         char line[600];
 
         (void) text_format(line, sizeof(line), "trouble=\"%.560s\"", sentence);
-        log_line(userdata, LOG_WARNING, "store", line);
+        on_log(userdata, LOG_WARNING, "store", line);
 }
 
 static bool is_read(void *userdata)
@@ -178,7 +178,7 @@ static int open_leader(struct host *h, struct err *err)
         options.ready = is_read;
         options.refresh = read_anew;
         options.idle = is_idle;
-        options.log = log_line;
+        options.log = on_log;
         options.userdata = h;
         return h->options->no_leader_elect ? 0 : leader_open(h->loop, &options, &h->leader, err);
 }
@@ -204,7 +204,7 @@ static int open_jobs(struct host *h, struct err *err)
 
         options.cluster = h->cluster;
         options.leads = leads;
-        options.log = log_line;
+        options.log = on_log;
         options.userdata = h;
         return controller_new(h->loop, &options, &h->jobs, err);
 }
@@ -249,7 +249,7 @@ int host_new(sd_event *loop, const struct server_options *options, struct host *
         }
         (void) text_format(line, sizeof(line), "%s store=%s", server_listen_words(&h->listen).text,
                            options->store);
-        log_line(h, LOG_INFO, "listening", line);
+        on_log(h, LOG_INFO, "listening", line);
         *ret = h;
         return 0;
 }

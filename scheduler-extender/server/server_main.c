@@ -16,15 +16,7 @@
 
 static void write_log(void *userdata, int priority, const char *event, const char *text)
 {
-        CLEANUP(free_p) char *line = strdup(text);
-
-        (void) userdata;
-        if (line == NULL)
-                return;
-        log_harmless(line);
-        if (getenv("JOURNAL_STREAM") != NULL)
-                fprintf(stderr, "<%d>", priority);
-        fprintf(stderr, "%s %s\n", event, line);
+        log_write(userdata, priority, event, text);
 }
 
 static int run(const struct server_options *options, const struct server_main_kind *kind, struct err *err)
@@ -61,6 +53,7 @@ int server_main(const struct option_program *program, const char *version, int a
                 struct server_options *options, const struct server_main_kind *kind)
 {
         struct err err = { 0 };
+        struct log log;
         size_t operands;
         int r;
 
@@ -68,7 +61,9 @@ int server_main(const struct option_program *program, const char *version, int a
         r = options_start(program, version, argc, argv, options, &operands, stdout, stderr);
         if (r >= 0)
                 return r;
+        log_init(&log, program->name, options->log_format);
         options->log = write_log;
+        options->log_userdata = &log;
         keep_freed_memory();
         r = options->check != NULL ? check_running(options, &err) : run(options, kind, &err);
         json_memory_release();

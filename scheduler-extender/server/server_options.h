@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/options.h"
+#include "io/log.h"
 
 struct server_options {
         const char *store;          /* "dir:PATH" or "kubernetes" */
@@ -17,9 +18,10 @@ struct server_options {
         const char *overflow;
         const char *emergency_namespaces; /* "a,b" or "*" */
         const char *programs;             /* program table */
-        const char *check;                /* ask a running one instead of serving */
-        const char *identity;             /* of this replica; NULL = HOST_ADDRESS */
-        const char *leader_namespace;     /* of the Lease; NULL = the pod's own */
+        const char *log_format;
+        const char *check;            /* ask a running one instead of serving */
+        const char *identity;         /* of this replica; NULL = HOST_ADDRESS */
+        const char *leader_namespace; /* of the Lease; NULL = the pod's own */
         const char *job_image, *launcher_image, *scheduler_name, *job_pull_secrets;
         bool lend_reserve, no_evict, take_from_regular, no_leader_elect, fail_open;
         unsigned stale_after_sec, lease_seconds, lease_share, hold_seconds, cache_limit_sec,
@@ -37,6 +39,7 @@ struct server_options {
 #define SERVER_OPTIONS_ROWS(at) \
         { .name = "metrics-listen", .type = OPTION_STRING, .offset = at(metrics_listen), .value = "ADDR:PORT|none", \
           .default_ = "none", .help = "/metrics, /healthz and /readyz alone, by plain HTTP" }, \
+        LOG_FORMAT_ROW(at(log_format)), \
         { .name = "store", .type = OPTION_STRING, .offset = at(store), .value = "dir:PATH|kubernetes", \
           .default_ = "kubernetes", .help = "where nodes, pods and jobs are read and written" }, \
         { .name = "kubeconfig", .type = OPTION_STRING, .offset = at(kubeconfig), .value = "FILE", \
