@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "io/clock.h"
 #include "io/loop.h"
+#include "job/controller/ages.h"
 #include "job/controller/controller_internal.h"
 #include "job/controller/job_metrics.h"
 #include "job/controller/observe.h"
@@ -195,9 +196,23 @@ void controller_free(struct controller *c)
         free(c);
 }
 
+static void put_ages(const struct ages *ages, struct text *page)
+{
+        metrics_gauge(page, "remuda_jobs_starting_seconds",
+                      "For how long the job with a plan waits to run that waits longest",
+                      (double) ages->starting_usec / 1e6);
+        metrics_gauge(page, "remuda_jobs_silent_seconds",
+                      "For how long the running job was not heard of that is silent longest",
+                      (double) ages->silent_usec / 1e6);
+        metrics_gauge(page, "remuda_jobs_checkpoint_age_seconds",
+                      "How old the oldest last checkpoint of a running job is that writes some to a claim",
+                      (double) ages->checkpoint_usec / 1e6);
+}
+
 void controller_metrics(const struct controller *c, struct text *page)
 {
         uint64_t phases[JOB_PHASE_COUNT] = { 0 }, refused = 0;
+        struct ages ages = { 0 };
 
         if (c == NULL)
                 return;
@@ -209,6 +224,8 @@ void controller_metrics(const struct controller *c, struct text *page)
                         continue;
                 phases[record->state.phase]++;
                 refused += !job_phase_ended(record->state.phase) && job_state_is_refused(&record->state);
+                if (c->leading) /* who does not lead asks no manager */
+                        ages_add(&ages, &record->job, &record->state, controller_now(c));
         }
         metrics_family(page, "remuda_jobs", METRIC_GAUGE, "TrainingJobs, by phase");
         for (size_t i = 0; i < JOB_PHASE_COUNT; i++)
@@ -219,6 +236,7 @@ void controller_metrics(const struct controller *c, struct text *page)
                       controller_ledger(c)->liveness.held);
         metrics_gauge(page, "remuda_jobs_refused", "TrainingJobs whose pods the store refuses to make",
                       (double) refused);
+        put_ages(&ages, page);
         metrics_gauge(page, "remuda_jobs_leading", "1 while this process carries jobs out", c->leading);
         metrics_family(page, "remuda_jobs_ended_total", METRIC_COUNTER, "Jobs that ended, by phase");
         for (size_t i = JOB_SUCCEEDED; i < JOB_PHASE_COUNT; i++)
@@ -231,6 +249,8 @@ void controller_metrics(const struct controller *c, struct text *page)
         metrics_counter(page, "remuda_job_recuts_total", "New shares of worlds while they ran",
                         c->metrics.recuts);
         metrics_counter(page, "remuda_job_moves_total", "Groups moved to other chips", c->metrics.moves);
+        metrics_counter(page, "remuda_job_stragglers_total", "Ranks that were found slow among their like",
+                        c->metrics.stragglers);
         metrics_counter(page, "remuda_job_pods_created_total", "Pods made", c->metrics.pods_created);
         metrics_counter(page, "remuda_job_pods_refused_total",
                         "Pods and Secrets that the store refused to make", c->metrics.pods_refused);

@@ -21,7 +21,7 @@ struct controller {
         bool held; /* held: most nodes are silent, so that none is lost */
         struct {
                 uint64_t pods_created, pods_existed, pods_refused, unbound, faults, restarts, recuts, moves,
-                        planned, ended[JOB_PHASE_COUNT];
+                        stragglers, planned, ended[JOB_PHASE_COUNT];
                 struct histogram accepted_to_pods;
         } metrics;
 };

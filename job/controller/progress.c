@@ -42,7 +42,7 @@ void progress_close(struct record *record)
 bool progress_pass_events(struct record *record, const struct job_report *report)
 {
         char last[JOB_TIME_BYTES];
-        bool any = false;
+        bool any = false, slow;
 
         (void) text_copy(last, sizeof(last), record->state.last_event);
         for (size_t i = 0; i < report->event_count; i++) {
@@ -53,7 +53,9 @@ bool progress_pass_events(struct record *record, const struct job_report *report
                         continue;
                 (void) text_copy(record->state.last_event, sizeof(record->state.last_event), event->time);
                 any = true;
-                record->stragglers += strcmp(event->reason, "Straggler") == 0;
+                slow = strcmp(event->reason, "Straggler") == 0;
+                record->stragglers += slow;
+                record->controller->metrics.stragglers += slow;
                 if (strcmp(event->reason, "Joined") != 0)
                         write_event(record,
                                     strcmp(event->reason, "Started") != 0 &&

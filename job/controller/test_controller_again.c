@@ -199,7 +199,10 @@ static void jobs_are_counted_by_phase(void **state)
         memory_store_refuse(b->store, "create Pod", -EPERM, "exceeded quota");
         bed_put_job(b, "refused", BED_TWO_CHIPS);
         BED_WAIT(b, bed_is(b, "refused", "Starting", "PodNotCreated"));
+        bed_record(b, "refused")->state.conditions[JOB_CONDITION_PLANNED].since_usec -= UINT64_C(7000000000);
         controller_metrics(b->controller, &page);
+        assert_non_null(strstr(page.data, "remuda_jobs_starting_seconds 7"));
+        assert_non_null(strstr(page.data, "remuda_job_stragglers_total 0"));
         assert_non_null(strstr(page.data, "remuda_jobs{phase=\"Running\"} 1"));
         assert_non_null(strstr(page.data, "remuda_jobs{phase=\"Cancelled\"} 1"));
         assert_non_null(strstr(page.data, "remuda_jobs{phase=\"Starting\"} 1"));
@@ -210,6 +213,10 @@ static void jobs_are_counted_by_phase(void **state)
         assert_null(strstr(page.data, "job=\"refused\""));
         assert_non_null(strstr(page.data, "remuda_job_series_left_out 0"));
         assert_non_null(strstr(page.data, "remuda_jobs_ended_total{phase=\"Cancelled\"} 1"));
+        text_free(&page);
+        b->controller->leading = false;
+        controller_metrics(b->controller, &page);
+        assert_non_null(strstr(page.data, "remuda_jobs_starting_seconds 0\n"));
         text_free(&page);
         bed_end(b);
 }

@@ -92,7 +92,7 @@ static void events_are_passed_on_once(void **state)
                 "{\"time\":\"2026-11-21T10:00:05Z\",\"reason\":\"\",\"message\":\"for no reason\"},"
                 "{\"time\":\"2026-11-21T10:00:06Z\",\"reason\":\"Resumed\",\"message\":\"at step 7\"},"
                 "{\"time\":\"2026-11-21T10:00:07Z\",\"reason\":\"Started\",\"message\":\"world 2\"},"
-                "{\"time\":\"2026-11-21T10:00:07Z\",\"reason\":\"Straggler\",\"message\":\"rank 1\"},"
+                "{\"time\":\"2026-11-21T10:00:07Z\",\"reason\":\"Straggler\",\"message\":\"rank 5\"},"
                 "{\"time\":\"2026-11-21T10:00:08Z\",\"reason\":\"Completed\",\"message\":\"all\"}]}");
         struct asked a;
 
@@ -105,11 +105,12 @@ static void events_are_passed_on_once(void **state)
                                          "normal reason=SharesChanged \"of one moment\"\n"
                                          "normal reason=Resumed \"at step 7\"\n"
                                          "normal reason=Started \"world 2\"\n"
-                                         "warning reason=Straggler \"rank 1\"\n"
+                                         "warning reason=Straggler \"rank 5\"\n"
                                          "normal reason=Completed \"all\"\n");
         assert_int_equal(a.record.stragglers, 1);
         assert_string_equal(a.record.state.last_event, "2026-11-21T10:00:08Z");
         assert_false(progress_pass_events(&a.record, &report));
+        assert_int_equal(a.controller.metrics.stragglers, 1);
         job_report_free(&report);
         end(&a);
 }
