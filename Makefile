@@ -88,7 +88,13 @@ $(call object,$(mains)) $(patsubst %,$(B)/obj/one/%/main.o,$(in_one)): CFLAGS +=
 # its fields, NAME.bounds.h.
 protos       := $(sort $(shell find $(rooms) -name '*.proto'))
 proto_header := $(protos:%.proto=$(B)/generated/%.pb-c.h)
-generated: $(proto_header) # what an analyser has to find
+# The runbooks of docs/, in the program that serves them.
+runbooks     := $(B)/generated/scheduler-extender/runbooks.inc
+$(runbooks): tools/runbook-rows docs/runbooks $(sort $(wildcard docs/runbooks/*.md))
+	@mkdir -p $(@D)
+	tools/runbook-rows $(filter %.md,$^) >$@
+$(call object,scheduler-extender/runbooks.c): | $(runbooks)
+generated: $(proto_header) $(runbooks) # what an analyser has to find
 $(B)/generated/%.pb-c.h $(B)/generated/%.pb-c.c $(B)/generated/%.bounds.h: %.proto
 	@mkdir -p $(@D)
 	protoc-c --proto_path=. --c_out=$(B)/generated $<

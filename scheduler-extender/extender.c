@@ -22,6 +22,7 @@
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/metrics.h"
 #include "scheduler-extender/reserve.h"
+#include "scheduler-extender/runbooks.h"
 #include "scheduler-extender/server/server_health.h"
 #include "scheduler-extender/server/server_listen.h"
 #include "scheduler-extender/settle.h"
@@ -99,7 +100,8 @@ static const struct http_route routes[] = {
           .handler = verbs_explain_whatif,
           .body_max_bytes = 16 << 20 },
         { .method = "GET", .path = "/leaderz", .handler = leaderz_handler },
-#define OPEN_ROUTES 6 /* from here on */
+        { .method = "GET", .path = RUNBOOKS_PATH "*", .handler = runbooks_handler },
+#define OPEN_ROUTES 7 /* from here on */
         { .method = "GET", .path = "/healthz", .handler = server_health_alive },
         { .method = "GET", .path = "/readyz", .handler = readyz_handler },
         { .method = "GET", .path = "/metrics", .handler = metrics_handler, .shared = true },
