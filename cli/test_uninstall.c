@@ -139,6 +139,13 @@ static void patches_leave_what_is_anothers(void **state)
                 "{'metadata':{'labels':{'remuda.dev/cpu.count':null,'remuda.dev/pool':null}}}");
         patched(uninstall_node_patch, "{'metadata':{'labels':{'zone':'a'}}}", NULL);
         patched(uninstall_node_patch, "{}", NULL);
+        patched(uninstall_condition_patch,
+                "{'status':{'conditions':[{'type':'Ready','status':'True'},{'type':'AcceleratorsHealthy','"
+                "status':"
+                "'False'}]}}",
+                "{'status':{'conditions':[{'type':'AcceleratorsHealthy','$patch':'delete'}]}}");
+        patched(uninstall_condition_patch, "{'status':{'conditions':[{'type':'Ready','status':'True'}]}}",
+                NULL);
         patched(uninstall_finalizer_patch,
                 "{'metadata':{'uid':'u','resourceVersion':'7','finalizers':['a/b','remuda.dev/"
                 "job-controller',3]}}",

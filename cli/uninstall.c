@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "job/controller/job_pods.h"
 #include "scheduler-extender/labels.h"
+#include "scheduler-extender/node_condition.h"
 #include "scheduler-extender/wire/pod_json.h"
 #include "store/kubernetes/kube.h"
 #include "store/leader.h"
@@ -153,6 +154,14 @@ json_t *uninstall_node_patch(const json_t *node)
                 return json_pack("{s:{s:o}}", "metadata", "labels", gone);
         json_decref(gone);
         return NULL;
+}
+
+json_t *uninstall_condition_patch(const json_t *node)
+{
+        if (node_condition_read(node).status[0] == '\0')
+                return NULL;
+        return json_pack("{s:{s:[{s:s, s:s}]}}", "status", "conditions", "type", NODE_CONDITION_TYPE,
+                         "$patch", "delete");
 }
 
 json_t *uninstall_finalizer_patch(const json_t *job)

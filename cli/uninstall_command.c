@@ -62,10 +62,12 @@ struct removal {
 static int call(struct removal *x, const char *method, const char *path, const json_t *body, json_t **ret,
                 struct err *err)
 {
-        bool patch = strcmp(method, "PATCH") == 0;
+        bool patch = strcmp(method, "PATCH") == 0, status = json_object_get(body, "status") != NULL;
         struct kube_request request = { .method = method,
                                         .path = path,
-                                        .content_type = patch ? "application/merge-patch+json" : NULL,
+                                        .content_type = !patch   ? NULL
+                                                        : status ? "application/strategic-merge-patch+json"
+                                                                 : "application/merge-patch+json",
                                         .body = body,
                                         .reply_max_bytes = LIST_MAX_BYTES,
                                         .timeout_usec = CALL_USEC,
@@ -234,6 +236,21 @@ static int take(struct removal *x, const struct uninstall_step *step, struct err
         return r;
 }
 
+/* @patch: taken, NULL = it has nothing of it. What is gone meanwhile has nothing of it either. */
+static int clean_node(struct removal *x, const char *path, json_t *patch, const char *what,
+                      const json_t *node, struct err *err)
+{
+        int r = 0;
+
+        if (patch == NULL)
+                return 0;
+        say(x, "would remove", "removed", what, node);
+        if (!x->options->dry_run)
+                r = call(x, "PATCH", path, patch, NULL, err);
+        json_decref(patch);
+        return r == -ENOENT ? 0 : r;
+}
+
 static int clean_nodes(struct removal *x, struct err *err)
 {
         static const struct uninstall_step nodes = { "node", "/api/v1",     "nodes",
@@ -244,16 +261,15 @@ static int clean_nodes(struct removal *x, struct err *err)
 
         json_array_foreach(items, i, item)
         {
-                json_t *patch = r < 0 ? NULL : uninstall_node_patch(item);
-                char path[PATH_BYTES];
+                char path[PATH_BYTES], status[PATH_BYTES + 8];
 
-                if (patch == NULL || !uninstall_object_path(&nodes, item, path, sizeof(path)))
+                if (r < 0 || !uninstall_object_path(&nodes, item, path, sizeof(path)))
                         continue;
-                say(x, "would remove", "removed", "the labels of node", item);
-                if (!x->options->dry_run)
-                        r = call(x, "PATCH", path, patch, NULL, err);
-                r = r == -ENOENT ? 0 : r;
-                json_decref(patch);
+                (void) text_format(status, sizeof(status), "%s/status", path);
+                r = clean_node(x, path, uninstall_node_patch(item), "the labels of node", item, err);
+                if (r == 0)
+                        r = clean_node(x, status, uninstall_condition_patch(item), "the condition of node",
+                                       item, err);
         }
         json_decref(items);
         return r;

@@ -114,6 +114,8 @@ static void on_observed(void *userdata, enum store_kind kind, const char *key, c
 
         if (kind == STORE_POD && object != NULL)
                 bind_seen(x);
+        if (kind == STORE_NODE)
+                conditions_seen(x, key, object);
         if (x->jobs != NULL)
                 controller_observe(x->jobs, kind, key, object);
         else if (kind == STORE_TRAINING_JOB)
@@ -325,6 +327,7 @@ static void every_second(void *userdata)
                 wake_waiting(x, NULL, expired > 0 ? "a lease ended" : "gangs that paused may go on");
         wake_late(x);
         waiting_events_look(x);
+        conditions_look(x);
         if (x->backfills + x->emergencies > 0 && clock_monotonic_usec() - x->thought_usec > HOLDS_LOOK_USEC)
                 x->thought_generation = UINT64_MAX; /* holds have an end, too */
         think_soon(x);
@@ -494,6 +497,7 @@ void extender_free(struct extender *x)
         controller_free(x->jobs);
         leader_close(x->leader);
         labels_free(x);
+        conditions_free(x);
         names_memory_free(&x->names);
         loop_turns_close(&x->turns);
         settle_close(x);

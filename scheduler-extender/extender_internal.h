@@ -4,6 +4,7 @@
 #include "base/metrics.h"
 #include "io/loop.h"
 #include "job/controller/controller.h"
+#include "scheduler-extender/conditions.h"
 #include "scheduler-extender/extender_options.h"
 #include "scheduler-extender/labels.h"
 #include "scheduler-extender/server/server_listen.h"
@@ -36,6 +37,7 @@ struct extender {
         uint64_t audit_again_usec; /* an audit out of turn (monotonic); 0 = none */
         bool auditing;
         struct labels labels;
+        struct conditions conditions;
         struct names_memory names; /* that kube-scheduler sent last */
         bool was_ready;
         uint64_t thought_usec; /* when holds and evictions were last worked out (monotonic) */

@@ -26,6 +26,8 @@ static const struct option_spec specs[] = {
           .default_ = "30", .maximum = 86400, .help = "an Event says why a pod waits that has for so long; 0 = none" },
         { .name = "beside-scheduler", .type = OPTION_STRING, .offset = AT(beside_scheduler),
           .value = "LEASE", .help = "lead where the kube-scheduler leads that holds this Lease" },
+        { .name = "node-conditions", .type = OPTION_CHOICE, .offset = AT(node_conditions), .value = "on|off",
+          .default_ = "off", .help = "Nodes have the condition AcceleratorsHealthy" },
         { .name = "jobs", .type = OPTION_CHOICE, .offset = AT(jobs), .value = "on|off",
           .default_ = "off", .help = "carry TrainingJobs out, as remuda-controller does" },
         { .name = "body-max-mib", .type = OPTION_UNSIGNED, .offset = AT(body_max_mib), .value = "MIB",

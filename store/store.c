@@ -16,9 +16,10 @@
 static const char *const unread[] = { "metadata.managedFields", NULL };
 static const char *const unread_of_nodes[] = {
         "metadata.managedFields",        "status.addresses",
-        "status.conditions",             "status.daemonEndpoints",
-        "status.images",                 "status.volumesAttached",
-        "status.volumesInUse",           NULL
+        "status.daemonEndpoints",        "status.images",
+        "status.volumesAttached",        "status.volumesInUse",
+        "status.conditions.lastHeartbeatTime", "status.conditions.lastTransitionTime",
+        NULL
 };
 static const char *const unread_of_pods[] = {
         "metadata.managedFields",        "spec.volumes",

@@ -115,7 +115,7 @@ void store_change(struct store *store, enum store_kind kind, const char *namespa
                   store_changer change, store_answer answer, void *userdata);
 
 /* store_patch() - merge-patch metadata of any object (node labels, pod annotations), or spec of one that is
- * no pod. */
+ * no pod; or status.conditions of a Node alone (kubernetes), where those of other types stay. */
 void store_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                  const json_t *patch, store_answer answer, void *userdata);
 

@@ -245,15 +245,18 @@ static void on_patch(void *userdata, const struct http_call_result *result)
                 operation_answer_as(userdata, result);
 }
 
-/* Of pods annotations are written by way of their status: that right does not reach images. */
+/* Of pods annotations are written by way of their status: that right does not reach images. A Node's
+ * conditions are others', too: the strategic merge goes by their types. */
 static void try_patch(void *userdata)
 {
         struct operation *o = userdata;
+        bool conditions = o->kind == STORE_NODE && json_object_get(o->body, "status") != NULL;
 
         operation_call(o, "PATCH",
-                       o->kind == STORE_POD ? "/status?fieldManager=" OPERATION_FIELD_MANAGER
-                                            : "?fieldManager=" OPERATION_FIELD_MANAGER,
-                       "application/merge-patch+json", o->body, on_patch);
+                       o->kind == STORE_POD || conditions ? "/status?fieldManager=" OPERATION_FIELD_MANAGER
+                                                          : "?fieldManager=" OPERATION_FIELD_MANAGER,
+                       conditions ? "application/strategic-merge-patch+json" : "application/merge-patch+json",
+                       o->body, on_patch);
 }
 
 void api_writes_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,

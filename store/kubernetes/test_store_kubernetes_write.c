@@ -288,6 +288,37 @@ static void patches_creates_deletes_evictions(void **state)
         kube_store_free(f);
 }
 
+/* A Node's conditions are merged by their types, and told without the times that each heartbeat changes. */
+static void a_condition_leaves_those_of_others(void **state)
+{
+        struct kube_store *f = kube_store_new();
+        json_t *patch = json_loads("{\"status\":{\"conditions\":[{\"type\":\"Ours\",\"status\":\"False\","
+                                   "\"lastHeartbeatTime\":\"2026-11-21T10:00:00Z\"}]}}",
+                                   0, NULL);
+        json_t *told = json_loads("[{\"type\":\"Ready\",\"status\":\"True\"},{\"type\":\"Ours\",\"status\":"
+                                  "\"False\"}]",
+                                  0, NULL);
+
+        (void) state;
+        kube_store_admin(
+                f, "{\"op\":\"put\",\"path\":\"" KUBE_STORE_NODES
+                   "\",\"object\":{\"metadata\":{\"name\":\"n1\"},\"status\":{\"conditions\":[{\"type\":"
+                   "\"Ready\",\"status\":\"True\",\"lastTransitionTime\":\"2026-11-21T10:00:00Z\"}]}}}");
+        kube_store_open(f, 1u << STORE_NODE, NULL);
+        KUBE_STORE_WAIT(f, f->synced[STORE_NODE] == 1);
+        store_patch(f->store, STORE_NODE, NULL, "n1", patch, kube_store_answer, f);
+        KUBE_STORE_WAIT(f, f->answers == 1);
+        assert_int_equal(f->result, 0);
+        assert_int_equal(kube_store_count_requests(f, "PATCH " KUBE_STORE_NODES "/n1/status"), 1);
+        KUBE_STORE_WAIT(f, json_equal(json_object_get(json_object_get(json_object_get(f->objects, "Node n1"),
+                                                                      "status"),
+                                                      "conditions"),
+                                      told));
+        json_decref(patch);
+        json_decref(told);
+        kube_store_free(f);
+}
+
 static void an_eviction_that_is_tried_changes_nothing(void **state)
 {
         struct kube_store *f = kube_store_new();
@@ -556,6 +587,7 @@ int main(void)
                 cmocka_unit_test(an_event_is_said_once),
                 cmocka_unit_test(what_may_be_said_again_is_forgotten),
                 cmocka_unit_test(an_event_that_was_lost_is_said_again),
+                cmocka_unit_test(a_condition_leaves_those_of_others),
                 cmocka_unit_test(an_event_is_written_whole_or_said),
                 cmocka_unit_test(an_agent_gives_signs_of_life),
                 cmocka_unit_test(closing_answers_what_waits),
