@@ -28,11 +28,21 @@ class Helm:
                                   capture_output=True, text=True, timeout=300)
 
     def render(self, values=None, kubernetes=SHIPPED, namespace="remuda-system"):
-        """Objects by kind and name."""
+        """Objects by kind and name, but hooks."""
+        return {k: o for k, o in self.render_all(values, kubernetes, namespace).items() if not is_hook(o)}
+
+    def hooks(self, values=None, namespace="remuda-system"):
+        return {k: o for k, o in self.render_all(values, SHIPPED, namespace).items() if is_hook(o)}
+
+    def render_all(self, values, kubernetes, namespace):
         r = self("template", "remuda", CHART, "-n", namespace, "--kube-version", kubernetes, values=values or {})
         if r.returncode != 0:
             raise ValueError(r.stderr)
         return objects(r.stdout)
+
+
+def is_hook(o):
+    return "helm.sh/hook" in o["metadata"].get("annotations", {})
 
 
 def objects(text):
