@@ -92,7 +92,7 @@ proto_header := $(protos:%.proto=$(B)/generated/%.pb-c.h)
 runbooks     := $(B)/generated/scheduler-extender/runbooks.inc
 $(runbooks): tools/runbook-rows docs/runbooks $(sort $(wildcard docs/runbooks/*.md))
 	@mkdir -p $(@D)
-	tools/runbook-rows $(filter %.md,$^) >$@
+	@tools/runbook-rows $(filter %.md,$^) >$@
 $(call object,scheduler-extender/runbooks.c): | $(runbooks)
 generated: $(proto_header) $(runbooks) # what an analyser has to find
 $(B)/generated/%.pb-c.h $(B)/generated/%.pb-c.c $(B)/generated/%.bounds.h: %.proto
