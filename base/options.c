@@ -15,15 +15,16 @@ static void *member(const struct option_spec *spec, void *options)
         return (char *) options + spec->offset;
 }
 
-static const struct option_spec *find(const struct option_program *program, const char *name, size_t bytes)
+const struct option_spec *options_find(const struct option_program *program, const char *name,
+                                       size_t name_bytes)
 {
         for (const struct option_spec *s = program->specs; s->name != NULL; s++)
-                if (strlen(s->name) == bytes && memcmp(s->name, name, bytes) == 0)
+                if (strlen(s->name) == name_bytes && memcmp(s->name, name, name_bytes) == 0)
                         return s;
         return NULL;
 }
 
-static const struct option_spec *find_letter(const struct option_program *program, char letter)
+const struct option_spec *options_find_letter(const struct option_program *program, char letter)
 {
         for (const struct option_spec *s = program->specs; s->name != NULL; s++)
                 if (s->letter != 0 && s->letter == letter)
@@ -193,9 +194,17 @@ static size_t distance(const char *a, const char *b)
         return row[n];
 }
 
+void options_called(const char *name, char ret[OPTIONS_CALLED_BYTES])
+{
+        bool plugin = text_starts_with(program_invocation_short_name, "kubectl-");
+
+        (void) text_format(ret, OPTIONS_CALLED_BYTES, "%s%s", plugin ? "kubectl " : "", name);
+}
+
 static int unknown(const struct option_program *program, const char *argument, struct err *err)
 {
         const char *closest = NULL;
+        char called[OPTIONS_CALLED_BYTES];
         size_t least = 3; /* two slips of a finger are a slip, three are another word */
 
         for (const struct option_spec *s = program->specs; s->name != NULL; s++) {
@@ -208,7 +217,8 @@ static int unknown(const struct option_program *program, const char *argument, s
         }
         if (closest != NULL)
                 return err_set(err, -EINVAL, "no option '%s'; did you mean '--%s'?", argument, closest);
-        return err_set(err, -EINVAL, "no option '%s'; `%s --help` lists them", argument, program->name);
+        options_called(program->name, called);
+        return err_set(err, -EINVAL, "no option '%s'; `%s --help` lists them", argument, called);
 }
 
 /* REMUDA_AGENT_NODE_NAME is --node-name; a variable that belongs to no row is none of our business. */
@@ -234,7 +244,7 @@ static int from_environment(const struct option_program *program, char **environ
 
                         name[i] = (char) (c == '_' ? '-' : tolower((unsigned char) c));
                 }
-                spec = find(program, name, n);
+                spec = options_find(program, name, n);
                 r = spec == NULL ? 0 : set(spec, value + 1, options, err);
                 if (r < 0)
                         return err_wrap(err, r, "environment variable %.*s", (int) (n + prefix),
@@ -276,7 +286,7 @@ static int take_long(struct parse *p, const char *argument, struct err *err)
                 return OPTIONS_E_HELP;
         if (strcmp(argument, "--version") == 0)
                 return OPTIONS_E_VERSION;
-        spec = find(p->program, argument + 2, n - 2);
+        spec = options_find(p->program, argument + 2, n - 2);
         if (spec == NULL)
                 return unknown(p->program, argument, err);
         return take(p, spec, equals != NULL ? equals + 1 : NULL, err);
@@ -284,7 +294,7 @@ static int take_long(struct parse *p, const char *argument, struct err *err)
 
 static int take_short(struct parse *p, const char *argument, struct err *err)
 {
-        const struct option_spec *spec = find_letter(p->program, argument[1]);
+        const struct option_spec *spec = options_find_letter(p->program, argument[1]);
 
         if (spec == NULL && strcmp(argument, "-h") == 0)
                 return OPTIONS_E_HELP;
@@ -296,13 +306,14 @@ static int take_short(struct parse *p, const char *argument, struct err *err)
 static int check_operands(const struct option_program *program, size_t count, char **argv, struct err *err)
 {
         unsigned most = program->operands != NULL ? program->operands_max : 0;
+        char called[OPTIONS_CALLED_BYTES];
 
+        options_called(program->name, called);
         if (count > most)
                 return err_set(err, -EINVAL, "'%s' is one argument too many; `%s --help` says what it takes",
-                               argv[1 + most], program->name);
+                               argv[1 + most], called);
         if (count < program->operands_min)
-                return err_set(err, -EINVAL, "an argument is missing: %s %s", program->name,
-                               program->operands);
+                return err_set(err, -EINVAL, "an argument is missing: %s %s", called, program->operands);
         return 0;
 }
 
@@ -341,7 +352,10 @@ int options_parse(const struct option_program *program, int argc, char **argv, c
 
 void options_help(const struct option_program *program, struct text *out)
 {
-        text_printf(out, "usage: %s [OPTION...]%s%s\n", program->name, program->operands != NULL ? " " : "",
+        char called[OPTIONS_CALLED_BYTES];
+
+        options_called(program->name, called);
+        text_printf(out, "usage: %s [OPTION...]%s%s\n", called, program->operands != NULL ? " " : "",
                     program->operands != NULL ? program->operands : "");
         if (program->summary != NULL)
                 text_printf(out, "%s\n", program->summary);
@@ -376,13 +390,15 @@ int options_start(const struct option_program *program, const char *version, int
 {
         struct text help = { 0 };
         struct err err = { 0 };
+        char called[OPTIONS_CALLED_BYTES];
         char **environment = program->environment != NULL ? *program->environment : NULL;
         int r = options_parse(program, argc, argv, environment, ret_options, ret_operands, &err);
 
         if (r == 0)
                 return -1;
         if (r < 0) {
-                fprintf(errors, "%s: %s\n", program->name, err.msg);
+                options_called(program->name, called);
+                fprintf(errors, "%s: %s\n", called, err.msg);
                 return EXIT_USAGE;
         }
         if (r == OPTIONS_E_VERSION) {
@@ -398,8 +414,10 @@ int options_start(const struct option_program *program, const char *version, int
 
 int options_end(const struct option_program *program, int r, const struct err *err, FILE *errors)
 {
+        char called[OPTIONS_CALLED_BYTES];
+
+        options_called(program->name, called);
         if (r < 0)
-                (void) fprintf(errors, "%s: %s\n", program->name,
-                               err->msg[0] != '\0' ? err->msg : "no memory");
+                (void) fprintf(errors, "%s: %s\n", called, err->msg[0] != '\0' ? err->msg : "no memory");
         return exit_code_of(r);
 }

@@ -64,8 +64,18 @@ enum { OPTIONS_E_HELP = 1, OPTIONS_E_VERSION };
 int options_parse(const struct option_program *program, int argc, char **argv, char **environment,
                   void *ret_options, size_t *ret_operands, struct err *err);
 
+/* options_find(), options_find_letter() - the row of --name or -letter, or NULL. */
+const struct option_spec *options_find(const struct option_program *program, const char *name,
+                                       size_t name_bytes);
+const struct option_spec *options_find_letter(const struct option_program *program, char letter);
+
 /* options_default() - every member as when nothing is given. */
 void options_default(const struct option_program *program, void *ret_options);
+
+/* options_called() - @name as who runs it has called it: "kubectl NAME" for a program that runs as
+ * kubectl-NAME, kubectl's plugin. */
+#define OPTIONS_CALLED_BYTES 80
+void options_called(const char *name, char ret[OPTIONS_CALLED_BYTES]);
 
 void options_help(const struct option_program *program, struct text *out);
 

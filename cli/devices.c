@@ -55,7 +55,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program command_devices_options = {
         .name = "remuda devices",
         .summary = "Shows the accelerators and CPU groups of this machine, of a directory that holds sys/ "
                    "(and proc/,\n"
@@ -365,7 +365,8 @@ int command_devices(int argc, char **argv)
         struct seen seen = { 0 };
         struct err err = { 0 };
         const char *conflict;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, NULL, stdout, stderr);
+        int r = options_start(&command_devices_options, REMUDA_VERSION, argc, argv, &options, NULL, stdout,
+                              stderr);
 
         if (r >= 0)
                 return r;

@@ -52,7 +52,7 @@ static const struct option_spec specs[] = {
 static const char *const verdict_names[DOCTOR_COUNT] = { "PASS", "WARN", "FAIL", "SKIP" };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program command_doctor_options = {
         .name = "remuda doctor",
         .summary = "Looks at everything that accelerators on this node depend on; exit 4 when a check fails.",
         .specs = specs,
@@ -198,7 +198,8 @@ int command_doctor(int argc, char **argv)
         struct doctor_options options;
         struct tree *tree = NULL;
         struct err err = { 0 };
-        int code = options_start(&program, REMUDA_VERSION, argc, argv, &options, NULL, stdout, stderr);
+        int code = options_start(&command_doctor_options, REMUDA_VERSION, argc, argv, &options, NULL, stdout,
+                                 stderr);
 
         if (code >= 0)
                 return code;

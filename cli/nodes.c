@@ -42,7 +42,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program command_nodes_options = {
         .name = "remuda nodes",
         .summary = "Shows the nodes of a cluster: their class, pool, chips, and what of them is free.",
         .after = "A dir: store may be filled by `kubectl get nodes,pods,nodeaccelerators -A -o json`.",
@@ -247,7 +247,8 @@ int command_nodes(int argc, char **argv)
         struct cluster_arguments_opened opened = { 0 };
         struct err err = { 0 };
         size_t operands;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
+        int r = options_start(&command_nodes_options, REMUDA_VERSION, argc, argv, &options, &operands, stdout,
+                              stderr);
 
         if (r >= 0)
                 return r;
@@ -263,5 +264,5 @@ int command_nodes(int argc, char **argv)
         else if (r == 0)
                 r = print_nodes(&options, cluster_ledger(opened.cluster));
         cluster_arguments_close(&opened);
-        return options_end(&program, r, &err, stderr);
+        return options_end(&command_nodes_options, r, &err, stderr);
 }

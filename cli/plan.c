@@ -14,9 +14,10 @@
 #include "store/speed_store.h"
 
 static const struct plan_command more[] = {
-        { "launch", "a placed job as other launchers take it", plan_more_launch },
-        { "devices", "which devices the device plugin prefers", plan_more_devices },
-        { NULL, NULL, NULL },
+        { "launch", "a placed job as other launchers take it", plan_more_launch, &plan_more_launch_options },
+        { "devices", "which devices the device plugin prefers", plan_more_devices,
+          &plan_more_devices_options },
+        { NULL, NULL, NULL, NULL },
 };
 
 static int take_chips(const struct ledger *ledger, struct plan_speeds_known *known)
@@ -63,6 +64,16 @@ static int read_speeds(const char *store, const char *kubeconfig, struct plan_sp
                 r = err_set(err, -ENOMEM, "no memory for the chips of %s", store);
         cluster_arguments_close(&opened);
         return r;
+}
+
+bool command_plan_below(size_t i, struct command_below *ret)
+{
+        const struct plan_host host = { .more = more };
+        const struct plan_command *c = plan_command_at(&host, i);
+
+        if (c != NULL)
+                *ret = (struct command_below){ c->name, c->summary, c->options };
+        return c != NULL;
 }
 
 int command_plan(int argc, char **argv)

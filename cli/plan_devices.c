@@ -40,7 +40,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program plan_more_devices_options = {
         .name = "remuda plan devices",
         .summary = "Which N devices of a resource the device plugin would prefer to give.",
         .after = "--resource and --size are needed; see man remuda-plan.\n",
@@ -225,7 +225,8 @@ int plan_more_devices(int argc, char **argv, const struct plan_host *host)
         struct devices_options options;
         size_t operands = 0;
         const char *wrong;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
+        int r = options_start(&plan_more_devices_options, REMUDA_VERSION, argc, argv, &options, &operands,
+                              stdout, stderr);
 
         (void) host;
         if (r >= 0)

@@ -59,7 +59,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program plan_more_launch_options = {
         .name = "remuda plan launch",
         .operands = "JOB.yaml",
         .operands_min = 1,
@@ -428,7 +428,8 @@ int plan_more_launch(int argc, char **argv, const struct plan_host *host)
         struct text out = { 0 };
         struct err err = { 0 };
         size_t operands = 0;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
+        int r = options_start(&plan_more_launch_options, REMUDA_VERSION, argc, argv, &options, &operands,
+                              stdout, stderr);
 
         (void) host;
         if (r >= 0)

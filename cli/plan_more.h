@@ -6,3 +6,4 @@
 
 int plan_more_launch(int argc, char **argv, const struct plan_host *host);
 int plan_more_devices(int argc, char **argv, const struct plan_host *host);
+extern const struct option_program plan_more_launch_options, plan_more_devices_options;

@@ -36,7 +36,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program command_top_options = {
         .name = "remuda top",
         .summary = "Shows the devices of this node, their health and how busy they are; q ends it.",
         .specs = specs,
@@ -105,7 +105,7 @@ static int look(const struct agent_client *client, bool terminal)
         if (r == 0)
                 r = agent_client_inventory(client, &inventory, &err);
         if (r < 0)
-                return options_end(&program, r, &err, stderr);
+                return options_end(&command_top_options, r, &err, stderr);
         if (terminal)
                 fputs("\033[H\033[2J", stdout); /* home, and an empty screen */
         printf("node %s, %zu devices in %zu groups, class %s, pool %s\n", inventory.node,
@@ -135,7 +135,8 @@ int command_top(int argc, char **argv)
         bool terminal = isatty(STDOUT_FILENO) == 1, keys = isatty(STDIN_FILENO) == 1;
         struct termios before = { 0 }, raw;
         struct top_options options;
-        int code = options_start(&program, REMUDA_VERSION, argc, argv, &options, NULL, stdout, stderr);
+        int code = options_start(&command_top_options, REMUDA_VERSION, argc, argv, &options, NULL, stdout,
+                                 stderr);
         const struct agent_client client = { .address = options.agent, .socket = options.socket };
 
         if (code >= 0)

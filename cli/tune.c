@@ -31,7 +31,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program command_tune_options = {
         .name = "remuda tune",
         .summary = "Searches the tile sizes of the trainer's kernels on this machine and remembers the best.",
         .specs = specs,
@@ -49,7 +49,8 @@ static bool beside(char *path, size_t path_bytes, const char *runtime)
 int command_tune(int argc, char **argv)
 {
         struct tune_options options;
-        int code = options_start(&program, REMUDA_VERSION, argc, argv, &options, NULL, stdout, stderr);
+        int code = options_start(&command_tune_options, REMUDA_VERSION, argc, argv, &options, NULL, stdout,
+                                 stderr);
         char path[4096], cache[4096];
         char *arguments[4] = { path, (char[]){ "--tune" }, NULL, NULL };
 

@@ -44,7 +44,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program command_uninstall_options = {
         .name = "remuda uninstall",
         .summary =
                 "Ends the cluster's TrainingJobs and takes everything of Remuda's off it; other pods run on.",
@@ -314,7 +314,9 @@ int command_uninstall(int argc, char **argv)
 {
         struct uninstall_options options;
         struct err err = { 0 };
-        int code = options_start(&program, REMUDA_VERSION, argc, argv, &options, NULL, stdout, stderr);
+        int code = options_start(&command_uninstall_options, REMUDA_VERSION, argc, argv, &options, NULL,
+                                 stdout, stderr);
 
-        return code >= 0 ? code : options_end(&program, uninstall(&options, &err), &err, stderr);
+        return code >= 0 ? code
+                         : options_end(&command_uninstall_options, uninstall(&options, &err), &err, stderr);
 }

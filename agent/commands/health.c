@@ -39,7 +39,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program command_health_options = {
         .name = "remuda health",
         .operands = "[clear ID...]",
         .operands_max = 1024,
@@ -116,7 +116,7 @@ static int show(const struct agent_client *client, const struct health_options *
         int r = agent_client_inventory(client, &inventory, &err);
 
         if (r < 0)
-                return options_end(&program, r, &err, stderr);
+                return options_end(&command_health_options, r, &err, stderr);
         for (size_t i = 0; i < inventory.device_count; i++)
                 ill += is_ill(&inventory.devices[i]);
         if (strcmp(options->output, "json") == 0) {
@@ -143,7 +143,7 @@ static int clear_one(const struct agent_client *client, const char *id)
         else
                 r = agent_client_request(client, "POST", path, &answer, &err);
         if (r < 0)
-                return options_end(&program, r, &err, stderr);
+                return options_end(&command_health_options, r, &err, stderr);
         printf("%s: cleared\n", id);
         return EXIT_DONE;
 }
@@ -152,7 +152,8 @@ int command_health(int argc, char **argv)
 {
         struct health_options options;
         size_t operands = 0;
-        int code = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
+        int code = options_start(&command_health_options, REMUDA_VERSION, argc, argv, &options, &operands,
+                                 stdout, stderr);
         const struct agent_client client = { .address = options.agent, .socket = options.socket };
 
         if (code >= 0)

@@ -38,7 +38,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program command_machine_options = {
         .name = "remuda machine",
         .operands = "record [FILE] | expand FILE DIR",
         .operands_min = 1,
@@ -124,7 +124,8 @@ int command_machine(int argc, char **argv)
         struct machine_options options;
         struct err err = { 0 };
         size_t words = 0;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &words, stdout, stderr);
+        int r = options_start(&command_machine_options, REMUDA_VERSION, argc, argv, &options, &words, stdout,
+                              stderr);
 
         if (r >= 0)
                 return r;
@@ -139,5 +140,5 @@ int command_machine(int argc, char **argv)
                       stderr);
                 return EXIT_USAGE;
         }
-        return options_end(&program, r, &err, stderr);
+        return options_end(&command_machine_options, r, &err, stderr);
 }

@@ -32,7 +32,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program description = {
+const struct option_program command_run_options = {
         .name = "remuda run",
         .operands = "JOB.yaml",
         .operands_min = 1,
@@ -52,8 +52,8 @@ int command_run(int argc, char **argv)
         json_t *documents = NULL;
         struct err err = { 0 };
         size_t operands = 0;
-        int exit_code =
-                options_start(&description, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
+        int exit_code = options_start(&command_run_options, REMUDA_VERSION, argc, argv, &options, &operands,
+                                      stdout, stderr);
         int r;
 
         if (exit_code >= 0)

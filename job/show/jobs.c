@@ -42,9 +42,9 @@ static const struct verb {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program command_jobs_options = {
         .name = "remuda jobs",
-        .operands = "[show|logs|cancel|report NAME]",
+        .operands = "[show|logs|cancel|report JOB]",
         .operands_max = 2,
         .summary = "Lists training jobs, and shows, follows, cancels or draws one.",
         .after = "  remuda jobs                  all jobs and how far they are\n"
@@ -150,8 +150,8 @@ int command_jobs(int argc, char **argv)
 {
         struct jobs_options options;
         size_t operands = 0;
-        int exit_code =
-                options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
+        int exit_code = options_start(&command_jobs_options, REMUDA_VERSION, argc, argv, &options, &operands,
+                                      stdout, stderr);
 
         if (exit_code >= 0)
                 return exit_code;

@@ -13,34 +13,35 @@
 
 /* clang-format off */
 static const struct plan_command own[] = {
-        { "shards", "how much of each batch every worker takes", plan_shards },
-        { "reshard", "a new plan for the rest of an epoch", plan_reshard },
-        { "segments", "which gradients travel together", plan_segments },
-        { "split", "which layers go to which device", plan_split },
-        { "model", "a known network, and what it would do on given devices", plan_model },
-        { NULL, NULL, NULL },
+        { "shards", "how much of each batch every worker takes", plan_shards, &plan_shards_options },
+        { "reshard", "a new plan for the rest of an epoch", plan_reshard, &plan_reshard_options },
+        { "segments", "which gradients travel together", plan_segments, &plan_segments_options },
+        { "split", "which layers go to which device", plan_split, &plan_split_options },
+        { "model", "a known network, and what it would do on given devices", plan_model, &plan_model_options },
 };
 /* clang-format on */
 
+const struct plan_command *plan_command_at(const struct plan_host *host, size_t i)
+{
+        const struct plan_command *more = host->more;
+
+        if (i < ARRAY_SIZE(own))
+                return &own[i];
+        for (i -= ARRAY_SIZE(own); more != NULL && more->name != NULL && i > 0; i--)
+                more++;
+        return more != NULL && more->name != NULL ? more : NULL;
+}
+
 static void print_help(const struct plan_host *host, FILE *out)
 {
-        const struct plan_command *const tables[] = { own, host->more };
+        const struct plan_command *c;
 
         fprintf(out,
                 "usage: remuda plan PLANNER [OPTION...] ...\n\n"
                 "Exact plans for training on unlike chips, from a file; nothing is changed.\n\nplanners:\n");
-        for (size_t t = 0; t < ARRAY_SIZE(tables); t++)
-                for (const struct plan_command *c = tables[t]; c != NULL && c->name != NULL; c++)
-                        fprintf(out, "  %-10s %s\n", c->name, c->summary);
+        for (size_t i = 0; (c = plan_command_at(host, i)) != NULL; i++)
+                fprintf(out, "  %-10s %s\n", c->name, c->summary);
         fprintf(out, "\n`remuda plan PLANNER --help` says more; so does `man remuda-plan`.\n");
-}
-
-static const struct plan_command *find(const struct plan_command *table, const char *name)
-{
-        for (; table != NULL && table->name != NULL; table++)
-                if (strcmp(table->name, name) == 0)
-                        return table;
-        return NULL;
 }
 
 int plan_run(const struct plan_host *host, int argc, char **argv)
@@ -55,9 +56,9 @@ int plan_run(const struct plan_host *host, int argc, char **argv)
                 print_help(host, stdout);
                 return EXIT_DONE;
         }
-        command = find(own, argv[1]);
-        if (command == NULL)
-                command = find(host->more, argv[1]);
+        for (size_t i = 0; (command = plan_command_at(host, i)) != NULL; i++)
+                if (strcmp(command->name, argv[1]) == 0)
+                        break;
         if (command != NULL)
                 return command->run(argc - 1, argv + 1, host);
         fprintf(stderr, "remuda plan: no planner '%s'; `remuda plan --help` lists them\n", argv[1]);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "planner/shards/plan_speeds.h"
 
@@ -16,6 +17,7 @@ struct plan_command {
         const char *summary; /* one line for `remuda plan --help` */
         /* argv[0] is the name. Return: an exit code */
         int (*run)(int argc, char **argv, const struct plan_host *host);
+        const struct option_program *options; /* what it takes */
 };
 
 /* What the program around the planners has and they do not; each may be NULL. */
@@ -29,11 +31,16 @@ struct plan_host {
 /* plan_run() - argv[0] is "plan". Return: an exit code. */
 int plan_run(const struct plan_host *host, int argc, char **argv);
 
+/* plan_command_at() - our own, then the host's. Return: NULL when there are no @i + 1. */
+const struct plan_command *plan_command_at(const struct plan_host *host, size_t i);
+
 int plan_shards(int argc, char **argv, const struct plan_host *host);
 int plan_reshard(int argc, char **argv, const struct plan_host *host);
 int plan_segments(int argc, char **argv, const struct plan_host *host);
 int plan_split(int argc, char **argv, const struct plan_host *host);
 int plan_model(int argc, char **argv, const struct plan_host *host);
+extern const struct option_program plan_shards_options, plan_reshard_options, plan_segments_options,
+        plan_split_options, plan_model_options;
 
 #define PLAN_INPUT_MAX_BYTES ((size_t) 256 << 20)
 

@@ -55,7 +55,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program plan_model_options = {
         .name = "remuda plan model",
         .operands = "[NAME]",
         .operands_max = 1,
@@ -195,7 +195,8 @@ int plan_model(int argc, char **argv, const struct plan_host *host)
         struct text out = { 0 };
         struct err err = { 0 };
         size_t operands = 0;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
+        int r = options_start(&plan_model_options, REMUDA_VERSION, argc, argv, &options, &operands, stdout,
+                              stderr);
 
         (void) host;
         if (r >= 0)

@@ -18,7 +18,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program plan_reshard_options = {
         .name = "remuda plan reshard",
         .operands = "FILE",
         .operands_min = 1,
@@ -62,7 +62,8 @@ int plan_reshard(int argc, char **argv, const struct plan_host *host)
         struct err err = { 0 };
         json_t *json = NULL;
         size_t operands = 0;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
+        int r = options_start(&plan_reshard_options, REMUDA_VERSION, argc, argv, &options, &operands, stdout,
+                              stderr);
 
         (void) host;
         if (r >= 0)

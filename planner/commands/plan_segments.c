@@ -32,7 +32,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program plan_segments_options = {
         .name = "remuda plan segments",
         .operands = "[FILE]",
         .operands_max = 1,
@@ -111,7 +111,8 @@ int plan_segments(int argc, char **argv, const struct plan_host *host)
         struct err err = { 0 };
         size_t operands = 0;
         const char *wrong, *file;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
+        int r = options_start(&plan_segments_options, REMUDA_VERSION, argc, argv, &options, &operands, stdout,
+                              stderr);
 
         (void) host;
         if (r >= 0)

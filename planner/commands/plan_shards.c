@@ -29,7 +29,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program plan_shards_options = {
         .name = "remuda plan shards",
         .operands = "FILE",
         .operands_min = 1,
@@ -92,14 +92,15 @@ int plan_shards(int argc, char **argv, const struct plan_host *host)
         struct err err = { 0 };
         json_t *json = NULL;
         size_t operands = 0;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
+        int r = options_start(&plan_shards_options, REMUDA_VERSION, argc, argv, &options, &operands, stdout,
+                              stderr);
 
         if (r >= 0)
                 return r;
         r = plan_read_json(argv[1], &json, &err);
         if (r == 0 && options.store != NULL && (r = read_speeds(&options, host, &speeds, &err)) < 0) {
                 json_decref(json);
-                return options_end(&program, r, &err, stderr);
+                return options_end(&plan_shards_options, r, &err, stderr);
         }
         if (r == 0)
                 r = answer(json, options.store != NULL ? &speeds : NULL, &options, &out, &err);

@@ -39,7 +39,7 @@ static int plan_ours(int argc, char **argv, const struct plan_host *host)
         return EXIT_NOT_FOUND;
 }
 
-static const struct plan_command more[] = { { "ours", "of the program around it", plan_ours }, { 0 } };
+static const struct plan_command more[] = { { "ours", "of the program around it", plan_ours, NULL }, { 0 } };
 static const struct plan_host hosts[] = {
         { .more = NULL },
         { .more = more, .read_speeds = read_no_speeds },

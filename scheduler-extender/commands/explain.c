@@ -46,7 +46,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program command_explain_options = {
         .name = "remuda explain",
         .operands = "pod/NAME | job/NAME | group/NAME | NAMESPACE/NAME",
         .operands_max = 1,
@@ -381,7 +381,8 @@ int command_explain(int argc, char **argv)
         struct explain_options options;
         struct err err = { 0 };
         size_t operands;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
+        int r = options_start(&command_explain_options, REMUDA_VERSION, argc, argv, &options, &operands,
+                              stdout, stderr);
 
         if (r >= 0)
                 return r;
@@ -393,5 +394,5 @@ int command_explain(int argc, char **argv)
                 return EXIT_USAGE;
         }
         r = explain(&options, argv[1], &err);
-        return options_end(&program, r, &err, stderr);
+        return options_end(&command_explain_options, r, &err, stderr);
 }

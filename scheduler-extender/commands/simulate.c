@@ -49,7 +49,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program command_simulate_options = {
         .name = "remuda simulate",
         .summary = "Replays a trace of pods on a list of nodes through the extender's scoring code.",
         .after = "All of it is simulated: no cluster is asked or changed. See remuda-simulate(1).",
@@ -166,7 +166,8 @@ int command_simulate(int argc, char **argv)
         struct simulation simulation = { 0 };
         struct err err = { 0 };
         size_t operands;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
+        int r = options_start(&command_simulate_options, REMUDA_VERSION, argc, argv, &options, &operands,
+                              stdout, stderr);
 
         if (r >= 0)
                 return r;
@@ -179,5 +180,5 @@ int command_simulate(int argc, char **argv)
                 (void) fclose(simulation.placements);
         trace_csv_nodes_free(&simulation.nodes);
         trace_csv_pods_free(&simulation.pods);
-        return options_end(&program, r, &err, stderr);
+        return options_end(&command_simulate_options, r, &err, stderr);
 }

@@ -45,7 +45,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-static const struct option_program program = {
+const struct option_program command_whatif_options = {
         .name = "remuda whatif",
         .summary = "Places pods on a copy of the cluster with the scheduler's own code; writes nothing.",
         .after = "See remuda-whatif(1).",
@@ -212,7 +212,8 @@ int command_whatif(int argc, char **argv)
         struct whatif_options options;
         struct err err = { 0 };
         size_t operands;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
+        int r = options_start(&command_whatif_options, REMUDA_VERSION, argc, argv, &options, &operands,
+                              stdout, stderr);
 
         if (r >= 0)
                 return r;
@@ -221,5 +222,5 @@ int command_whatif(int argc, char **argv)
                 return EXIT_USAGE;
         }
         r = run(&options, &err);
-        return options_end(&program, r, &err, stderr);
+        return options_end(&command_whatif_options, r, &err, stderr);
 }
