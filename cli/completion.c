@@ -29,7 +29,7 @@ const struct option_program command_completion_options = {
 static const char bash[] =
         "# Completion of remuda for bash; made by `remuda completion bash`.\n"
         "_remuda() {\n"
-        "        local rest=${COMP_LINE:0:COMP_POINT} words=() kept= piece word line directive= i\n"
+        "        local rest=${COMP_LINE:0:COMP_POINT} words=() kept='' piece word line directive='' i\n"
         "        for ((i = 0; i <= COMP_CWORD; i++)); do\n"
         "                piece=${rest#\"${rest%%[![:space:]]*}\"}\n"
         "                word=${COMP_WORDS[i]}\n"

@@ -10,6 +10,7 @@
 #include "cli/command/agent_client.h"
 #include "cli/command/open_tree.h"
 #include "job/show/jobs.h"
+#include "planner/models/network_models.h"
 #include "store/store_once.h"
 
 #define PODS       (1u << STORE_POD)
@@ -95,7 +96,7 @@ static void add_jobs_of_folder(struct completions *c, const char *folder)
         bool running;
 
         while (opened != NULL && (entry = readdir(opened)) != NULL)
-                if (jobs_folder_running(folder, entry->d_name, &running) == 0)
+                if (jobs_folder_running(folder, entry->d_name, &running) >= 0)
                         completions_add(c, entry->d_name);
         if (opened != NULL)
                 (void) closedir(opened);
@@ -171,12 +172,20 @@ static void add_subfolders(struct completions *c)
                 (void) closedir(folder);
 }
 
+static void add_models(struct completions *c)
+{
+        for (const struct network_model *model = network_models; model->name != NULL; model++)
+                completions_add(c, model->name);
+}
+
 void completion_names_add(struct completions *c)
 {
         if (c->names == COMPLETIONS_SUBFOLDERS)
                 add_subfolders(c);
         else if (c->names == COMPLETIONS_DEVICES || c->names == COMPLETIONS_RESOURCES)
                 add_devices(c);
+        else if (c->names == COMPLETIONS_MODELS)
+                add_models(c);
         else if (c->names != COMPLETIONS_NONE)
                 add_known(c);
 }

@@ -31,6 +31,7 @@ static const struct written {
         { "JOB",            "",     COMPLETIONS_JOBS,       COMPLETIONS_NO_FILES },
         { "ID",             "",     COMPLETIONS_DEVICES,    COMPLETIONS_NO_FILES },
         { "RESOURCE",       "",     COMPLETIONS_RESOURCES,  COMPLETIONS_NO_FILES },
+        { "MODEL",          "",     COMPLETIONS_MODELS,     COMPLETIONS_NO_FILES },
 };
 /* clang-format on */
 

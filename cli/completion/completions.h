@@ -25,6 +25,7 @@ enum completions_names {
         COMPLETIONS_NAMESPACES,
         COMPLETIONS_DEVICES, /* ids */
         COMPLETIONS_RESOURCES,
+        COMPLETIONS_MODELS,     /* networks that are known by name */
         COMPLETIONS_SUBFOLDERS, /* of "dir:PATH" */
 };
 

@@ -57,9 +57,9 @@ static const struct option_spec specs[] = {
 
 const struct option_program plan_model_options = {
         .name = "remuda plan model",
-        .operands = "[NAME]",
+        .operands = "[MODEL]",
         .operands_max = 1,
-        .summary = "A known network from its shapes, and what it would do on given devices; without NAME, "
+        .summary = "A known network from its shapes, and what it would do on given devices; without MODEL, "
                    "the list.",
         .after = "Everything is an estimate by formula; nothing is measured. With --as the answer is a file "
                  "for\n"
