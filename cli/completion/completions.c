@@ -52,7 +52,7 @@ static void add(struct completions *c, const char *before, const char *word, con
 {
         size_t before_bytes = strlen(before), bytes = before_bytes + strlen(word),
                typed_bytes = strlen(c->typed);
-        char last = word[0] != '\0' ? word[strlen(word) - 1] : '/';
+        bool goes_on = word[0] == '\0' || text_ends_with(word, "/") || text_ends_with(word, ":");
         char whole[512];
 
         if (!text_format(whole, sizeof(whole), "%s%s", before, word) || typed_bytes > bytes ||
@@ -67,7 +67,7 @@ static void add(struct completions *c, const char *before, const char *word, con
         }
         text_append_char(&c->lines, '\n');
         c->count++;
-        c->unfinished += last == '/' || last == ':';
+        c->unfinished += goes_on;
 }
 
 void completions_add(struct completions *c, const char *name)
