@@ -91,6 +91,7 @@ static const char zsh[] =
 static const char fish[] =
         "# Completion of remuda for fish; made by `remuda completion fish`.\n"
         "function __remuda_complete\n"
+        "        command -sq remuda; or return\n"
         "        set -l words (commandline -opc)\n"
         "        set -l token (commandline -ct)\n"
         "        set -l directive\n"
