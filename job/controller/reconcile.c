@@ -7,6 +7,7 @@
 #include <syslog.h>
 
 #include "job/controller/controller_internal.h"
+#include "job/controller/expire.h"
 #include "job/controller/job_keys.h"
 #include "job/controller/progress.h"
 #include "job/controller/watch.h"
@@ -182,8 +183,6 @@ static void release_pods(struct record *record)
         bool keep;
 
         forget_unseen(record);
-        if (record->ended_usec == 0)
-                record->ended_usec = now;
         since = now - record->ended_usec;
         keep = since < (uint64_t) record->controller->options.keep_pods_sec * 1000000;
 
@@ -366,9 +365,12 @@ void reconcile(struct record *record)
         if (job_phase_ended(record->state.phase)) {
                 record_lease(record);
                 progress_close(record);
+                expire_note_end(record);
                 write_status(record);
                 release_pods(record);
                 drop_finalizer(record);
+                if (expire_is_due(record))
+                        write_removal(record);
                 return;
         }
         if (record->state.group_count > 0) {

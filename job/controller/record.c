@@ -120,7 +120,9 @@ void record_start_again(struct record *record, const char *uid)
         record->taken[0] = '\0';
         record->rate = (struct job_rate){ .count = 0 };
         record->stragglers = 0;
-        record->retry_usec = record->accepted_usec = record->ended_usec = 0;
+        record->retry_usec = record->accepted_usec = record->ended_usec = record->end_age_usec = 0;
+        record->removal_usec = 0;
+        record->removal_refused[0] = '\0';
         record->refused_usec = record->unanswered_usec = record->plan_after_usec = record->unbound_usec = 0;
         record->refusals = record->unbound_times = 0;
         record->pace = (struct restarts_pace){ 0 };

@@ -53,14 +53,17 @@ struct record {
         bool finalizing, secret_asked, secret_made, queued, pods_counted;
         bool unbound;          /* of a plan made here no group's pod was seen on a node yet */
         uint64_t ended_usec;   /* CLOCK_MONOTONIC: when this process saw that it has ended; 0 = it has not */
-        uint64_t blocks_usec;  /* CLOCK_MONOTONIC: since when others wait behind it; 0 = they do not */
-        uint64_t said_usec;    /* CLOCK_MONOTONIC: when it was last said why it waits */
-        uint64_t retry_usec;   /* CLOCK_MONOTONIC: not before, after a failed write */
-        uint64_t refused_usec; /* CLOCK_MONOTONIC since when its pods are refused; 0 = they are not */
-        uint64_t unanswered_usec; /* CLOCK_MONOTONIC since when asking for them is not answered; 0 = it is */
-        uint64_t plan_after_usec; /* CLOCK_MONOTONIC: not planned before, after its pods were refused or
-                                     on no node for too long */
-        uint64_t unbound_usec;    /* CLOCK_MONOTONIC since when a pod of its plan has no node; 0 = all have */
+        uint64_t end_age_usec; /* how long ago its end was by then, where another process wrote it */
+        uint64_t removal_usec; /* CLOCK_MONOTONIC: the deletion of its object is not asked for before */
+        char removal_refused[200]; /* why that was refused last; "" = it was not */
+        uint64_t blocks_usec;      /* CLOCK_MONOTONIC: since when others wait behind it; 0 = they do not */
+        uint64_t said_usec;        /* CLOCK_MONOTONIC: when it was last said why it waits */
+        uint64_t retry_usec;       /* CLOCK_MONOTONIC: not before, after a failed write */
+        uint64_t refused_usec;     /* CLOCK_MONOTONIC since when its pods are refused; 0 = they are not */
+        uint64_t unanswered_usec;  /* CLOCK_MONOTONIC since when asking for them is not answered; 0 = it is */
+        uint64_t plan_after_usec;  /* CLOCK_MONOTONIC: not planned before, after its pods were refused or
+                                      on no node for too long */
+        uint64_t unbound_usec; /* CLOCK_MONOTONIC since when a pod of its plan has no node; 0 = all have */
         uint64_t unbound_look_usec;       /* CLOCK_MONOTONIC: when that was looked at */
         unsigned refusals, unbound_times; /* times in a row that it was given up for either */
         unsigned calls;                   /* writes under way: the record is not freed before they end */

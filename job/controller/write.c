@@ -115,7 +115,8 @@ void write_status(struct record *record)
 /* What an administrator forgot is said with the line that mends it. */
 static const char *remedy_for(const char *sentence)
 {
-        return strstr(sentence, "cannot create resource") != NULL
+        return strstr(sentence, "cannot create resource") != NULL ||
+                               strstr(sentence, "cannot delete resource") != NULL
                        ? "; admit the namespace to jobs: kubectl create rolebinding remuda-controller -n "
                          "NAMESPACE "
                          "--clusterrole=remuda-job-namespace --serviceaccount=remuda-system:remuda-controller"
@@ -492,6 +493,33 @@ void write_delete(struct record *record, struct job_pod *pod, unsigned grace_sec
         FAILPOINT("job.delete");
         store_delete(store_of(record), STORE_POD, record->namespace_, pod->name, pod->uid, grace_sec,
                      on_deleted, write);
+}
+
+static void on_removed(void *userdata, int result, const char *sentence)
+{
+        struct record *record = end(userdata, "removal", result, sentence);
+
+        if (record == NULL || result == 0 || result == -ENOENT || result == -ESTALE) /* the watch shows it */
+                return;
+        if (strcmp(record->removal_refused, sentence) != 0) /* the same is no news */
+                write_event(record, true, "NotDeleted", "spec.ttlSecondsAfterFinished: %.400s%s", sentence,
+                            remedy_for(sentence));
+        (void) text_copy(record->removal_refused, sizeof(record->removal_refused), sentence);
+}
+
+void write_removal(struct record *record)
+{
+        struct write *write;
+
+        if (controller_monotonic(record->controller) < record->removal_usec ||
+            (write = begin(record, "")) == NULL)
+                return;
+        record->removal_usec = controller_monotonic(record->controller) + RETRY_MAX_USEC;
+        controller_log(record->controller, LOG_INFO, "job", "job=%s reason=Expired \"%llu s after its end\"",
+                       record->key, (unsigned long long) record->job.ttl_seconds);
+        FAILPOINT("job.removal");
+        store_delete(store_of(record), STORE_TRAINING_JOB, record->namespace_, record->name, record->uid, 0,
+                     on_removed, write);
 }
 
 void write_event(struct record *record, bool warning, const char *reason, const char *fmt, ...)

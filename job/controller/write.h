@@ -13,6 +13,7 @@ bool write_secret(struct record *record); /* Return: is it there? */
 void write_pod(struct record *record, const char *name, const char *subtask, json_t *object); /* takes it */
 void write_manager(struct record *record, struct job_pod *pod, const char *value);
 void write_delete(struct record *record, struct job_pod *pod, unsigned grace_sec);
+void write_removal(struct record *record); /* the object itself, if it is still this one */
 void write_event(struct record *record, bool warning, const char *reason, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
 struct job_pods_owner write_owner(const struct record *record);

@@ -59,6 +59,9 @@ static void note_ignored(struct run *run)
         if (run->job.tls.secret[0] != '\0')
                 run_event(run, "TlsIgnored",
                           "spec.tls is for pods; here nothing of the job crosses a network");
+        if (run->job.has_ttl)
+                run_event(run, "TtlIgnored",
+                          "spec.ttlSecondsAfterFinished is for jobs on a cluster; this one's folder is kept");
         for (size_t i = 0; i < run->job.worker_count; i++)
                 templates = templates || run->job.workers[i].template.given;
         if (templates)

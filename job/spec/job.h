@@ -61,8 +61,7 @@ struct job {
         char namespace_[JOB_NAME_BYTES]; /* "" = not given */
 
         int urgency; /* enum job_urgency, and so on: int, since the decoder writes them by table */
-        bool preemptible;
-        bool equal_nodes;
+        bool preemptible, equal_nodes;
         int placement;
         int64_t priority;
         char priority_class[JOB_DNS_BYTES]; /* of its pods; "" = the cluster's default one */
@@ -90,9 +89,9 @@ struct job {
         size_t pull_secret_count;
         struct job_program *programs;
         size_t program_count;
-        bool has_model, has_seed, has_epochs; /* given; else they are the reference trainer's */
-        bool has_args;                        /* `args` replaces the options of the reference trainer */
-        char **args;                          /* arg_count strings and a NULL */
+        bool has_ttl, has_model, has_seed, has_epochs; /* given; else a default, mostly the trainer's */
+        bool has_args; /* `args` replaces the options of the reference trainer */
+        char **args;   /* arg_count strings and a NULL */
         size_t arg_count;
 
         struct {
@@ -121,6 +120,7 @@ struct job {
                 char secret[JOB_DNS_BYTES], group_secret[JOB_DNS_BYTES];
                 char server_name[JOB_DNS_BYTES], group_name[JOB_DNS_BYTES]; /* that their certificates have */
         } tls;                                                              /* of pods alone */
+        uint64_t ttl_seconds;               /* of the object after the end, if has_ttl; of pods alone */
         uint64_t run_as_user, run_as_group; /* of pods alone; user 0 is root, which many namespaces refuse */
 };
 

@@ -6,7 +6,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 GOOD = {"apiVersion": "remuda.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "good", "namespace": "here"},
         "spec": {"workers": [{"runtime": "cpu", "chips": 1, "minChips": 1, "template": {"env": [{"name": "A", "value": "b"}], "resources": {"limits": {"cpu": 1}}, "shmSize": "1Gi"}}], "servers": {"runtime": "cpu", "chips": 1}, "model": "own", "args": [],
                  "strategy": "ps-sync", "programs": {"cuda": {"image": "x", "command": ["/x"]}}, "imagePullSecrets": [{"name": "pull"}], "data": {"path": "/tmp"}, "checkpoint": {"everySteps": 1},
-                 "restart": {"max": 1}, "tls": {"secretName": "keys", "groupSecretName": "group-keys"}}}
+                 "restart": {"max": 1}, "ttlSecondsAfterFinished": 60, "tls": {"secretName": "keys", "groupSecretName": "group-keys"}}}
 
 
 def wrong_values(kind):

@@ -177,9 +177,13 @@ static void do_delete(struct store *store, enum store_kind kind, const char *nam
         struct memory_store *m = (struct memory_store *) store;
         char key[NAME_BYTES];
         bool there = json_object_get(m->objects, object_name(key, kind, namespace_, name)) != NULL;
+        bool other = there && uid != NULL && strcmp(memory_store_text(m, key, "metadata|uid"), uid) != 0;
 
-        (void) uid;
-        if (!takes(m, grace_sec == 0 ? "force" : "delete", key, there ? 0 : -ENOENT, answer, userdata))
+        if (!takes(m, grace_sec == 0 ? "force" : "delete", key,
+                   !there  ? -ENOENT
+                   : other ? -ESTALE
+                           : 0,
+                   answer, userdata))
                 return;
         if (grace_sec > 0 && memory_store_text(m, key, "spec|nodeName")[0] != '\0')
                 memory_store_merge(m, key, "{\"metadata\":{\"deletionTimestamp\":\"2026-11-21T10:00:00Z\"}}");
