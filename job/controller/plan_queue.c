@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "io/clock.h"
 #include "job/controller/controller_internal.h"
+#include "job/controller/suspend.h"
 #include "job/controller/write.h"
 #include "job/plan/job_lease.h"
 #include "job/plan/job_order.h"
@@ -244,7 +245,7 @@ static void place_lost(struct record *record)
 /* One that has not ended: what cannot be one, or is cancelled, has been looked at before (reconcile()). */
 static bool waits(const struct record *record)
 {
-        return record->state.group_count == 0;
+        return record->state.group_count == 0 && !suspend_holds(record);
 }
 
 static enum job_order_state order_state(const struct record *record)
@@ -462,7 +463,7 @@ void plan_queue_run(struct controller *c)
                 if (record->uid[0] == '\0' || record->gone)
                         continue;
                 if (!job_phase_ended(record->state.phase) && !record->deleting &&
-                    record->state.group_count > 0) {
+                    record->state.group_count > 0 && !suspend_holds(record)) {
                         lose_places(record);
                         place_lost(record);
                 }

@@ -10,6 +10,7 @@
 #include "job/controller/expire.h"
 #include "job/controller/job_keys.h"
 #include "job/controller/progress.h"
+#include "job/controller/suspend.h"
 #include "job/controller/watch.h"
 #include "job/controller/write.h"
 #include "job/plan/job_lease.h"
@@ -212,13 +213,18 @@ static void drop_finalizer(struct record *record)
         write_finalizer(record, false);
 }
 
-static void remove_all(struct record *record)
+static void remove_pods(struct record *record)
 {
         forget_unseen(record);
         for (struct job_pod *pod = record->pods, *next; pod != NULL; pod = next) {
                 next = pod->next;
                 write_delete(record, pod, grace_for(record, pod));
         }
+}
+
+static void remove_all(struct record *record)
+{
+        remove_pods(record);
         if (record->pods == NULL && !record->gone)
                 write_finalizer(record, false);
 }
@@ -342,6 +348,42 @@ static void end_early(struct record *record, enum job_phase phase, const char *r
         controller_want_plan(c);
 }
 
+/* The manager holds the world together until its groups, who may write a checkpoint, are gone.
+ * Return: are they? */
+static bool remove_groups(struct record *record)
+{
+        bool gone = true;
+
+        forget_unseen(record);
+        for (struct job_pod *pod = record->pods, *next; pod != NULL; pod = next) {
+                next = pod->next;
+                if (pod->manager || job_pod_has_ended(pod))
+                        continue;
+                gone = false;
+                write_delete(record, pod, grace_for(record, pod));
+        }
+        return gone;
+}
+
+/* Nothing is planned or made for a job that is suspended; one that runs gives up what it has. */
+static void hold(struct record *record)
+{
+        if (record->state.group_count > 0 && !watch_has_succeeded(record)) {
+                suspend_begin(record);
+                if (remove_groups(record))
+                        suspend_leave(record);
+        }
+        if (record->state.group_count == 0) {
+                progress_close(record);
+                remove_pods(record);
+                suspend_settle(record);
+                drop_finalizer(record);
+        }
+        record_lease(record);
+        if (!record->finalizing)
+                write_status(record);
+}
+
 void reconcile(struct record *record)
 {
         struct controller *c = record->controller;
@@ -373,6 +415,11 @@ void reconcile(struct record *record)
                         write_removal(record);
                 return;
         }
+        if (suspend_holds(record)) {
+                hold(record);
+                return;
+        }
+        suspend_resume(record);
         if (record->state.group_count > 0) {
                 if (!record->writing) /* of two writes at one time the second one's version is old */
                         write_finalizer(record, true);

@@ -63,7 +63,8 @@ static void a_job_that_says_nothing_is_kept(void **state)
         (void) state;
         age(b, 1000 * HOUR);
         assert_int_equal(memory_store_count(b->store, GONE), 0);
-        bed_merge(b, "TrainingJob", "j", "{\"spec\":{\"ttlSecondsAfterFinished\":0}}"); /* and says it later */
+        bed_merge(b, "TrainingJob", "j",
+                  "{\"spec\":{\"ttlSecondsAfterFinished\":0}}"); /* and says it later */
         BED_WAIT(b, memory_store_count(b->store, GONE) == 1);
         bed_end(b);
 }
@@ -128,7 +129,8 @@ static void a_parent_is_there_as_long_as_a_child_waits(void **state)
         BED_WAIT(b, bed_is(b, "big", "Pending", "Unschedulable"));
         age(b, HOUR);
         assert_int_equal(memory_store_count(b->store, GONE), 0);
-        bed_merge(b, "TrainingJob", "big", "{\"metadata\":{\"annotations\":{\"remuda.dev/cancel\":\"true\"}}}");
+        bed_merge(b, "TrainingJob", "big",
+                  "{\"metadata\":{\"annotations\":{\"remuda.dev/cancel\":\"true\"}}}");
         BED_WAIT(b, bed_is(b, "big", "Cancelled", NULL));
         age(b, 0);
         assert_int_equal(memory_store_count(b->store, GONE), 1);
@@ -141,9 +143,9 @@ static void another_of_the_name_is_not_deleted(void **state)
 
         (void) state;
         /* it was made anew, and that is not told yet */
-        (void) json_object_set_new(json_object_get(json_object_get(b->store->objects, "TrainingJob default/j"),
-                                                   "metadata"),
-                                   "uid", json_string("u-new"));
+        (void) json_object_set_new(
+                json_object_get(json_object_get(b->store->objects, "TrainingJob default/j"), "metadata"),
+                "uid", json_string("u-new"));
         age(b, HOUR);
         assert_int_equal(memory_store_count(b->store, GONE), 1); /* asked for, by uid */
         assert_string_equal(bed_text(b, "TrainingJob", "j", "metadata|uid"), "u-new");

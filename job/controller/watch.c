@@ -417,6 +417,24 @@ static void act(struct record *record, struct collected *all)
         }
 }
 
+bool watch_has_succeeded(struct record *record)
+{
+        struct collected *all;
+        const struct job_pod *manager;
+        char name[JOB_POD_NAME_BYTES];
+
+        job_state_manager_pod_name(record->name, record->state.world, name);
+        manager = record_find_pod(record, name);
+        if (manager == NULL || manager->asked || manager->phase != JOB_POD_SUCCEEDED ||
+            (all = calloc(1, sizeof(*all))) == NULL)
+                return false;
+        collect_manager(record, manager, all);
+        succeed(record);
+        job_report_free(&all->report);
+        free(all);
+        return true;
+}
+
 void watch_job(struct record *record)
 {
         struct collected *all = calloc(1, sizeof(*all));

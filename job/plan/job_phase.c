@@ -8,6 +8,7 @@ const char *const job_phase_names[JOB_PHASE_COUNT + 1] = {
         [JOB_STARTING]   = "Starting",
         [JOB_RUNNING]    = "Running",
         [JOB_RESTARTING] = "Restarting",
+        [JOB_SUSPENDED]  = "Suspended",
         [JOB_SUCCEEDED]  = "Succeeded",
         [JOB_FAILED]     = "Failed",
         [JOB_CANCELLED]  = "Cancelled",

@@ -9,6 +9,7 @@ enum job_phase {
         JOB_STARTING,
         JOB_RUNNING,
         JOB_RESTARTING,
+        JOB_SUSPENDED, /* it is told to wait, and has no chips */
         JOB_SUCCEEDED,
         JOB_FAILED,
         JOB_CANCELLED,

@@ -16,6 +16,7 @@ const char *const job_state_condition_names[JOB_CONDITION_COUNT] = {
         [JOB_CONDITION_PLANNED]   = "Planned",
         [JOB_CONDITION_PODS_CREATED] = "PodsCreated",
         [JOB_CONDITION_RUNNING]   = "Running",
+        [JOB_CONDITION_SUSPENDED] = "Suspended",
         [JOB_CONDITION_SUCCEEDED] = "Succeeded",
         [JOB_CONDITION_FAILED]    = "Failed",
 };
@@ -110,6 +111,9 @@ void job_state_set(struct job_state *state, enum job_phase phase, uint64_t now_u
                                 state->message);
         job_state_set_condition(state, JOB_CONDITION_RUNNING, phase == JOB_RUNNING, now_usec, reason,
                                 state->message);
+        if (phase == JOB_SUSPENDED || state->conditions[JOB_CONDITION_SUSPENDED].known)
+                job_state_set_condition(state, JOB_CONDITION_SUSPENDED, phase == JOB_SUSPENDED, now_usec,
+                                        reason, state->message);
         job_state_set_condition(state, JOB_CONDITION_SUCCEEDED, phase == JOB_SUCCEEDED, now_usec, reason,
                                 state->message);
         job_state_set_condition(state, JOB_CONDITION_FAILED, phase == JOB_FAILED, now_usec, reason,

@@ -59,6 +59,9 @@ static void note_ignored(struct run *run)
         if (run->job.tls.secret[0] != '\0')
                 run_event(run, "TlsIgnored",
                           "spec.tls is for pods; here nothing of the job crosses a network");
+        if (run->job.suspend)
+                run_event(run, "SuspendIgnored",
+                          "spec.suspend is for jobs on a cluster; this one is run since you ask for it");
         if (run->job.has_ttl)
                 run_event(run, "TtlIgnored",
                           "spec.ttlSecondsAfterFinished is for jobs on a cluster; this one's folder is kept");

@@ -61,7 +61,7 @@ struct job {
         char namespace_[JOB_NAME_BYTES]; /* "" = not given */
 
         int urgency; /* enum job_urgency, and so on: int, since the decoder writes them by table */
-        bool preemptible, equal_nodes;
+        bool preemptible, equal_nodes, suspend;
         int placement;
         int64_t priority;
         char priority_class[JOB_DNS_BYTES]; /* of its pods; "" = the cluster's default one */

@@ -45,6 +45,8 @@ static const char full[] =
         "  checkpoint: {path: /ckpt, claim: kept, everySteps: 10}\n"
         "  restart: {max: 5, migrate: false, hangSeconds: 9}\n"
         "  priority: -3\n"
+        "  suspend: true\n"
+        "  ttlSecondsAfterFinished: 60\n"
         "  dependsOn: [other-job]\n"
         "status: {phase: Running, anything: [1]}\n";
 
@@ -93,6 +95,8 @@ static void every_field_is_read(void **state)
         assert_int_equal(job_restart_max(&job), 5);
         assert_false(job.restart.migrate);
         assert_int_equal(job.priority, -3);
+        assert_true(job.suspend && job.has_ttl);
+        assert_int_equal(job.ttl_seconds, 60);
         assert_string_equal(job.depends_on[0], "other-job");
         job_free(&job);
 }
@@ -120,7 +124,7 @@ static void what_is_left_out_has_a_default(void **state)
         assert_int_equal(job.segments, JOB_SEGMENTS_AUTO);
         assert_int_equal(job_restart_max(&job), 0);
         assert_int_equal(job_server_chips(&job), 0);
-        assert_false(job.has_args);
+        assert_false(job.has_args || job.suspend || job.has_ttl);
         job_free(&job);
 }
 

@@ -200,6 +200,16 @@ static int explain_unplaced(struct cluster *cluster, const struct ledger_job *jo
         return 0;
 }
 
+/* It was told to wait: no chips would help. */
+static void explain_suspended(json_t *reply, struct text *summary)
+{
+        text_printf(summary, "%sit is suspended by spec.suspend: %s until that is false",
+                    summary->size_bytes > 0 ? "; " : "",
+                    summary->size_bytes > 0 ? "it gives up its chips and has none"
+                                            : "it has no pods and no chips");
+        (void) json_object_set_new(reply, "verdict", json_string("waits"));
+}
+
 static const char *kind_of(const struct ledger_job *job)
 {
         if (job->pods != NULL && job->pods->request.group != REQUEST_GROUP_NONE)
@@ -224,7 +234,9 @@ json_t *explain_job(struct cluster *cluster, const struct ledger_job *job, uint6
                 (void) json_object_set_new(reply, "members", tell_members(&members));
         if (r == 0 && (members.count > 0 || job->place_count > 0))
                 put_count(job, &members, &summary);
-        if (waiting != NULL)
+        if (r == 0 && job->training != NULL && job->training->suspend)
+                explain_suspended(reply, &summary);
+        else if (waiting != NULL)
                 r = explain_member(cluster, waiting, now_usec, flags, reply, &summary, err);
         else if (r == 0 && members.count == 0 && job->place_count == 0 && job->training != NULL)
                 r = explain_unplaced(cluster, job, now_usec, reply, &summary, err);

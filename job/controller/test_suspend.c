@@ -1,0 +1,170 @@
+/* spec.suspend from the first SIGTERM to the next plan: time for a checkpoint, no chips, no fault. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "tests/support/controller_bed.h"
+
+#define EIGHT_CHIPS "\"workers\":[{\"model\":\"H100\",\"chips\":8}]"
+#define SUSPEND     "{\"spec\":{\"suspend\":true}}"
+#define RESUME      "{\"spec\":{\"suspend\":false}}"
+#define SAVES       ",\"restart\":{\"max\":1},\"checkpoint\":{\"path\":\"/c\",\"claim\":\"c\"}"
+
+static const struct controller_options plain;
+
+static bool leaves(struct bed *b, const char *pod)
+{
+        return bed_text(b, "Pod", pod, "metadata|deletionTimestamp")[0] != '\0';
+}
+
+static bool condition_is(struct bed *b, const char *status)
+{
+        const json_t *list, *condition;
+        size_t i;
+
+        list = json_object_get(
+                json_object_get(json_object_get(b->store->objects, "TrainingJob default/j"), "status"),
+                "conditions");
+        json_array_foreach(list, i, condition)
+        {
+                if (strcmp(json_string_value(json_object_get(condition, "type")), "Suspended") == 0)
+                        return strcmp(json_string_value(json_object_get(condition, "status")), status) == 0;
+        }
+        return status[0] == '\0';
+}
+
+static void who_is_suspended_from_the_start_gets_nothing(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_put_job(b, "j", EIGHT_CHIPS ",\"suspend\":true");
+        BED_WAIT(b, bed_is(b, "j", "Suspended", "Suspended") && condition_is(b, "True"));
+        bed_put_job(b, "other", EIGHT_CHIPS); /* comes later, and need not wait */
+        bed_put_job(b, "child", BED_TWO_CHIPS ",\"dependsOn\":[\"j\"]");
+        BED_WAIT(b, bed_is(b, "other", "Starting", NULL));
+        BED_WAIT(b, bed_is(b, "child", "Pending", "WaitsForDependency"));
+        assert_int_equal(memory_store_count(b->store, "create Pod default/j-"), 0);
+        assert_int_equal(memory_store_count(b->store, "event Suspended default/j"), 1);
+        bed_look(b, "j");
+        assert_int_equal(memory_store_count(b->store, "event Suspended default/j"), 1);
+        bed_drop(b, "TrainingJob", "other");
+        bed_merge(b, "TrainingJob", "j", RESUME);
+        BED_WAIT(b, bed_is(b, "j", "Starting", NULL) && bed_is_there(b, "j-m0"));
+        assert_true(condition_is(b, "False"));
+        assert_int_equal(memory_store_count(b->store, "event Resumed default/j"), 1);
+        bed_end(b);
+}
+
+static void who_runs_has_time_for_a_checkpoint(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_run_job(b, "j", EIGHT_CHIPS SAVES);
+        assert_true(condition_is(b, ""));
+        bed_put_job(b, "other", EIGHT_CHIPS);
+        BED_WAIT(b, bed_is(b, "other", "Pending", NULL));
+        bed_merge(b, "TrainingJob", "j", SUSPEND);
+        BED_WAIT(b, leaves(b, "j-w0-0"));
+        bed_look(b, "j");
+        assert_true(bed_is(b, "j", "Running", "Suspending")); /* its chips are in use as long */
+        assert_true(bed_said(b, "have 30 s for a checkpoint"));
+        assert_false(leaves(b, "j-m0"));
+        assert_true(bed_is(b, "other", "Pending", NULL));
+        bed_merge(b, "Pod", "j-m0", BED_ENDED("Failed", "1", "{\\\"state\\\":\\\"Failed\\\",\\\"restarts\\\":1}"));
+        bed_look(b, "j"); /* it takes the end of its ranks for a fault */
+        assert_true(bed_is(b, "j", "Running", "Suspending"));
+        bed_drop(b, "Pod", "j-w0-0");
+        BED_WAIT(b, bed_is(b, "j", "Suspended", NULL) && leaves(b, "j-m0"));
+        assert_true(bed_said(b, "it goes on from its last checkpoint when that is false"));
+        BED_WAIT(b, bed_is(b, "other", "Starting", NULL)); /* on chips that were its own */
+        bed_drop(b, "Pod", "j-m0");
+        bed_drop(b, "TrainingJob", "other");
+        bed_end(b);
+}
+
+static void it_goes_on_without_a_restart_charged(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_run_job(b, "j", EIGHT_CHIPS SAVES);
+        bed_merge(b, "TrainingJob", "j", SUSPEND);
+        BED_WAIT(b, leaves(b, "j-w0-0"));
+        bed_merge(b, "TrainingJob", "j", RESUME); /* too late: what was begun is ended first */
+        bed_look(b, "j");
+        assert_true(bed_is(b, "j", "Running", "Suspending"));
+        bed_drop(b, "Pod", "j-w0-0");
+        BED_WAIT(b, bed_is(b, "j", "Restarting", NULL) && bed_is_there(b, "j-m1"));
+        assert_int_equal(bed_record(b, "j")->state.restarts, 0);
+        bed_end(b);
+}
+
+/* The next controller finds in the status what was begun. */
+static void another_controller_ends_what_was_begun(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_run_job(b, "j", EIGHT_CHIPS SAVES);
+        bed_merge(b, "TrainingJob", "j", SUSPEND);
+        BED_WAIT(b, leaves(b, "j-w0-0") && bed_is(b, "j", NULL, "Suspending"));
+        bed_settle(b);
+        b->leads = false;
+        controller_lead(b->controller);
+        bed_merge(b, "TrainingJob", "j", RESUME);
+        bed_settle(b); /* its state is what the store says */
+        b->leads = true;
+        controller_lead(b->controller);
+        bed_drop(b, "Pod", "j-w0-0");
+        BED_WAIT(b, bed_is(b, "j", "Restarting", NULL));
+        assert_int_equal(bed_record(b, "j")->state.restarts, 0);
+        bed_end(b);
+}
+
+static void who_succeeds_just_then_has_succeeded(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_run_job(b, "j", EIGHT_CHIPS);
+        bed_merge(b, "TrainingJob", "j", SUSPEND);
+        BED_WAIT(b, leaves(b, "j-w0-0"));
+        bed_merge(b, "Pod", "j-m0", BED_ENDED("Succeeded", "0", "{\\\"state\\\":\\\"Succeeded\\\",\\\"step\\\":9}"));
+        BED_WAIT(b, bed_is(b, "j", "Succeeded", NULL));
+        assert_int_equal(bed_record(b, "j")->state.progress.step, 9);
+        bed_end(b);
+}
+
+static void who_is_suspended_may_be_cancelled(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_put_job(b, "j", EIGHT_CHIPS ",\"suspend\":true");
+        BED_WAIT(b, bed_is(b, "j", "Suspended", NULL));
+        bed_merge(b, "TrainingJob", "j", "{\"metadata\":{\"annotations\":{\"remuda.dev/cancel\":\"true\"}}}");
+        BED_WAIT(b, bed_is(b, "j", "Cancelled", NULL));
+        assert_true(condition_is(b, "False"));
+        bed_end(b);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(who_is_suspended_from_the_start_gets_nothing),
+                cmocka_unit_test(who_runs_has_time_for_a_checkpoint),
+                cmocka_unit_test(it_goes_on_without_a_restart_charged),
+                cmocka_unit_test(another_controller_ends_what_was_begun),
+                cmocka_unit_test(who_succeeds_just_then_has_succeeded),
+                cmocka_unit_test(who_is_suspended_may_be_cancelled),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
