@@ -57,6 +57,8 @@ static int decode_plan(const struct json_field *at, void *field, struct err *err
         plan = value == NULL ? NULL : pb_json_decode(value, &subtask__plan__descriptor, &arena, err);
         if (plan != NULL && plan->restart != NULL && plan->restart->has_max)
                 pod->restart_max = plan->restart->max;
+        if (plan != NULL && plan->has_restarts && plan->restarts < INT64_MAX)
+                pod->restarts = (int64_t) plan->restarts;
         if (plan != NULL)
                 (void) text_copy(pod->status_token, sizeof(pod->status_token), plan->status_token);
         pb_arena_free(&arena);
@@ -177,7 +179,7 @@ void job_pod_decode(const json_t *object, struct job_pod *ret, const char **ret_
         struct json_field root = json_field_root(object), metadata = json_field_get(&root, "metadata"),
                           annotations = json_field_get(&metadata, "annotations");
 
-        *ret = (struct job_pod){ .exit_code = -1, .restart_max = -1 };
+        *ret = (struct job_pod){ .exit_code = -1, .restart_max = -1, .restarts = -1 };
         (void) json_table_decode(&table, object, ret, NULL);
         if (!ret->manager)
                 ret->restart_max = -1;

@@ -26,9 +26,10 @@ struct job_pod {
         char published[128]; /* the annotation that names the manager */
         bool manager, deleting, sick;
         enum job_pod_phase phase;
-        bool started;          /* its main container runs, or has */
-        int exit_code;         /* of the main container; -1 = it has not ended */
-        int64_t restart_max;   /* of a manager: what its plan allows; -1 = not known */
+        bool started;  /* its main container runs, or has */
+        int exit_code; /* of the main container; -1 = it has not ended */
+        int64_t restart_max,
+                restarts;      /* of a manager: what its plan allows, were before it; -1 = not known */
         char status_token[64]; /* of a manager: with it it tells how the job is */
         char reason[64];
         char message[4097]; /* the main container's termination message, or why it waits, or has no node */

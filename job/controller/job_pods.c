@@ -484,6 +484,8 @@ static Subtask__Plan plan_of(const struct job *job, const struct job_state *stat
         plan.global_batch = job->global_batch;
         plan.samples = state->samples;
         plan.epochs = job->epochs;
+        plan.has_restarts = true; /* before this manager; it counts its own, from 0 */
+        plan.restarts = state->restarts;
         plan.segments = job->segment_list;
         plan.n_segments = job->segment_count;
         plan.resume = state->world > 0 && job->checkpoint.given;

@@ -61,6 +61,7 @@ bool progress_pass_events(struct record *record, const struct job_report *report
                                     strcmp(event->reason, "Started") != 0 &&
                                             strcmp(event->reason, "Resumed") != 0 &&
                                             strcmp(event->reason, "SharesChanged") != 0 &&
+                                            strcmp(event->reason, "RestartsAllowed") != 0 &&
                                             strcmp(event->reason, "Completed") != 0,
                                     event->reason, "%.500s", event->message);
         }

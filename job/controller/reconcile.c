@@ -132,6 +132,20 @@ static void tell_groups(struct record *record)
         }
 }
 
+/* spec.restart.max may have another value now: its manager repairs what it can by itself. */
+static void tell_manager(struct record *record)
+{
+        uint64_t max = job_restart_max(&record->job), base = record->base_restarts;
+        char name[JOB_POD_NAME_BYTES];
+        struct job_pod *pod;
+
+        job_state_manager_pod_name(record->name, record->state.world, name);
+        pod = record_find_pod(record, name);
+        if (pod != NULL && !pod->asked && !pod->deleting && !job_pod_has_ended(pod) && pod->restarts >= 0 &&
+            pod->restart_max != (int64_t) (max > base ? max - base : 0))
+                write_plan(record, pod);
+}
+
 static void make_pods(struct record *record)
 {
         struct controller *c = record->controller;
@@ -153,6 +167,7 @@ static void make_pods(struct record *record)
         }
         all = placed && make_manager(record) && all;
         tell_groups(record);
+        tell_manager(record);
         if (all)
                 record->unanswered_usec = 0; /* also what was made without an answer */
         if (all && job_state_awaits_condition(&record->state, JOB_CONDITION_PODS_CREATED)) {

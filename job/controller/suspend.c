@@ -58,8 +58,7 @@ void suspend_settle(struct record *record)
                                   controller_now(record->controller), "Suspended",
                                   "another plan's pods were asked for; it has none now");
         say(record, JOB_SUSPENDED, "Suspended",
-            record->state.world == 0
-                    ? "spec.suspend is true: it has no pods and no chips until that is false"
+            record->state.world == 0 ? "spec.suspend is true: it has no pods and no chips until that is false"
             : record->job.checkpoint.given
                     ? "spec.suspend is true: it goes on from its last checkpoint when that is false"
                     : "spec.suspend is true: it has no checkpoint, and begins anew when that is false");

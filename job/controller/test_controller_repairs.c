@@ -500,9 +500,51 @@ static void nodes_that_are_silent_together_keep_their_jobs(void **state)
         bed_end(b);
 }
 
+/* Of its world's manager, who repairs what it can by itself. */
+static int64_t allowed(struct bed *b, const char *manager, const char *field)
+{
+        json_t *plan =
+                json_loads(bed_text(b, "Pod", manager, "metadata|annotations|remuda.dev/plan"), 0, NULL);
+        json_t *restart = json_object_get(plan, "restart");
+        int64_t value =
+                json_integer_value(json_object_get(strcmp(field, "max") == 0 ? restart : plan, field));
+
+        json_decref(plan);
+        return value;
+}
+
+static void restarts_are_allowed_while_it_runs(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_run_job(b, "j", "\"workers\":[{\"model\":\"H100\",\"chips\":8}]" TWICE);
+        assert_int_equal(allowed(b, "j-m0", "max"), 2);
+        bed_merge(b, "TrainingJob", "j", "{\"spec\":{\"restart\":{\"max\":9}}}");
+        BED_WAIT(b, allowed(b, "j-m0", "max") == 9);
+        bed_settle(b);
+        assert_int_equal(memory_store_count(b->store, "patch Pod default/j-m0"), 1);
+        bed_merge(b, "Pod", "j-m0", BED_ENDED("Failed", "1", "bang"));
+        BED_WAIT(b, bed_is_there(b, "j-m1"));
+        assert_int_equal(allowed(b, "j-m1", "max"), 8);
+        assert_int_equal(allowed(b, "j-m1", "restarts"), 1);
+        bed_merge(b, "TrainingJob", "j", "{\"spec\":{\"restart\":{\"max\":3}}}");
+        bed_merge(b, "Pod", "j-m1", BED_RUNS);
+        BED_WAIT(b, allowed(b, "j-m1", "max") == 2);
+        assert_int_equal(allowed(b, "j-m1", "restarts"), 1); /* before it, whatever is allowed */
+        assert_int_equal(bed_record(b, "j")->base_restarts, 1);
+        bed_merge(b, "TrainingJob", "j", "{\"spec\":{\"restart\":{\"max\":0}}}");
+        BED_WAIT(b, allowed(b, "j-m1", "max") == 0);
+        assert_true(bed_is(b, "j", "Running", NULL)); /* what is repaired is not undone */
+        bed_merge(b, "Pod", "j-m1", BED_ENDED("Failed", "1", "bang"));
+        BED_WAIT(b, bed_is(b, "j", "Failed", "ManagerFailed"));
+        bed_end(b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(restarts_are_allowed_while_it_runs),
                 cmocka_unit_test(a_fault_of_a_pod_is_repaired_or_the_end),
                 cmocka_unit_test(a_fault_before_it_runs_costs_no_restart),
                 cmocka_unit_test(restarts_are_counted),

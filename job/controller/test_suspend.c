@@ -77,7 +77,8 @@ static void who_runs_has_time_for_a_checkpoint(void **state)
         assert_true(bed_said(b, "have 30 s for a checkpoint"));
         assert_false(leaves(b, "j-m0"));
         assert_true(bed_is(b, "other", "Pending", NULL));
-        bed_merge(b, "Pod", "j-m0", BED_ENDED("Failed", "1", "{\\\"state\\\":\\\"Failed\\\",\\\"restarts\\\":1}"));
+        bed_merge(b, "Pod", "j-m0",
+                  BED_ENDED("Failed", "1", "{\\\"state\\\":\\\"Failed\\\",\\\"restarts\\\":1}"));
         bed_look(b, "j"); /* it takes the end of its ranks for a fault */
         assert_true(bed_is(b, "j", "Running", "Suspending"));
         bed_drop(b, "Pod", "j-w0-0");
@@ -136,7 +137,8 @@ static void who_succeeds_just_then_has_succeeded(void **state)
         bed_run_job(b, "j", EIGHT_CHIPS);
         bed_merge(b, "TrainingJob", "j", SUSPEND);
         BED_WAIT(b, leaves(b, "j-w0-0"));
-        bed_merge(b, "Pod", "j-m0", BED_ENDED("Succeeded", "0", "{\\\"state\\\":\\\"Succeeded\\\",\\\"step\\\":9}"));
+        bed_merge(b, "Pod", "j-m0",
+                  BED_ENDED("Succeeded", "0", "{\\\"state\\\":\\\"Succeeded\\\",\\\"step\\\":9}"));
         BED_WAIT(b, bed_is(b, "j", "Succeeded", NULL));
         assert_int_equal(bed_record(b, "j")->state.progress.step, 9);
         bed_end(b);

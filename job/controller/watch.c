@@ -267,7 +267,9 @@ static void collect_manager(struct record *record, const struct job_pod *pod, st
                 look_at(record, asked ? NULL : pod, pod == NULL ? "" : pod->node, all->manager_device);
         all->look.manager.name = all->manager_name;
         all->look.manager.ran = !asked && record->state.address[0] != '\0';
-        if (pod != NULL && pod->restart_max >= 0) {
+        if (pod != NULL && pod->restarts >= 0) {
+                record->base_restarts = (uint64_t) pod->restarts;
+        } else if (pod != NULL && pod->restart_max >= 0) { /* of an older controller */
                 uint64_t max = job_restart_max(&record->job), left = (uint64_t) pod->restart_max;
 
                 record->base_restarts = max > left ? max - left : 0;

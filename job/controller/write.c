@@ -446,20 +446,39 @@ static void on_published(void *userdata, int result, const char *sentence)
         (void) end(write, "annotation", result, sentence);
 }
 
-void write_manager(struct record *record, struct job_pod *pod, const char *value)
+static void annotate(struct record *record, struct job_pod *pod, const char *annotation, const char *value)
 {
         struct write *write;
         json_t *patch;
 
-        if (pod->publishing || strcmp(pod->published, value) == 0 || !may_write(record, pod) ||
-            (write = begin(record, pod->name)) == NULL)
+        if (pod->publishing || !may_write(record, pod) || (write = begin(record, pod->name)) == NULL)
                 return;
-        patch = json_pack("{s:{s:s, s:{s:s}}}", "metadata", "uid", pod->uid, "annotations",
-                          JOB_ANNOTATION_MANAGER, value);
+        patch = json_pack("{s:{s:s, s:{s:s}}}", "metadata", "uid", pod->uid, "annotations", annotation,
+                          value);
         pod->publishing = true;
         FAILPOINT("job.manager");
         store_patch(store_of(record), STORE_POD, record->namespace_, pod->name, patch, on_published, write);
         json_decref(patch);
+}
+
+void write_manager(struct record *record, struct job_pod *pod, const char *value)
+{
+        if (strcmp(pod->published, value) != 0)
+                annotate(record, pod, JOB_ANNOTATION_MANAGER, value);
+}
+
+void write_plan(struct record *record, struct job_pod *manager)
+{
+        struct job_state begun = record->state; /* borrowed */
+        json_t *plan;
+        CLEANUP(free_p) char *text = NULL;
+
+        begun.restarts = record->base_restarts;
+        plan = job_pods_manager_plan(&record->job, &begun, manager->status_token);
+        text = plan == NULL ? NULL : json_dumps(plan, JSON_COMPACT);
+        json_decref(plan);
+        if (text != NULL)
+                annotate(record, manager, JOB_ANNOTATION_PLAN, text);
 }
 
 static void on_deleted(void *userdata, int result, const char *sentence)

@@ -12,6 +12,8 @@ void write_finalizer(struct record *record, bool present);
 bool write_secret(struct record *record); /* Return: is it there? */
 void write_pod(struct record *record, const char *name, const char *subtask, json_t *object); /* takes it */
 void write_manager(struct record *record, struct job_pod *pod, const char *value);
+void write_plan(struct record *record,
+                struct job_pod *manager); /* of the world that it has; it reads restart.max */
 void write_delete(struct record *record, struct job_pod *pod, unsigned grace_sec);
 void write_removal(struct record *record); /* the object itself, if it is still this one */
 void write_event(struct record *record, bool warning, const char *reason, const char *fmt, ...)

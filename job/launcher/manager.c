@@ -66,9 +66,44 @@ static void end(void *userdata, const struct verdict *v)
                                   v->end == VERDICT_FAILED ? EXIT_FAILED : EXIT_DONE);
 }
 
+/* What a job allows may change while it runs: the plan's file has it then, of which nothing else is read
+ * again. */
+static void take_limit(struct manager *manager)
+{
+        json_t *value = json_load_file(manager->options->plan, JSON_REJECT_DUPLICATES, NULL);
+        Subtask__Plan *plan = NULL;
+        struct pb_arena arena;
+
+        pb_arena_init(&arena, SUBTASK_ARENA_BYTES);
+        if (value != NULL && subtask_read(value, &arena, &plan, NULL) == 0 &&
+            plan->restart->max != manager->plan->restart->max) {
+                manager->plan->restart->max = plan->restart->max; /* ranks are told, too */
+                manager->world.rules.restart_max = plan->restart->max;
+                manager_state_event(manager, "RestartsAllowed", "%u restarts are allowed, of which %llu were",
+                                    plan->restart->max, (unsigned long long) manager->world.restarts);
+        }
+        pb_arena_free(&arena);
+        json_decref(value);
+}
+
+static void look(void *userdata)
+{
+        struct manager *manager = userdata;
+        struct stat now;
+
+        if (stat(manager->options->plan, &now) < 0 ||
+            (now.st_ino == manager->plan_file.st_ino &&
+             now.st_mtim.tv_sec == manager->plan_file.st_mtim.tv_sec &&
+             now.st_mtim.tv_nsec == manager->plan_file.st_mtim.tv_nsec))
+                return;
+        manager->plan_file = now;
+        take_limit(manager);
+}
+
 /* Who takes part is in the world, which manager_world_assign() reads. */
 static const struct engine_hands hands = { .tick_usec = TICK_USEC,
                                            .farewell_usec = FAREWELL_USEC,
+                                           .look = look,
                                            .tell = manager_state_write,
                                            .event = on_event,
                                            .assign = manager_world_assign,

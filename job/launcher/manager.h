@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "base/sha256.h"
 #include "io/grpc/grpc_server.h"
@@ -50,6 +51,7 @@ struct manager {
         char nonces[SHA256_HEX_BYTES]; /* a key, of which each connection's nonce follows */
         char token_file[PATH_MAX], self[PATH_MAX], mpirun_path[PATH_MAX], folder[64], address[160];
         Subtask__Plan *plan;
+        struct stat plan_file;      /* as it was when it was last read */
         struct pb_arena plan_arena; /* the plan's, and what is learnt of speeds */
         struct manager_member *members;
         struct world world;

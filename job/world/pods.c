@@ -73,6 +73,16 @@ static bool judge_group(const struct pods_look *look, const struct pods_pod *pod
         return true;
 }
 
+/* Did the manager end for want of restarts, of which there are some? */
+static bool was_told_less(const struct pods_look *look)
+{
+        size_t length = strlen(look->state_message), end = strlen(RESTARTS_NO_MORE);
+
+        return length > end && strcmp(look->state_message + length - end, RESTARTS_NO_MORE) == 0 &&
+               look->state_reason[0] != '\0' &&
+               restarts_of(look->restarts, look->restart_max) == RESTARTS_LEFT;
+}
+
 /* It tells how the job ended; if it could not, the next world has another one. Return: is that the end? */
 static bool judge_manager(const struct pods_look *look, struct pods_verdict *v)
 {
@@ -94,7 +104,12 @@ static bool judge_manager(const struct pods_look *look, struct pods_verdict *v)
                 return false;
         }
         v->reason[0] = '\0';
-        if (strcmp(look->state, "Failed") == 0) {
+        if (strcmp(look->state, "Failed") == 0 && was_told_less(look)) {
+                final = false; /* spec.restart.max was raised, and it had not heard of it */
+                v->world = true;
+                blame(v, look->state_reason, "%.*s",
+                      (int) (strlen(look->state_message) - strlen(RESTARTS_NO_MORE)), look->state_message);
+        } else if (strcmp(look->state, "Failed") == 0) {
                 blame(v, look->state_reason[0] != '\0' ? look->state_reason : "Failed", "%.390s",
                       look->state_message[0] != '\0' ? look->state_message : "its log says why");
         } else {

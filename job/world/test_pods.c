@@ -19,8 +19,8 @@ struct story {
         struct pods_pod a, manager; /* what is other than well; phase and there as said below */
         bool starts, yielding;
         uint64_t restarts, max;
-        const char *state, *why; /* of the manager's last words */
-        const char *verdict;     /* "reason/what is done, which groups" */
+        const char *state, *why, *said; /* of the manager's last words */
+        const char *verdict;            /* "reason/what is done, which groups" */
 };
 
 #define GONE           .name = "gone"
@@ -52,6 +52,9 @@ static const struct story stories[] = {
         { "and one without a last word", MANAGER_FAILED, .max = 3, .verdict = "ManagerFailed/restart, new manager" },
         { "which counts before the job runs, too", MANAGER_FAILED, .starts = true, .restarts = 1, .max = 1, .verdict = "ManagerFailed/end, new manager, no more left" },
         { "what the manager says comes before what is seen of its groups", { FAILED }, .manager = { FAILED, .exit_code = 7 }, .max = 3, .state = "Failed", .why = "RankFailed", .verdict = "RankFailed/end a" },
+        { "it was told of fewer than there are now", .manager = { FAILED, .exit_code = 7 }, .restarts = 3, .max = 4, .state = "Failed", .why = "RankKilled", .said = "rank 1 was killed; no restart is left", .verdict = "RankKilled/restart, new manager" },
+        { "... and there are no more by now either", .manager = { FAILED, .exit_code = 7 }, .restarts = 3, .max = 3, .state = "Failed", .why = "RankKilled", .said = "rank 1 was killed; no restart is left", .verdict = "RankKilled/end" },
+        { "... and it ended for another reason", .manager = { FAILED, .exit_code = 3 }, .restarts = 3, .max = 4, .state = "Failed", .why = "RankFailed", .said = "no such data", .verdict = "RankFailed/end" },
         { "it has tried what there was to try: no restart is left to add", .manager = { FAILED, .exit_code = 7 }, .restarts = 3, .max = 3, .state = "Failed", .why = "RankKilled", .verdict = "RankKilled/end" },
         { "a plan that it refuses is refused again", .manager = { FAILED, .exit_code = 2 }, .max = 3, .verdict = "RankFailed/end" },
         { "a program that is missing is missing again", .manager = { FAILED, .exit_code = 127 }, .max = 3, .verdict = "RankFailed/end" },
@@ -94,7 +97,7 @@ static void each_story_has_its_end(void **state)
                                           .manager = well(NULL, "j-m0", "n2", &s->manager),
                                           .state = s->state == NULL ? "" : s->state,
                                           .state_reason = s->why == NULL ? "" : s->why,
-                                          .state_message = "" };
+                                          .state_message = s->said == NULL ? "" : s->said };
                 bool lost[2];
                 struct pods_verdict v = pods_judge(&look, lost);
                 char text[160];
