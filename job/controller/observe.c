@@ -9,6 +9,8 @@
 #include "job/controller/controller_internal.h"
 #include "job/controller/job_keys.h"
 #include "job/controller/progress.h"
+#include "job/controller/spec_change.h"
+#include "job/controller/write.h"
 #include "job/plan/job_status.h"
 #include "job/spec/job_yaml.h"
 
@@ -62,13 +64,45 @@ static void take_metadata(struct record *record, struct job_metadata *metadata)
                                                                   record->namespace_, &record->job);
 }
 
-static void take_spec(struct record *record, const json_t *object)
+/* Once for each such spec. */
+static void say_ignored(struct record *record, json_t *fixed, const char *field)
 {
-        struct err err = { 0 };
+        if (record->ignored != NULL && json_equal(record->ignored, fixed))
+                return;
+        json_decref(record->ignored);
+        record->ignored = json_incref(fixed);
+        write_event(
+                record, true, "ChangeIgnored",
+                "spec.%.60s was changed and the job has a plan: it goes on as planned; delete it and apply "
+                "it anew (suspend, priority, restart.max and ttlSecondsAfterFinished may change)",
+                field);
+}
 
-        job_free(&record->job);
-        record->valid = job_yaml_decode(object, &record->job, &err) == 0;
+/* A plan was made from the spec of then, and holds for no other. */
+static void take_spec(struct record *record, const json_t *object, bool is_new)
+{
+        bool planned = !is_new && record->controller->leading && record->valid &&
+                       record->state.group_count > 0 && !job_phase_ended(record->state.phase);
+        json_t *fixed = spec_change_fixed(json_object_get(object, "spec"));
+        const char *field = planned ? spec_change_field(record->fixed, fixed) : NULL;
+        struct err err = { 0 };
+        struct job job;
+
+        record->valid = job_yaml_decode(object, &job, &err) == 0;
         (void) text_copy(record->why, sizeof(record->why), record->valid ? "" : err.msg);
+        if (field != NULL && record->valid) {
+                spec_change_take(&record->job, &job);
+                job_free(&job);
+                say_ignored(record, fixed, field);
+                json_decref(fixed);
+                return;
+        }
+        job_free(&record->job);
+        record->job = job;
+        json_decref(record->fixed);
+        record->fixed = fixed;
+        json_decref(record->ignored);
+        record->ignored = NULL;
 }
 
 /* Nothing is started, moved or deleted by a plan that is not ours: the job ends, and says why. */
@@ -107,7 +141,7 @@ static void take_job(struct record *record, struct job_metadata *metadata, const
                 record_start_again(record, metadata->uid);
         }
         record->gone = false;
-        take_spec(record, object);
+        take_spec(record, object, is_new);
         take_metadata(record, metadata);
         if (is_new ||
             !record->controller->leading) { /* a leader's own decisions are newer than the store's */
@@ -116,6 +150,9 @@ static void take_job(struct record *record, struct job_metadata *metadata, const
                 take_refusal(record);
                 record->yielding = false;
         }
+        /* another generation of the spec is judged: a status that says so is there already */
+        if (record->state.observed_generation != 0 && record->state.observed_generation != record->generation)
+                record->dirty = true;
 }
 
 void observe_job(struct controller *c, const char *key, const json_t *object)

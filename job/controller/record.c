@@ -72,6 +72,8 @@ void record_free(struct record *record)
         while (record->pods != NULL)
                 record_drop_pod(record, record->pods);
         json_decref(record->finalizers);
+        json_decref(record->fixed);
+        json_decref(record->ignored);
         job_free(&record->job);
         job_state_free(&record->state);
         record_set_keys(record, NULL);

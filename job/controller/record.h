@@ -34,6 +34,8 @@ struct record {
         bool deleting, has_finalizer, cancel, emergency;
         json_t *finalizers; /* as they stand in the object; may be NULL */
         struct job job;
+        json_t *fixed,
+                *ignored; /* of its spec, what may not change; of one that is not taken (spec_change.h) */
         bool valid;
         char why[512]; /* not valid: the sentence */
         struct job_state state;

@@ -8,14 +8,15 @@
 
 #define LEAVES "Suspending" /* the reason by which the next controller knows */
 
-bool suspend_leaves(const struct record *record)
+/* Does it give its chips up just now? */
+static bool leaves(const struct record *record)
 {
         return record->state.group_count > 0 && strcmp(record->state.reason, LEAVES) == 0;
 }
 
 bool suspend_holds(const struct record *record)
 {
-        return record->job.suspend || suspend_leaves(record);
+        return record->job.suspend || leaves(record);
 }
 
 static void say(struct record *record, enum job_phase phase, const char *reason, const char *sentence)
@@ -35,7 +36,7 @@ void suspend_begin(struct record *record)
 {
         char sentence[160];
 
-        if (suspend_leaves(record))
+        if (leaves(record))
                 return;
         (void) text_format(sentence, sizeof(sentence),
                            "spec.suspend is true: its pods are told to end and have %u s for a checkpoint",

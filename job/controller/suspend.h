@@ -6,12 +6,8 @@
 
 #include "job/controller/record.h"
 
-/* suspend_leaves() - does it give its chips up just now? It does so to the end, also if the word was taken
- * back.
- */
-bool suspend_leaves(const struct record *record);
-
-/* suspend_holds() - is nothing to be planned or made for it? */
+/* suspend_holds() - is nothing to be planned or made for it? Also while it gives its chips up, which it does
+ * to the end if the word is taken back. */
 bool suspend_holds(const struct record *record);
 
 /* The steps, each said in status and event; all but suspend_leave() say so once. */
