@@ -1,6 +1,7 @@
 /* remuda devices: what this machine, a directory tree or a machine file has. */
 #include <errno.h>
 #include <linux/magic.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +22,15 @@
 #include "cli/command/agent_client.h"
 #include "cli/command/commands.h"
 #include "cli/command/document.h"
+#include "cli/command/listing.h"
 #include "cli/command/open_tree.h"
-#include "cli/command/table.h"
 #include "io/clock.h"
 #include "io/read_file.h"
 #include "io/whole_file.h"
 
 struct devices_options {
-        const char *root, *machine, *config, *socket, *output;
+        const char *root, *machine, *config, *socket;
+        struct listing_arguments listing;
         const char *save; /* NULL = what is measured is not kept */
         bool measure;
 };
@@ -49,8 +51,7 @@ static const struct option_spec specs[] = {
           .help = "run a matrix product for a second on a device of each group" },
         { .name = "save", .type = OPTION_OPTIONAL, .offset = AT(save), .value = "FILE",
           .default_ = MEASURED_PATH, .help = "keep what was measured where the agent reads it" },
-        { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = AT(output),
-          .value = "table|wide|json|yaml", .default_ = "table", .help = "how to print" },
+        LISTING_ARGUMENTS_ROWS(struct devices_options, LISTING_FORMS),
         { 0 },
 };
 /* clang-format on */
@@ -128,7 +129,7 @@ struct seen {
         bool free_known[GROUPS_MAX];
 };
 
-static int print_groups(const struct seen *seen, bool wide, bool colour)
+static int print_groups(const struct seen *seen, const struct listing_arguments *listing)
 {
         static const char *const plain[] = { "GROUP",  "MODEL",  "HEALTHY",  "FREE",
                                              "MEMORY", "FABRIC", "RESOURCE", NULL };
@@ -136,10 +137,11 @@ static int print_groups(const struct seen *seen, bool wide, bool colour)
                                             "FREE",    "MEMORY",   "FABRIC",  "SOURCE", "TFLOP/S",
                                             "GFLOP/S", "RESOURCE", NULL };
         const struct inventory *inventory = &seen->inventory;
-        CLEANUP(table_free) struct table table = { 0 };
+        bool wide = listing_form(listing) == LISTING_WIDE;
+        struct table table;
         char text[48];
 
-        table_begin(&table, wide ? more : plain);
+        listing_table(listing, wide ? more : plain, &table);
         for (size_t i = 0; i < inventory->group_count; i++) {
                 const struct device_group *group = &inventory->groups[i];
 
@@ -170,12 +172,24 @@ static int print_groups(const struct seen *seen, bool wide, bool colour)
                 }
                 table_add(&table, TABLE_PLAIN, "%s", group->resource);
         }
-        return table_print(&table, colour, stdout);
+        return listing_table_end(&table);
+}
+
+#define NODES_BYTES (DEVICE_NODES_MAX * DEVICE_NODE_BYTES + DEVICE_NODES_MAX)
+
+/* "/dev/a,/dev/b" */
+static const char *format_nodes(const struct device *device, char nodes[NODES_BYTES])
+{
+        nodes[0] = '\0';
+        for (size_t i = 0; i < device->node_count; i++)
+                (void) text_format(nodes + strlen(nodes), NODES_BYTES - strlen(nodes), "%s%s",
+                                   i > 0 ? "," : "", device->nodes[i]);
+        return nodes;
 }
 
 static void add_device_row(struct table *table, const struct device *device, bool wide)
 {
-        char nodes[DEVICE_NODES_MAX * DEVICE_NODE_BYTES + DEVICE_NODES_MAX] = "";
+        char nodes[NODES_BYTES];
 
         table_add(table, TABLE_PLAIN, "%s", device->id);
         table_add(table, device->group[0] != '\0' ? TABLE_PLAIN : TABLE_FAINT, "%s", device->group);
@@ -192,53 +206,110 @@ static void add_device_row(struct table *table, const struct device *device, boo
         table_add(table, TABLE_PLAIN, "%s", device->reason);
         if (!wide)
                 return;
-        for (size_t i = 0; i < device->node_count; i++)
-                (void) text_format(nodes + strlen(nodes), sizeof(nodes) - strlen(nodes), "%s%s",
-                                   i > 0 ? "," : "", device->nodes[i]);
-        table_add(table, TABLE_PLAIN, "%s", nodes);
+        table_add(table, TABLE_PLAIN, "%s", format_nodes(device, nodes));
         table_add(table, TABLE_FAINT, "%s", device->message);
 }
 
-static int print_devices(const struct inventory *inventory, bool wide, bool colour)
+static int print_devices(const struct inventory *inventory, const struct listing_arguments *listing)
 {
         static const char *const plain[] = { "DEVICE", "GROUP", "PCI", "NUMA", "HEALTH", "REASON", NULL };
         static const char *const more[] = { "DEVICE", "GROUP",  "INDEX", "PCI",     "PARTITION", "NUMA",
                                             "HEALTH", "REASON", "NODES", "MESSAGE", NULL };
-        CLEANUP(table_free) struct table table = { 0 };
+        bool wide = listing_form(listing) == LISTING_WIDE;
+        struct table table;
 
-        table_begin(&table, wide ? more : plain);
+        listing_table(listing, wide ? more : plain, &table);
         for (size_t i = 0; i < inventory->device_count; i++)
                 add_device_row(&table, &inventory->devices[i], wide);
-        return table_print(&table, colour, stdout);
+        return listing_table_end(&table);
 }
 
-static int print_tables(const struct seen *seen, bool wide)
+static int print_tables(const struct seen *seen, const struct listing_arguments *listing)
 {
-        const struct inventory *inventory = &seen->inventory;
-        bool colour = table_wants_colour(stdout);
         int r;
 
-        if (inventory->device_count == 0) {
+        if (seen->inventory.device_count == 0) {
                 puts("no accelerators and no CPU groups found");
                 return 0;
         }
-        r = print_groups(seen, wide, colour);
+        r = print_groups(seen, listing);
         if (r == 0) {
                 putchar('\n');
-                r = print_devices(inventory, wide, colour);
+                r = print_devices(&seen->inventory, listing);
         }
         return r;
 }
 
-static int print_seen(const struct seen *seen, const char *format)
+static void print_csv_row(struct csv *csv, const struct inventory *inventory, const struct device *device)
 {
-        bool yaml = strcmp(format, "yaml") == 0, document = yaml || strcmp(format, "json") == 0;
-        json_t *value = document ? inventory_json_encode(&seen->inventory) : NULL;
-        int r = document ? document_print(value, yaml, JSON_REAL_PRECISION(15))
-                         : print_tables(seen, strcmp(format, "wide") == 0);
+        const struct device_group *group =
+                device->group[0] == '\0' ? NULL : inventory_find_group(inventory, device->group);
+        char nodes[NODES_BYTES];
+
+        csv_word(csv, inventory->node);
+        csv_word(csv, device->id);
+        csv_word(csv, device->group);
+        csv_count(csv, device->index);
+        csv_word(csv, device->vendor);
+        csv_word(csv, device->model);
+        csv_word(csv, group == NULL ? NULL : group->runtime);
+        csv_word(csv, group == NULL ? NULL : group->resource);
+        csv_word(csv, group == NULL ? NULL : group->fabric);
+        csv_word(csv, device->pci);
+        csv_word(csv, device->partition);
+        csv_number(csv, device->numa < 0 ? NAN : (double) device->numa);
+        csv_known(csv, device->memory_bytes);
+        csv_word(csv, device_health_name(device->health));
+        csv_word(csv, device->usable ? "true" : "false");
+        csv_word(csv, device->reason);
+        csv_word(csv, device->message);
+        csv_word(csv, format_nodes(device, nodes));
+        csv_end_row(csv);
+}
+
+static int print_csv(const struct inventory *inventory, const struct listing_arguments *listing)
+{
+        static const char *const names[] = { "node",      "device",    "group",        "index",  "vendor",
+                                             "model",     "runtime",   "resource",     "fabric", "pci",
+                                             "partition", "numa_node", "memory_bytes", "health", "usable",
+                                             "reason",    "message",   "device_files", NULL };
+        struct csv csv = listing_csv(listing, names);
+
+        for (size_t i = 0; i < inventory->device_count; i++)
+                print_csv_row(&csv, inventory, &inventory->devices[i]);
+        return csv_end(&csv);
+}
+
+static int print_names(const struct inventory *inventory)
+{
+        for (size_t i = 0; i < inventory->device_count; i++)
+                listing_name(inventory->devices[i].id);
+        return 0;
+}
+
+static int print_document(const struct inventory *inventory, bool yaml)
+{
+        json_t *value = inventory_json_encode(inventory);
+        int r = document_print(value, yaml, JSON_REAL_PRECISION(15));
 
         json_decref(value);
-        if (r == 0 && fflush(stdout) == 0 && !ferror(stdout))
+        return r;
+}
+
+static int print_form(const struct seen *seen, const struct listing_arguments *listing)
+{
+        enum listing_form form = listing_form(listing);
+
+        if (listing_is_document(form))
+                return print_document(&seen->inventory, form == LISTING_YAML);
+        if (form == LISTING_CSV)
+                return print_csv(&seen->inventory, listing);
+        return form == LISTING_NAME ? print_names(&seen->inventory) : print_tables(seen, listing);
+}
+
+static int print_seen(const struct seen *seen, const struct listing_arguments *listing)
+{
+        if (print_form(seen, listing) == 0 && fflush(stdout) == 0 && !ferror(stdout))
                 return EXIT_DONE;
         fprintf(stderr, "remuda devices: the output could not be written\n");
         return EXIT_FAILED;
@@ -382,7 +453,7 @@ int command_devices(int argc, char **argv)
                 r = r == -E2BIG ? EXIT_FAILED : exit_code_of(r); /* larger than any machine */
         } else {
                 ask_free(&options, &seen);
-                r = print_seen(&seen, options.output);
+                r = print_seen(&seen, &options.listing);
         }
         inventory_free(&seen.inventory);
         return r;

@@ -12,7 +12,7 @@
 #include "cli/command/cluster_arguments.h"
 #include "cli/command/commands.h"
 #include "cli/command/document.h"
-#include "cli/command/table.h"
+#include "cli/command/listing.h"
 #include "io/clock.h"
 #include "scheduler-extender/commands/suggest_classes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -20,7 +20,8 @@
 
 struct nodes_options {
         struct cluster_arguments cluster;
-        const char *output, *trace_nodes, *trace_pods;
+        struct listing_arguments listing;
+        const char *trace_nodes, *trace_pods;
         double load;
         bool suggest_classes;
 };
@@ -36,8 +37,7 @@ static const struct option_spec specs[] = {
           .help = "... and its pods" },
         { .name = "load", .type = OPTION_DOUBLE, .offset = offsetof(struct nodes_options, load), .value = "F",
           .default_ = "0", .help = "... arrivals so close that F of all chips is asked for; 0 = as they were" },
-        { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = offsetof(struct nodes_options, output),
-          .value = "table|json|yaml", .default_ = "table", .help = "how to print" },
+        LISTING_ARGUMENTS_ROWS(struct nodes_options, LISTING_FORMS),
         { 0 },
 };
 /* clang-format on */
@@ -112,6 +112,24 @@ static int print_json(const struct ledger *ledger, struct ledger_node *const *no
         return r;
 }
 
+static const char *pool_name(const struct ledger *ledger, const struct ledger_node *node)
+{
+        return node->pool == 0 ? "regular" : symbols_name(&ledger->symbols, node->pool);
+}
+
+static void add_more(struct table *table, const struct ledger *ledger, const struct ledger_group *g)
+{
+        const struct symbols *s = &ledger->symbols;
+
+        table_add(table, TABLE_PLAIN, "%s", g == NULL ? "" : symbols_name(s, g->name));
+        table_add(table, TABLE_PLAIN, "%s", g == NULL ? "" : symbols_name(s, g->vendor));
+        table_add(table, TABLE_PLAIN, "%s", g == NULL ? "" : symbols_name(s, g->runtime));
+        if (g != NULL && g->memory_bytes > 0)
+                table_add(table, TABLE_PLAIN, "%.0f GiB", (double) g->memory_bytes / (double) (1 << 30));
+        else
+                table_add(table, TABLE_PLAIN, "%s", "");
+}
+
 static void add_row(struct table *table, const struct ledger *ledger, const struct ledger_node *node,
                     const struct ledger_group *g, bool first)
 {
@@ -121,9 +139,7 @@ static void add_row(struct table *table, const struct ledger *ledger, const stru
         table_add(table, TABLE_PLAIN, "%s", first ? node->name : "");
         table_add(table, TABLE_PLAIN, "%s", first ? node_class_name((enum node_class) node->node_class) : "");
         table_add(table, node->reserved ? TABLE_WARN : TABLE_PLAIN, "%s",
-                  !first            ? ""
-                  : node->pool == 0 ? "regular"
-                                    : symbols_name(s, node->pool));
+                  first ? pool_name(ledger, node) : "");
         table_add(table, TABLE_PLAIN, "%s", g == NULL ? "" : symbols_name(s, g->resource));
         table_add(table, TABLE_FAINT, "%s", g == NULL ? "" : symbols_name(s, g->model));
         table_add(table, TABLE_PLAIN, "%u", g == NULL ? 0 : g->total);
@@ -134,36 +150,114 @@ static void add_row(struct table *table, const struct ledger *ledger, const stru
         table_add(table, free_chips > 0 ? TABLE_GOOD : TABLE_FAINT, "%u", free_chips);
 }
 
-static int print_table(const struct ledger *ledger, struct ledger_node *const *nodes)
+static void print_name(void *userdata, const struct ledger *ledger, const struct ledger_node *node,
+                       const struct ledger_group *g, bool first)
 {
-        static const char *const headings[] = { "NODE",   "CLASS", "POOL",   "RESOURCE", "MODEL", "CHIPS",
-                                                "USABLE", "HELD",  "LEASED", "FREE",     NULL };
-        struct table table = { 0 };
-        int r;
+        (void) userdata, (void) ledger, (void) g;
+        if (first)
+                listing_name(node->name);
+}
 
-        table_begin(&table, headings);
+static void print_row(void *userdata, const struct ledger *ledger, const struct ledger_node *node,
+                      const struct ledger_group *g, bool first)
+{
+        add_row(userdata, ledger, node, g, first);
+}
+
+static void print_wide_row(void *userdata, const struct ledger *ledger, const struct ledger_node *node,
+                           const struct ledger_group *g, bool first)
+{
+        add_row(userdata, ledger, node, g, first);
+        add_more(userdata, ledger, g);
+}
+
+static const char *const csv_names[] = {
+        "node",       "class",        "pool",       "group",        "vendor",
+        "runtime",    "model",        "resource",   "chips",        "usable_chips",
+        "held_chips", "leased_chips", "free_chips", "memory_bytes", NULL,
+};
+
+static void print_csv_row(void *userdata, const struct ledger *ledger, const struct ledger_node *node,
+                          const struct ledger_group *g, bool first)
+{
+        const struct symbols *s = &ledger->symbols;
+        struct csv *csv = userdata;
+
+        (void) first; /* every row says all */
+        csv_word(csv, node->name);
+        csv_word(csv, node_class_name((enum node_class) node->node_class));
+        csv_word(csv, pool_name(ledger, node));
+        csv_word(csv, g == NULL ? NULL : symbols_name(s, g->name));
+        csv_word(csv, g == NULL ? NULL : symbols_name(s, g->vendor));
+        csv_word(csv, g == NULL ? NULL : symbols_name(s, g->runtime));
+        csv_word(csv, g == NULL ? NULL : symbols_name(s, g->model));
+        csv_word(csv, g == NULL ? NULL : symbols_name(s, g->resource));
+        csv_count(csv, g == NULL ? 0 : g->total);
+        csv_count(csv, g == NULL ? 0 : g->usable);
+        csv_count(csv, g == NULL ? 0 : g->held);
+        csv_count(csv, g == NULL ? 0 : g->leased);
+        csv_count(csv, g == NULL ? 0 : ledger_group_open(g));
+        csv_known(csv, g == NULL ? 0 : g->memory_bytes);
+        csv_end_row(csv);
+}
+
+typedef void print_group(void *userdata, const struct ledger *ledger, const struct ledger_node *node,
+                         const struct ledger_group *g, bool first);
+
+/* A node without groups is a row, too. */
+static void each_group(const struct ledger *ledger, struct ledger_node *const *nodes, print_group *print,
+                       void *userdata)
+{
         for (uint32_t i = 0; i < ledger->node_count; i++) {
                 if (!ledger_node_known(nodes[i]))
                         continue;
                 if (nodes[i]->group_count == 0)
-                        add_row(&table, ledger, nodes[i], NULL, true);
+                        print(userdata, ledger, nodes[i], NULL, true);
                 for (uint32_t g = 0; g < nodes[i]->group_count; g++)
-                        add_row(&table, ledger, nodes[i], &nodes[i]->groups[g], g == 0);
+                        print(userdata, ledger, nodes[i], &nodes[i]->groups[g], g == 0);
         }
-        r = table_print(&table, table_wants_colour(stdout), stdout);
-        table_free(&table);
-        return r;
+}
+
+static int print_table(const struct listing_arguments *listing, const struct ledger *ledger,
+                       struct ledger_node *const *nodes)
+{
+        static const char *const plain[] = { "NODE",   "CLASS", "POOL",   "RESOURCE", "MODEL", "CHIPS",
+                                             "USABLE", "HELD",  "LEASED", "FREE",     NULL };
+        static const char *const more[] = { "NODE",  "CLASS",  "POOL",    "RESOURCE", "MODEL",
+                                            "CHIPS", "USABLE", "HELD",    "LEASED",   "FREE",
+                                            "GROUP", "VENDOR", "RUNTIME", "MEMORY",   NULL };
+        bool wide = listing_form(listing) == LISTING_WIDE;
+        struct table table;
+
+        listing_table(listing, wide ? more : plain, &table);
+        each_group(ledger, nodes, wide ? print_wide_row : print_row, &table);
+        return listing_table_end(&table);
+}
+
+static int print_csv(const struct listing_arguments *listing, const struct ledger *ledger,
+                     struct ledger_node *const *nodes)
+{
+        struct csv csv = listing_csv(listing, csv_names);
+
+        each_group(ledger, nodes, print_csv_row, &csv);
+        return csv_end(&csv);
 }
 
 static int print_nodes(const struct nodes_options *options, const struct ledger *ledger)
 {
         CLEANUP(free_p) struct ledger_node **nodes = sorted_nodes(ledger);
+        enum listing_form form = listing_form(&options->listing);
 
         if (nodes == NULL)
                 return -ENOMEM;
-        if (strcmp(options->output, "table") == 0)
-                return print_table(ledger, nodes);
-        return print_json(ledger, nodes, strcmp(options->output, "yaml") == 0);
+        if (listing_is_document(form))
+                return print_json(ledger, nodes, form == LISTING_YAML);
+        if (form == LISTING_CSV)
+                return print_csv(&options->listing, ledger, nodes);
+        if (form != LISTING_NAME)
+                return print_table(&options->listing, ledger, nodes);
+        each_group(ledger, nodes, print_name, NULL);
+        return 0;
 }
 
 static void print_names(const struct json_field *resource, const char *what)
@@ -214,8 +308,8 @@ static int print_suggestions(const struct nodes_options *options, json_t *sugges
 {
         struct json_field root = json_field_root(suggestions), list = json_field_get(&root, "resources");
 
-        if (strcmp(options->output, "table") != 0)
-                return document_print(suggestions, strcmp(options->output, "yaml") == 0, 0);
+        if (listing_is_document(listing_form(&options->listing)))
+                return document_print(suggestions, listing_form(&options->listing) == LISTING_YAML, 0);
         for (size_t i = 0; i < json_field_count(&list); i++) {
                 struct json_field resource = json_field_at(&list, i);
 
@@ -258,7 +352,11 @@ int command_nodes(int argc, char **argv)
                         "remuda nodes: --nodes CSV and --pods CSV go together, with --suggest-classes\n");
                 return EXIT_USAGE;
         }
-        r = options.trace_nodes != NULL ? 0 : cluster_arguments_open(&options.cluster, &opened, &err);
+        r = options.suggest_classes
+                    ? listing_check(&options.listing, "--suggest-classes", "table|json|yaml", &err)
+                    : 0;
+        if (r == 0 && options.trace_nodes == NULL)
+                r = cluster_arguments_open(&options.cluster, &opened, &err);
         if (r == 0 && options.suggest_classes)
                 r = suggest(&options, opened.cluster, &err);
         else if (r == 0)

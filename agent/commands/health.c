@@ -1,6 +1,7 @@
 /* remuda health: what is not well on this node, and an operator's word about it. */
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +16,12 @@
 #include "cli/command/agent_client.h"
 #include "cli/command/commands.h"
 #include "cli/command/document.h"
-#include "cli/command/table.h"
+#include "cli/command/listing.h"
 #include "io/clock.h"
 
 struct health_options {
-        const char *socket, *agent, *output;
+        const char *socket, *agent;
+        struct listing_arguments listing;
         bool all;
 };
 
@@ -31,8 +33,7 @@ static const struct option_spec specs[] = {
           .help = "the agent's socket (/run/remuda/agent.sock)" },
         { .name = "agent", .type = OPTION_STRING, .offset = AT(agent), .value = "ADDR:PORT",
           .help = "ask an agent there (it takes no `clear`)" },
-        { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = AT(output), .value = "table|json",
-          .default_ = "table", .help = "how to print" },
+        LISTING_ARGUMENTS_ROWS(struct health_options, "table|json|yaml|name|csv"),
         { .name = "all", .letter = 'a', .type = OPTION_BOOL, .offset = AT(all),
           .help = "healthy devices too" },
         { 0 },
@@ -56,6 +57,11 @@ static bool is_ill(const struct device *d)
         return d->health != HEALTH_HEALTHY && d->group[0] != '\0';
 }
 
+static bool is_listed(const struct health_options *options, const struct device *d)
+{
+        return options->all || d->health != HEALTH_HEALTHY;
+}
+
 static void format_since(uint64_t usec, char *field, size_t field_bytes)
 {
         time_t since = (time_t) (usec / 1000000);
@@ -71,19 +77,19 @@ static void format_since(uint64_t usec, char *field, size_t field_bytes)
                 (void) text_format(field, field_bytes, "%ld h", seconds / 3600);
 }
 
-static int print_table(const struct inventory *inventory, bool all)
+static int print_table(const struct inventory *inventory, const struct health_options *options)
 {
         static const char *const headings[] = { "DEVICE", "GROUP",  "PCI",  "HEALTH",  "USABLE",
                                                 "FOR",    "REASON", "RULE", "MESSAGE", NULL };
-        CLEANUP(table_free) struct table table = { 0 };
+        CLEANUP(table_free) struct table table;
         size_t rows = 0;
 
-        table_begin(&table, headings);
+        listing_table(&options->listing, headings, &table);
         for (size_t i = 0; i < inventory->device_count; i++) {
                 const struct device *d = &inventory->devices[i];
                 char since[32];
 
-                if (!all && d->health == HEALTH_HEALTHY)
+                if (!is_listed(options, d))
                         continue;
                 rows++;
                 format_since(d->since_usec, since, sizeof(since));
@@ -105,7 +111,63 @@ static int print_table(const struct inventory *inventory, bool all)
                 printf("%zu devices, all healthy\n", inventory->device_count);
                 return 0;
         }
-        return table_print(&table, table_wants_colour(stdout), stdout);
+        return listing_table_end(&table);
+}
+
+static int print_csv(const struct inventory *inventory, const struct health_options *options)
+{
+        static const char *const names[] = { "device", "group",  "pci",
+                                             "health", "usable", "since_unix_seconds",
+                                             "reason", "rule",   "message",
+                                             NULL };
+        struct csv csv = listing_csv(&options->listing, names);
+
+        for (size_t i = 0; i < inventory->device_count; i++) {
+                const struct device *d = &inventory->devices[i];
+
+                if (!is_listed(options, d))
+                        continue;
+                csv_word(&csv, d->id);
+                csv_word(&csv, d->group);
+                csv_word(&csv, d->pci);
+                csv_word(&csv, device_health_name(d->health));
+                csv_word(&csv, d->usable ? "true" : "false");
+                csv_number(&csv, d->since_usec == 0 ? NAN : (double) (d->since_usec / 1000000));
+                csv_word(&csv, d->reason);
+                csv_word(&csv, d->rule);
+                csv_word(&csv, d->message);
+                csv_end_row(&csv);
+        }
+        return csv_end(&csv);
+}
+
+static int print_names(const struct inventory *inventory, const struct health_options *options)
+{
+        for (size_t i = 0; i < inventory->device_count; i++)
+                if (is_listed(options, &inventory->devices[i]))
+                        listing_name(inventory->devices[i].id);
+        return 0;
+}
+
+static int print_document(const struct inventory *inventory, bool yaml)
+{
+        json_t *object = inventory_json_encode(inventory);
+        struct json_field root = json_field_root(object), status = json_field_get(&root, "status");
+        int r = document_print(json_field_get(&status, "devices").value, yaml, 0);
+
+        json_decref(object);
+        return r;
+}
+
+static int print(const struct inventory *inventory, const struct health_options *options)
+{
+        enum listing_form form = listing_form(&options->listing);
+
+        if (listing_is_document(form))
+                return print_document(inventory, form == LISTING_YAML);
+        if (form == LISTING_CSV)
+                return print_csv(inventory, options);
+        return form == LISTING_NAME ? print_names(inventory, options) : print_table(inventory, options);
 }
 
 static int show(const struct agent_client *client, const struct health_options *options)
@@ -119,16 +181,9 @@ static int show(const struct agent_client *client, const struct health_options *
                 return options_end(&command_health_options, r, &err, stderr);
         for (size_t i = 0; i < inventory.device_count; i++)
                 ill += is_ill(&inventory.devices[i]);
-        if (strcmp(options->output, "json") == 0) {
-                json_t *object = inventory_json_encode(&inventory);
-                struct json_field root = json_field_root(object), status = json_field_get(&root, "status");
-
-                (void) document_print(json_field_get(&status, "devices").value, false, 0);
-                json_decref(object);
-        } else
-                (void) print_table(&inventory, options->all);
+        r = print(&inventory, options);
         inventory_free(&inventory);
-        return ill > 0 ? EXIT_UNHEALTHY : EXIT_DONE;
+        return r < 0 ? EXIT_FAILED : ill > 0 ? EXIT_UNHEALTHY : EXIT_DONE;
 }
 
 static int clear_one(const struct agent_client *client, const char *id)

@@ -87,17 +87,17 @@ static void print_cell(const struct table_cell *cell, size_t width, bool last, b
 
 int table_print(const struct table *table, bool colour, FILE *out)
 {
-        size_t widths[TABLE_COLUMNS_MAX] = { 0 };
+        size_t widths[TABLE_COLUMNS_MAX] = { 0 }, first = table->headless ? table->columns : 0;
 
         if (table->failed || table->columns == 0 || table->columns > TABLE_COLUMNS_MAX)
                 return -ENOMEM;
-        for (size_t i = 0; i < table->cell_count; i++) {
+        for (size_t i = first; i < table->cell_count; i++) {
                 size_t width = strlen(shown(&table->cells[i]));
 
                 if (width > widths[i % table->columns])
                         widths[i % table->columns] = width;
         }
-        for (size_t i = 0; i < table->cell_count; i++) {
+        for (size_t i = first; i < table->cell_count; i++) {
                 bool last = (i + 1) % table->columns == 0;
 
                 print_cell(&table->cells[i], widths[i % table->columns], last, colour, out);

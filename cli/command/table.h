@@ -22,6 +22,7 @@ struct table {
         struct table_cell *cells; /* row by row; the first row is the heading */
         size_t cell_count;
         bool failed;
+        bool headless; /* the heading is not printed; set before table_begin() */
 };
 
 /* table_begin() - the headings, NULL-terminated. */

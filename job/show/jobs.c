@@ -23,7 +23,7 @@ static const struct option_spec specs[] = {
         { "kubeconfig", 0, OPTION_STRING, AT(kubeconfig), "FILE", NULL, 0, 0, "for --store kubernetes" },
         { "namespace", 'n', OPTION_STRING, AT(namespace_), "NS", "default", 0, 0, "of the jobs of a store" },
         { "all-namespaces", 'A', OPTION_BOOL, AT(all_namespaces), NULL, NULL, 0, 0, "list the jobs of every namespace" },
-        { "output", 'o', OPTION_CHOICE, AT(output), "table|json", "table", 0, 0, "how to print" },
+        LISTING_ARGUMENTS_ROWS(struct jobs_options, LISTING_FORMS),
         { "follow", 'f', OPTION_BOOL, AT(follow), NULL, NULL, 0, 0, "logs: go on until the job ends" },
         { "rank", 0, OPTION_STRING, AT(rank), "N", NULL, 0, 0, "logs: of this rank alone" },
         { "file", 0, OPTION_STRING, AT(file), "FILE", NULL, 0, 0, "report: where to; - is standard output; default NAME.html" },

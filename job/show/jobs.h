@@ -8,11 +8,13 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "cli/command/listing.h"
 #include "job/show/job_view.h"
 
 struct jobs_options {
-        const char *store, *kubeconfig, *work_dir, *namespace_, *output, *rank, *file, *picture;
+        const char *store, *kubeconfig, *work_dir, *namespace_, *rank, *file, *picture;
         bool follow, all_namespaces;
+        struct listing_arguments listing;
 };
 
 #define JOBS_RANK_ALL (-1)

@@ -7,16 +7,16 @@
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/text.h"
-#include "cli/command/table.h"
+#include "cli/command/document.h"
+#include "cli/command/listing.h"
 #include "job/show/jobs.h"
 
 /* Takes the reference. */
-static int print_json(json_t *value)
+static int print_document(json_t *value, bool yaml)
 {
-        int r = json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
+        int r = document_print(value, yaml, JSON_REAL_PRECISION(10));
 
         json_decref(value);
-        (void) fputc('\n', stdout);
         return r == 0 && fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
@@ -93,6 +93,17 @@ static void add_job(struct table *table, const struct job_view *view, bool names
         table_add(table, TABLE_FAINT, "%s", job_view_word(view->reason));
 }
 
+static void add_more(struct table *table, const struct job_view *view)
+{
+        char a[32];
+
+        table_add(table, TABLE_PLAIN, "%s", job_view_word(view->model));
+        table_add(table, TABLE_PLAIN, "%s", job_view_word(view->strategy));
+        table_add(table, TABLE_PLAIN, "%s", job_view_word(view->shards));
+        table_add(table, TABLE_PLAIN, "%s", number(a, "%.0f", view->step));
+        table_add(table, TABLE_FAINT, "%.19s", job_view_word(view->started));
+}
+
 static json_t *encode_all(const struct job_view_list *views)
 {
         json_t *list = json_array();
@@ -102,36 +113,109 @@ static json_t *encode_all(const struct job_view_list *views)
         return list;
 }
 
-static int print_table(const struct job_view_list *views, bool namespaces)
+static int print_table(const struct job_view_list *views, const struct jobs_options *options)
 {
-        static const char *const headings[] = { "NAMESPACE", "JOB",  "PHASE",  "EPOCH",
-                                                "SAMPLES/S", "LEFT", "LOSS",   "WORKERS",
-                                                "RESTARTS",  "TIME", "REASON", NULL };
-        struct table table = { 0 };
-        int r;
+        static const char *const plain[] = { "NAMESPACE", "JOB",     "PHASE",    "EPOCH", "SAMPLES/S", "LEFT",
+                                             "LOSS",      "WORKERS", "RESTARTS", "TIME",  "REASON",    NULL };
+        static const char *const more[] = { "NAMESPACE", "JOB",   "PHASE",    "EPOCH",    "SAMPLES/S",
+                                            "LEFT",      "LOSS",  "WORKERS",  "RESTARTS", "TIME",
+                                            "REASON",    "MODEL", "STRATEGY", "SHARES",   "STEP",
+                                            "STARTED",   NULL };
+        bool wide = listing_form(&options->listing) == LISTING_WIDE;
+        struct table table;
 
-        table_begin(&table, namespaces ? headings : headings + 1);
+        listing_table(&options->listing, (wide ? more : plain) + !options->all_namespaces, &table);
+        for (size_t i = 0; i < views->count; i++) {
+                add_job(&table, &views->items[i], options->all_namespaces);
+                if (wide)
+                        add_more(&table, &views->items[i]);
+        }
+        return listing_table_end(&table);
+}
+
+static int print_csv(const struct job_view_list *views, const struct listing_arguments *listing)
+{
+        static const char *const names[] = { "namespace",
+                                             "job",
+                                             "phase",
+                                             "reason",
+                                             "model",
+                                             "strategy",
+                                             "shares",
+                                             "workers",
+                                             "epoch",
+                                             "epochs",
+                                             "step",
+                                             "samples",
+                                             "samples_per_second",
+                                             "loss",
+                                             "restarts",
+                                             "started",
+                                             "elapsed_seconds",
+                                             "left_seconds",
+                                             NULL };
+        struct csv csv = listing_csv(listing, names);
+        char a[32];
+
+        for (size_t i = 0; i < views->count; i++) {
+                const struct job_view *view = &views->items[i];
+
+                csv_word(&csv, view->namespace_);
+                csv_word(&csv, view->job);
+                csv_word(&csv, view->phase);
+                csv_word(&csv, view->reason);
+                csv_word(&csv, view->model);
+                csv_word(&csv, view->strategy);
+                csv_word(&csv, view->shards);
+                csv_word(&csv, workers(a, view));
+                csv_number(&csv, view->epoch);
+                csv_number(&csv, view->epochs);
+                csv_number(&csv, view->step);
+                csv_number(&csv, view->samples);
+                csv_number(&csv, view->samples_per_s);
+                csv_number(&csv, view->loss);
+                csv_number(&csv, view->restarts);
+                csv_word(&csv, view->started);
+                csv_number(&csv, view->seconds);
+                csv_number(&csv, view->seconds_left);
+                csv_end_row(&csv);
+        }
+        return csv_end(&csv);
+}
+
+static int print_names(const struct job_view_list *views)
+{
         for (size_t i = 0; i < views->count; i++)
-                add_job(&table, &views->items[i], namespaces);
-        r = table_print(&table, table_wants_colour(stdout), stdout);
-        table_free(&table);
-        return r == 0 ? EXIT_DONE : EXIT_FAILED;
+                listing_name(job_view_word(views->items[i].job));
+        return 0;
+}
+
+static int print_list(const struct jobs_options *options, const struct job_view_list *views)
+{
+        enum listing_form form = listing_form(&options->listing);
+
+        if (form == LISTING_CSV)
+                return print_csv(views, &options->listing);
+        if (form == LISTING_NAME)
+                return print_names(views);
+        if (views->count > 0)
+                return print_table(views, options);
+        (void) printf("no jobs\n");
+        return 0;
 }
 
 int jobs_list(const struct jobs_options *options)
 {
         CLEANUP(job_view_list_free) struct job_view_list views = { 0 };
+        enum listing_form form = listing_form(&options->listing);
         struct err err = { 0 };
         int r = jobs_read(options, NULL, &views, &err);
 
         if (r < 0)
                 return jobs_refuse("", r, &err);
-        if (strcmp(options->output, "json") == 0)
-                return print_json(encode_all(&views));
-        if (views.count > 0)
-                return print_table(&views, options->all_namespaces);
-        (void) printf("no jobs\n");
-        return EXIT_DONE;
+        if (listing_is_document(form))
+                return print_document(encode_all(&views), form == LISTING_YAML);
+        return print_list(options, &views) == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
 /* fashion: epoch 2 of 3, step 412, 11,532 samples/s, loss 0.5213, 12s left */
@@ -238,13 +322,16 @@ static void print_view(const struct job_view *view)
 int jobs_show(const struct jobs_options *options, const char *name)
 {
         CLEANUP(job_view_list_free) struct job_view_list views = { 0 };
+        enum listing_form form = listing_form(&options->listing);
         struct err err = { 0 };
-        int r = jobs_read(options, name, &views, &err);
+        int r = listing_check(&options->listing, "one job", "table|json|yaml", &err);
 
+        if (r == 0)
+                r = jobs_read(options, name, &views, &err);
         if (r < 0)
                 return jobs_refuse("show", r, &err);
-        if (strcmp(options->output, "json") == 0)
-                return print_json(job_view_encode(&views.items[0]));
+        if (listing_is_document(form))
+                return print_document(job_view_encode(&views.items[0]), form == LISTING_YAML);
         print_view(&views.items[0]);
         return EXIT_DONE;
 }

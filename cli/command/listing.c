@@ -1,0 +1,68 @@
+/* The words of the option are one list, in the order of the forms. */
+#include "cli/command/listing.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+static const char *const words[] = {
+        [LISTING_TABLE] = "table", [LISTING_WIDE] = "wide", [LISTING_JSON] = "json",
+        [LISTING_YAML] = "yaml",   [LISTING_NAME] = "name", [LISTING_CSV] = "csv",
+};
+
+enum listing_form listing_form(const struct listing_arguments *arguments)
+{
+        for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+                if (strcmp(words[i], arguments->output) == 0)
+                        return (enum listing_form) i;
+        assert(!"the option's row takes these words alone");
+        return LISTING_TABLE;
+}
+
+bool listing_is_document(enum listing_form form)
+{
+        return form == LISTING_JSON || form == LISTING_YAML;
+}
+
+int listing_check(const struct listing_arguments *arguments, const char *what, const char *forms,
+                  struct err *err)
+{
+        size_t bytes = strlen(arguments->output);
+
+        for (const char *form = forms; form != NULL; form = strchr(form, '|')) {
+                form += *form == '|';
+                if (strcspn(form, "|") == bytes && memcmp(form, arguments->output, bytes) == 0)
+                        return 0;
+        }
+        return err_set(err, -EINVAL, "%s has no form '%s': --output is one of %s there", what,
+                       arguments->output, forms);
+}
+
+void listing_table(const struct listing_arguments *arguments, const char *const *headings,
+                   struct table *table)
+{
+        *table = (struct table){ .headless = arguments->no_headers };
+        table_begin(table, headings);
+}
+
+int listing_table_end(struct table *table)
+{
+        int r = table_print(table, table_wants_colour(stdout), stdout);
+
+        table_free(table);
+        return r;
+}
+
+struct csv listing_csv(const struct listing_arguments *arguments, const char *const *names)
+{
+        struct csv csv = { .out = stdout };
+
+        if (!arguments->no_headers)
+                csv_header(&csv, names);
+        return csv;
+}
+
+void listing_name(const char *name)
+{
+        table_line(stdout, "%s", name);
+}
