@@ -13,6 +13,7 @@
 #include "cli/command/commands.h"
 #include "cli/command/document.h"
 #include "cli/command/listing.h"
+#include "cli/nodes_filter.h"
 #include "io/clock.h"
 #include "scheduler-extender/commands/suggest_classes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -21,6 +22,7 @@
 struct nodes_options {
         struct cluster_arguments cluster;
         struct listing_arguments listing;
+        struct nodes_filter filter;
         const char *trace_nodes, *trace_pods;
         double load;
         bool suggest_classes;
@@ -29,6 +31,15 @@ struct nodes_options {
 /* clang-format off */
 static const struct option_spec specs[] = {
         CLUSTER_ARGUMENTS_ROWS(struct nodes_options),
+        { .name = "resource", .type = OPTION_STRING, .offset = offsetof(struct nodes_options, filter.resource),
+          .value = "NAME", .help = "nodes that have it, and their groups of it alone" },
+        { .name = "free", .type = OPTION_UNSIGNED, .offset = offsetof(struct nodes_options, filter.free_chips),
+          .value = "N", .help = "nodes with at least N free chips of one resource" },
+        { .name = "selector", .letter = 'l', .type = OPTION_STRING,
+          .offset = offsetof(struct nodes_options, filter.selector), .value = "LABELS",
+          .help = "nodes with these labels: A=B, A!=B, 'A in (B,C)', 'A notin (B)', A, '!A'" },
+        { .name = "cpu", .type = OPTION_BOOL, .offset = offsetof(struct nodes_options, filter.cpu),
+          .help = "CPU groups, too" },
         { .name = "suggest-classes", .type = OPTION_BOOL, .offset = offsetof(struct nodes_options, suggest_classes),
           .help = "the split into single and multi that waits least (simulated)" },
         { .name = "nodes", .type = OPTION_STRING, .offset = offsetof(struct nodes_options, trace_nodes), .value = "CSV",
@@ -98,13 +109,14 @@ static json_t *node_json(const struct ledger *ledger, const struct ledger_node *
                          "hasInventory", node->has_inventory, "groups", groups, "pods", pods);
 }
 
-static int print_json(const struct ledger *ledger, struct ledger_node *const *nodes, bool yaml)
+static int print_json(const struct nodes_filter *filter, const struct ledger *ledger,
+                      struct ledger_node *const *nodes, bool yaml)
 {
         json_t *items = json_array(), *list;
         int r;
 
         for (uint32_t i = 0; i < ledger->node_count; i++)
-                if (ledger_node_known(nodes[i]))
+                if (nodes_filter_takes(filter, ledger, nodes[i]))
                         (void) json_array_append_new(items, node_json(ledger, nodes[i]));
         list = json_pack("{s:s, s:s, s:o}", "apiVersion", "v1", "kind", "List", "items", items);
         r = document_print(list, yaml, 0);
@@ -204,21 +216,43 @@ static void print_csv_row(void *userdata, const struct ledger *ledger, const str
 typedef void print_group(void *userdata, const struct ledger *ledger, const struct ledger_node *node,
                          const struct ledger_group *g, bool first);
 
-/* A node without groups is a row, too. */
-static void each_group(const struct ledger *ledger, struct ledger_node *const *nodes, print_group *print,
-                       void *userdata)
+static void print_node(const struct nodes_filter *filter, const struct ledger *ledger,
+                       const struct ledger_node *node, print_group *print, void *userdata)
 {
-        for (uint32_t i = 0; i < ledger->node_count; i++) {
-                if (!ledger_node_known(nodes[i]))
+        bool first = true;
+
+        for (uint32_t g = 0; g < node->group_count; g++) {
+                if (!nodes_filter_takes_group(filter, ledger, node, &node->groups[g]))
                         continue;
-                if (nodes[i]->group_count == 0)
-                        print(userdata, ledger, nodes[i], NULL, true);
-                for (uint32_t g = 0; g < nodes[i]->group_count; g++)
-                        print(userdata, ledger, nodes[i], &nodes[i]->groups[g], g == 0);
+                print(userdata, ledger, node, &node->groups[g], first);
+                first = false;
         }
+        if (first) /* a node without groups to list is a row, too */
+                print(userdata, ledger, node, NULL, true);
 }
 
-static int print_table(const struct listing_arguments *listing, const struct ledger *ledger,
+static struct nodes_filter_totals each_group(const struct nodes_filter *filter, const struct ledger *ledger,
+                                             struct ledger_node *const *nodes, print_group *print,
+                                             void *userdata)
+{
+        struct nodes_filter_totals totals = { 0 };
+
+        for (uint32_t i = 0; i < ledger->node_count; i++) {
+                if (!nodes_filter_takes(filter, ledger, nodes[i]))
+                        continue;
+                print_node(filter, ledger, nodes[i], print, userdata);
+                nodes_filter_add(filter, ledger, nodes[i], &totals);
+        }
+        return totals;
+}
+
+static void print_totals(const struct nodes_filter_totals *t)
+{
+        table_line(stdout, "%u node%s: %u chips, %u usable, %u held, %u leased, %u free", t->nodes,
+                   t->nodes == 1 ? "" : "s", t->chips, t->usable, t->held, t->leased, t->free);
+}
+
+static int print_table(const struct nodes_options *options, const struct ledger *ledger,
                        struct ledger_node *const *nodes)
 {
         static const char *const plain[] = { "NODE",   "CLASS", "POOL",   "RESOURCE", "MODEL", "CHIPS",
@@ -226,20 +260,25 @@ static int print_table(const struct listing_arguments *listing, const struct led
         static const char *const more[] = { "NODE",  "CLASS",  "POOL",    "RESOURCE", "MODEL",
                                             "CHIPS", "USABLE", "HELD",    "LEASED",   "FREE",
                                             "GROUP", "VENDOR", "RUNTIME", "MEMORY",   NULL };
-        bool wide = listing_form(listing) == LISTING_WIDE;
+        bool wide = listing_form(&options->listing) == LISTING_WIDE;
+        struct nodes_filter_totals totals;
         struct table table;
+        int r;
 
-        listing_table(listing, wide ? more : plain, &table);
-        each_group(ledger, nodes, wide ? print_wide_row : print_row, &table);
-        return listing_table_end(&table);
+        listing_table(&options->listing, wide ? more : plain, &table);
+        totals = each_group(&options->filter, ledger, nodes, wide ? print_wide_row : print_row, &table);
+        r = listing_table_end(&table);
+        if (r == 0 && !options->listing.no_headers)
+                print_totals(&totals);
+        return r;
 }
 
-static int print_csv(const struct listing_arguments *listing, const struct ledger *ledger,
+static int print_csv(const struct nodes_options *options, const struct ledger *ledger,
                      struct ledger_node *const *nodes)
 {
-        struct csv csv = listing_csv(listing, csv_names);
+        struct csv csv = listing_csv(&options->listing, csv_names);
 
-        each_group(ledger, nodes, print_csv_row, &csv);
+        (void) each_group(&options->filter, ledger, nodes, print_csv_row, &csv);
         return csv_end(&csv);
 }
 
@@ -251,12 +290,12 @@ static int print_nodes(const struct nodes_options *options, const struct ledger 
         if (nodes == NULL)
                 return -ENOMEM;
         if (listing_is_document(form))
-                return print_json(ledger, nodes, form == LISTING_YAML);
+                return print_json(&options->filter, ledger, nodes, form == LISTING_YAML);
         if (form == LISTING_CSV)
-                return print_csv(&options->listing, ledger, nodes);
+                return print_csv(options, ledger, nodes);
         if (form != LISTING_NAME)
-                return print_table(&options->listing, ledger, nodes);
-        each_group(ledger, nodes, print_name, NULL);
+                return print_table(options, ledger, nodes);
+        (void) each_group(&options->filter, ledger, nodes, print_name, NULL);
         return 0;
 }
 
@@ -335,9 +374,23 @@ static int suggest(const struct nodes_options *options, struct cluster *cluster,
         return r;
 }
 
+/* Also reads the selector. */
+static int check_options(struct nodes_options *options, struct err *err)
+{
+        const struct nodes_filter *filter = &options->filter;
+
+        if (!options->suggest_classes)
+                return nodes_filter_begin(&options->filter, err);
+        if (filter->resource != NULL || filter->selector != NULL || filter->free_chips > 0 || filter->cpu)
+                return err_set(err, -EINVAL,
+                               "--resource, --free, --selector and --cpu choose what is listed: not with "
+                               "--suggest-classes");
+        return listing_check(&options->listing, "--suggest-classes", "table|json|yaml", err);
+}
+
 int command_nodes(int argc, char **argv)
 {
-        struct nodes_options options;
+        struct nodes_options options = { 0 };
         struct cluster_arguments_opened opened = { 0 };
         struct err err = { 0 };
         size_t operands;
@@ -352,9 +405,7 @@ int command_nodes(int argc, char **argv)
                         "remuda nodes: --nodes CSV and --pods CSV go together, with --suggest-classes\n");
                 return EXIT_USAGE;
         }
-        r = options.suggest_classes
-                    ? listing_check(&options.listing, "--suggest-classes", "table|json|yaml", &err)
-                    : 0;
+        r = check_options(&options, &err);
         if (r == 0 && options.trace_nodes == NULL)
                 r = cluster_arguments_open(&options.cluster, &opened, &err);
         if (r == 0 && options.suggest_classes)
@@ -362,5 +413,6 @@ int command_nodes(int argc, char **argv)
         else if (r == 0)
                 r = print_nodes(&options, cluster_ledger(opened.cluster));
         cluster_arguments_close(&opened);
+        nodes_filter_end(&options.filter);
         return options_end(&command_nodes_options, r, &err, stderr);
 }
