@@ -41,9 +41,8 @@ bool nodes_filter_takes_group(const struct nodes_filter *filter, const struct le
 bool nodes_filter_takes(const struct nodes_filter *filter, const struct ledger *ledger,
                         const struct ledger_node *node)
 {
-        if (!ledger_node_known(node) ||
-            (filter->labels.data != NULL &&
-             !node_match_selects(filter->labels.data, node->name, &node->traits)))
+        if (!ledger_node_known(node) || (filter->labels.data != NULL &&
+                                         !node_match_selects(filter->labels.data, node->name, &node->traits)))
                 return false;
         if (filter->resource == NULL && filter->free_chips == 0)
                 return true;

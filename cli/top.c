@@ -1,7 +1,10 @@
 /* remuda top: the devices of this node and how busy they are, live on a terminal. */
+#include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -14,9 +17,11 @@
 #include "cli/command/table.h"
 
 #define CTRL_C 3
+#define GIB    ((double) (1 << 30))
 
 struct top_options {
         const char *socket, *agent;
+        const char *sort;
         unsigned interval_sec, count;
 };
 
@@ -32,6 +37,9 @@ static const struct option_spec specs[] = {
           .default_ = "2", .minimum = 1, .maximum = 3600, .help = "between two looks" },
         { .name = "count", .letter = 'n', .type = OPTION_UNSIGNED, .offset = AT(count), .value = "N",
           .help = "stop after N looks (1 where the output is no terminal)" },
+        { .name = "sort", .type = OPTION_CHOICE, .offset = AT(sort),
+          .value = "number|device|health|busy|used|memory|temperature|power|held", .default_ = "number",
+          .help = "what is most first; of health the worst" },
         { 0 },
 };
 /* clang-format on */
@@ -42,16 +50,76 @@ const struct option_program command_top_options = {
         .specs = specs,
 };
 
-static void add_metric(struct table *table, const char *page, const char *name, const char *uuid,
-                       const char *label, double scale, const char *unit)
+/* A device and what the agent's metrics say of it; NAN = nothing. */
+struct row {
+        const struct device *device;
+        double busy, used, memory, temperature, power, held;
+};
+
+static double metric(const char *page, const char *name, const struct device *device, const char *label)
 {
+        char uuid[DEVICE_ID_BYTES + 16];
         const char *const labels[] = { uuid, label, NULL };
         double value;
 
-        if (agent_client_metric(page, name, labels, &value))
-                table_add(table, TABLE_PLAIN, "%.0f%s", value * scale, unit);
-        else
+        (void) text_format(uuid, sizeof(uuid), "uuid=\"%s\"", device->id);
+        return agent_client_metric(page, name, labels, &value) ? value : NAN;
+}
+
+static struct row row_of(const struct device *d, const char *page)
+{
+        return (struct row){
+                .device = d,
+                .busy = metric(page, "remuda_device_utilization_ratio", d, "engine=\"compute\""),
+                .used = metric(page, "remuda_device_memory_used_bytes", d, NULL),
+                .memory = metric(page, "remuda_device_memory_total_bytes", d, NULL),
+                .temperature = metric(page, "remuda_device_temperature_celsius", d, "sensor=\"core\""),
+                .power = metric(page, "remuda_device_power_watts", d, NULL),
+                .held = metric(page, "remuda_device_allocated", d, NULL),
+        };
+}
+
+/* The larger is first. */
+static double rank_of(const struct row *row, const char *sort)
+{
+        switch (sort[0]) {
+        case 'b':
+                return row->busy;
+        case 'u':
+                return row->used;
+        case 'm':
+                return row->memory;
+        case 't':
+                return row->temperature;
+        case 'p':
+                return row->power;
+        case 'h':
+                return sort[1] == 'e' && sort[2] == 'l' ? row->held
+                                                        : row->device->health + 10.0 * !row->device->usable;
+        default:
+                return -(double) row->device->index;
+        }
+}
+
+static int compare_rows(const void *a, const void *b, void *sort)
+{
+        const struct row *x = a, *y = b;
+        double p = rank_of(x, sort), q = rank_of(y, sort);
+        int by_index = (x->device->index > y->device->index) - (x->device->index < y->device->index);
+
+        if (strcmp(sort, "device") == 0)
+                return strcmp(x->device->id, y->device->id);
+        if (isnan(p) || isnan(q))
+                return isnan(p) != isnan(q) ? isnan(p) - isnan(q) : by_index;
+        return p != q ? (p < q) - (p > q) : by_index;
+}
+
+static void add_number(struct table *table, double value, const char *unit)
+{
+        if (isnan(value))
                 table_add(table, TABLE_FAINT, "%s", "");
+        else
+                table_add(table, TABLE_PLAIN, "%.0f%s", value, unit);
 }
 
 static enum table_colour colour_of(const struct device *d)
@@ -59,43 +127,86 @@ static enum table_colour colour_of(const struct device *d)
         return d->health == HEALTH_HEALTHY ? TABLE_GOOD : d->usable ? TABLE_WARN : TABLE_BAD;
 }
 
-static int print_devices(const struct inventory *inventory, const char *page, bool colour)
+static void add_row(struct table *table, const struct row *row)
+{
+        const struct device *d = row->device;
+
+        table_add(table, TABLE_PLAIN, "%u", d->index);
+        table_add(table, TABLE_PLAIN, "%s", d->id);
+        table_add(table, TABLE_PLAIN, "%s", d->model);
+        table_add(table, colour_of(d), "%s", device_health_name(d->health));
+        table_add(table, TABLE_PLAIN, "%s", d->reason);
+        add_number(table, row->busy * 100, " %");
+        add_number(table, row->used / GIB, " GiB");
+        add_number(table, row->memory / GIB, " GiB");
+        add_number(table, row->temperature, " C");
+        add_number(table, row->power, " W");
+        table_add(table, isnan(row->held) ? TABLE_FAINT : TABLE_PLAIN, "%s",
+                  isnan(row->held) ? ""
+                  : row->held > 0  ? "yes"
+                                   : "no");
+}
+
+static double known(double value)
+{
+        return isnan(value) ? 0 : value;
+}
+
+/* Of the devices of which it is known: a mean of busy, sums of the others. */
+static void print_sums(const struct row *rows, size_t count)
+{
+        double usable = 0, held = 0, used = 0, memory = 0, power = 0, busy = 0, busy_known = 0,
+               held_known = 0;
+        CLEANUP(text_free) struct text line = { 0 };
+
+        for (size_t i = 0; i < count; i++) {
+                usable += rows[i].device->usable;
+                held += known(rows[i].held) > 0;
+                held_known += !isnan(rows[i].held);
+                used += known(rows[i].used);
+                memory += isnan(rows[i].used) ? 0 : known(rows[i].memory);
+                power += known(rows[i].power);
+                busy += known(rows[i].busy);
+                busy_known += !isnan(rows[i].busy);
+        }
+        text_printf(&line, "%.0f usable", usable);
+        if (held_known > 0)
+                text_printf(&line, ", %.0f held", held);
+        if (busy_known > 0)
+                text_printf(&line, ", %.0f %% busy", busy / busy_known * 100);
+        if (memory > 0)
+                text_printf(&line, ", %.0f of %.0f GiB used", used / GIB, memory / GIB);
+        if (power > 0)
+                text_printf(&line, ", %.0f W", power);
+        if (!line.failed)
+                puts(line.data);
+}
+
+static int print_devices(const struct inventory *inventory, const char *page, const char *sort)
 {
         static const char *const headings[] = { "#",    "DEVICE", "MODEL", "HEALTH", "REASON", "BUSY",
                                                 "USED", "MEMORY", "TEMP",  "POWER",  "HELD",   NULL };
-        CLEANUP(table_free) struct table table = { 0 };
+        CLEANUP(table_free) struct table table = { .width = table_width(stdout) };
+        CLEANUP(free_p) struct row *rows = calloc(inventory->device_count + 1, sizeof(struct row));
+        int r;
 
+        if (rows == NULL)
+                return -ENOMEM;
+        for (size_t i = 0; i < inventory->device_count; i++)
+                rows[i] = row_of(&inventory->devices[i], page);
+        if (strcmp(sort, "number") != 0)
+                qsort_r(rows, inventory->device_count, sizeof(*rows), compare_rows,
+                        (void *) (uintptr_t) sort);
         table_begin(&table, headings);
-        for (size_t i = 0; i < inventory->device_count; i++) {
-                const struct device *d = &inventory->devices[i];
-                char uuid[DEVICE_ID_BYTES + 16];
-                const char *const labels[] = { uuid, NULL };
-                double held = 0;
-
-                (void) text_format(uuid, sizeof(uuid), "uuid=\"%s\"", d->id);
-                table_add(&table, TABLE_PLAIN, "%u", d->index);
-                table_add(&table, TABLE_PLAIN, "%s", d->id);
-                table_add(&table, TABLE_PLAIN, "%s", d->model);
-                table_add(&table, colour_of(d), "%s", device_health_name(d->health));
-                table_add(&table, TABLE_PLAIN, "%s", d->reason);
-                add_metric(&table, page, "remuda_device_utilization_ratio", uuid, "engine=\"compute\"", 100,
-                           " %");
-                add_metric(&table, page, "remuda_device_memory_used_bytes", uuid, NULL, 1.0 / (1 << 30),
-                           " GiB");
-                add_metric(&table, page, "remuda_device_memory_total_bytes", uuid, NULL, 1.0 / (1 << 30),
-                           " GiB");
-                add_metric(&table, page, "remuda_device_temperature_celsius", uuid, "sensor=\"core\"", 1,
-                           " C");
-                add_metric(&table, page, "remuda_device_power_watts", uuid, NULL, 1, " W");
-                if (agent_client_metric(page, "remuda_device_allocated", labels, &held))
-                        table_add(&table, TABLE_PLAIN, "%s", held > 0 ? "yes" : "no");
-                else
-                        table_add(&table, TABLE_FAINT, "%s", "");
-        }
-        return table_print(&table, colour, stdout);
+        for (size_t i = 0; i < inventory->device_count; i++)
+                add_row(&table, &rows[i]);
+        r = table_print(&table, table_wants_colour(stdout), stdout);
+        if (r == 0)
+                print_sums(rows, inventory->device_count);
+        return r;
 }
 
-static int look(const struct agent_client *client, bool terminal)
+static int look(const struct agent_client *client, const char *sort, bool terminal)
 {
         CLEANUP(free_p) char *page = NULL;
         struct inventory inventory = { 0 };
@@ -111,7 +222,7 @@ static int look(const struct agent_client *client, bool terminal)
         printf("node %s, %zu devices in %zu groups, class %s, pool %s\n", inventory.node,
                inventory.device_count, inventory.group_count, node_class_name(inventory.node_class),
                inventory.pool);
-        (void) print_devices(&inventory, page, table_wants_colour(stdout));
+        (void) print_devices(&inventory, page, sort);
         (void) fflush(stdout);
         inventory_free(&inventory);
         return EXIT_DONE;
@@ -151,7 +262,7 @@ int command_top(int argc, char **argv)
         }
         code = EXIT_DONE;
         for (unsigned n = 1; code == EXIT_DONE; n++) {
-                code = look(&client, terminal);
+                code = look(&client, options.sort, terminal);
                 if (code != EXIT_DONE || (options.count != 0 && n >= options.count))
                         break;
                 if (keys ? !wait_for_next(options.interval_sec) : sleep(options.interval_sec) != 0)

@@ -78,9 +78,9 @@ static void test_chosen(void **state)
         struct node_match_traits traits = { 0 };
 
         (void) state;
-        assert_int_equal(
-                node_match_set_traits(&matches, &traits, "zone=a\nempty=\nexample.com/disk=ssd\n!k=v:NoSchedule\n"),
-                0);
+        assert_int_equal(node_match_set_traits(&matches, &traits,
+                                               "zone=a\nempty=\nexample.com/disk=ssd\n!k=v:NoSchedule\n"),
+                         0);
         for (size_t i = 0; i < sizeof(chosen) / sizeof(chosen[0]); i++) {
                 struct text text = { 0 };
                 struct err err = { 0 };
