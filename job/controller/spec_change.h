@@ -1,4 +1,4 @@
-/* Spec change: what of a TrainingJob's spec may change once it is there (docs/adr/0151): suspend, priority,
+/* Spec change: what of a TrainingJob's spec may change once it is there (docs/adr/0143): suspend, priority,
  * restart.max, ttlSecondsAfterFinished. In memory only. */
 #pragma once
 
