@@ -94,8 +94,9 @@ static double rank_of(const struct row *row, const char *sort)
         case 'p':
                 return row->power;
         case 'h':
-                return sort[1] == 'e' && sort[2] == 'l' ? row->held
-                                                        : row->device->health + 10.0 * !row->device->usable;
+                return sort[1] == 'e' && sort[2] == 'l'
+                               ? row->held
+                               : (double) row->device->health + 10.0 * !row->device->usable;
         default:
                 return -(double) row->device->index;
         }

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 static const char *const words[] = {
         [LISTING_TABLE] = "table", [LISTING_WIDE] = "wide", [LISTING_JSON] = "json",
         [LISTING_YAML] = "yaml",   [LISTING_NAME] = "name", [LISTING_CSV] = "csv",
@@ -12,11 +14,13 @@ static const char *const words[] = {
 
 enum listing_form listing_form(const struct listing_arguments *arguments)
 {
-        for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-                if (strcmp(words[i], arguments->output) == 0)
-                        return (enum listing_form) i;
-        assert(!"the option's row takes these words alone");
-        return LISTING_TABLE;
+        size_t form = 0;
+
+        while (strcmp(words[form], arguments->output) != 0) {
+                form++;
+                assert(form < ARRAY_SIZE(words)); /* the option's row takes these words alone */
+        }
+        return (enum listing_form) form;
 }
 
 bool listing_is_document(enum listing_form form)
