@@ -102,8 +102,9 @@ static double rank_of(const struct row *row, const char *sort)
         }
 }
 
-static int compare_rows(const void *a, const void *b, void *sort)
+static int compare_rows(const void *a, const void *b, void *userdata)
 {
+        const char *sort = *(const char *const *) userdata;
         const struct row *x = a, *y = b;
         double p = rank_of(x, sort), q = rank_of(y, sort);
         int by_index = (x->device->index > y->device->index) - (x->device->index < y->device->index);
@@ -196,8 +197,7 @@ static int print_devices(const struct inventory *inventory, const char *page, co
         for (size_t i = 0; i < inventory->device_count; i++)
                 rows[i] = row_of(&inventory->devices[i], page);
         if (strcmp(sort, "number") != 0)
-                qsort_r(rows, inventory->device_count, sizeof(*rows), compare_rows,
-                        (void *) (uintptr_t) sort);
+                qsort_r(rows, inventory->device_count, sizeof(*rows), compare_rows, &sort);
         table_begin(&table, headings);
         for (size_t i = 0; i < inventory->device_count; i++)
                 add_row(&table, &rows[i]);

@@ -37,7 +37,7 @@ struct listing_arguments {
           .letter = 'o',                                                                                     \
           .type = OPTION_CHOICE,                                                                             \
           .offset = offsetof(options_, listing.output),                                                      \
-          .value = forms_,                                                                                   \
+          .value = (forms_),                                                                                 \
           .default_ = "table",                                                                               \
           .help = "how to print" },                                                                          \
         {                                                                                                    \

@@ -105,7 +105,7 @@ static int read_relation(struct selector *s, const char *key, size_t line)
                 before = s->at;
                 if (!take_word(s, word))
                         return refuse(s, "no operator");
-                relation = word[0] == '\0' ? 'e' : word[0] == 'i' ? 'i' : 'n';
+                relation = (char) (word[0] == '\0' ? 'e' : word[0] == 'i' ? 'i' : 'n');
                 if (strcmp(word, "in") == 0 || strcmp(word, "notin") == 0) {
                         r = read_values(s);
                 } else if (word[0] != '\0') {
