@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/json/json_scan.h"
@@ -15,11 +17,21 @@
 static const char *const priority_names[] = { "emergency", "alert",  "critical", "error",
                                               "warning",   "notice", "info",     "debug" };
 
+/* systemd says which stream it gave (device:inode); a child's may be another one, a file say. */
+static bool is_the_journal(const char *said)
+{
+        unsigned long long device, inode;
+        struct stat st;
+
+        return said != NULL && sscanf(said, "%llu:%llu", &device, &inode) == 2 &&
+               fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
+}
+
 void log_init(struct log *log, const char *program, const char *format)
 {
         *log = (struct log){ .program = program,
                              .json = format != NULL && strcmp(format, "json") == 0,
-                             .journal = getenv("JOURNAL_STREAM") != NULL };
+                             .journal = is_the_journal(getenv("JOURNAL_STREAM")) };
 }
 
 /* U+0080 to U+009F: some terminals take them as they take ESC. */

@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -128,14 +129,40 @@ static void lines_have_one_form(void **state)
         assert_int_equal(json_string_length(json_object_get(object, "time")), end - 1);
         json_decref(object);
         assert_string_equal(strchr(json, '\n'), "\n"); /* one line */
-        (void) setenv("JOURNAL_STREAM", "1:2", 1);
         log_init(&log, "remuda-test", NULL);
+        log.journal = true;
         journal = written(one, &log);
         assert_string_equal(journal, "<6>event=said path=\"C:\\x\"?tab \xc3\xa4?\n");
         log_init(&log, "remuda-test", "json");
+        log.journal = true;
         both = written(one, &log);
         assert_int_equal(both[0], '{');
+}
+
+/* The variable goes on to every child; it counts where standard error is the stream that it names. */
+static void the_journal_is_known_by_its_stream(void **state)
+{
+        char said[64];
+        struct stat st;
+        struct log log;
+
+        (void) state;
+        assert_int_equal(fstat(STDERR_FILENO, &st), 0);
+        (void) snprintf(said, sizeof(said), "%llu:%llu", (unsigned long long) st.st_dev,
+                        (unsigned long long) st.st_ino);
+        (void) setenv("JOURNAL_STREAM", said, 1);
+        log_init(&log, "remuda-test", NULL);
+        assert_true(log.journal);
+        for (size_t i = 0; i < 3; i++) {
+                static const char *const others[] = { "1:2", "", "journal" };
+
+                (void) setenv("JOURNAL_STREAM", others[i], 1);
+                log_init(&log, "remuda-test", NULL);
+                assert_false(log.journal);
+        }
         (void) unsetenv("JOURNAL_STREAM");
+        log_init(&log, "remuda-test", NULL);
+        assert_false(log.journal);
 }
 
 int main(void)
@@ -144,6 +171,7 @@ int main(void)
                 cmocka_unit_test(a_storm_is_ten_lines_a_second_and_is_summed_up),
                 cmocka_unit_test(what_is_quoted_stays_one_line_of_utf8),
                 cmocka_unit_test(lines_have_one_form),
+                cmocka_unit_test(the_journal_is_known_by_its_stream),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
