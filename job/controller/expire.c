@@ -28,7 +28,7 @@ static bool is_over(const struct record *record)
 static bool depends_on(const struct record *record, const struct record *parent)
 {
         if (record->gone || record->deleting || job_phase_ended(record->state.phase) ||
-            record->state.group_count > 0 || strcmp(record->namespace_, parent->namespace_) != 0)
+            record_was_planned(record) || strcmp(record->namespace_, parent->namespace_) != 0)
                 return false;
         for (size_t i = 0; i < record->job.dependency_count; i++)
                 if (strcmp(record->job.depends_on[i], parent->name) == 0)
@@ -36,8 +36,9 @@ static bool depends_on(const struct record *record, const struct record *parent)
         return false;
 }
 
-/* Who waits would wait for ever for a parent that is not there. */
-static bool is_awaited(const struct record *parent)
+/* Looks through all jobs, so not at every look. Who waits would wait for ever for a parent that is not there.
+ */
+bool expire_is_awaited(const struct record *parent)
 {
         for (const struct name_map_entry *e = name_map_first(&parent->controller->records); e != NULL;
              e = name_map_next(&parent->controller->records, e))
@@ -49,5 +50,6 @@ static bool is_awaited(const struct record *parent)
 bool expire_is_due(const struct record *record)
 {
         return record->valid && record->job.has_ttl && record->ended_usec != 0 && !record->dirty &&
-               !record->writing && !record->finalizing && is_over(record) && !is_awaited(record);
+               !record->writing && !record->finalizing && is_over(record) &&
+               controller_monotonic(record->controller) >= record->removal_usec;
 }

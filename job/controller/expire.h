@@ -11,5 +11,7 @@
 /* expire_note_end() - the job is seen to have ended. */
 void expire_note_end(struct record *record);
 
-/* expire_is_due() - its time is over, its end is written, and no job that waits depends on it. */
+/* expire_is_due() - its time is over, its end is written, and it is time to try.
+ * expire_is_awaited() - a job that waits depends on it. O(jobs) */
 bool expire_is_due(const struct record *record);
+bool expire_is_awaited(const struct record *parent);

@@ -149,6 +149,8 @@ static void take_job(struct record *record, struct job_metadata *metadata, const
                 take_status(record, json_object_get(object, "status"));
                 take_refusal(record);
                 record->yielding = false;
+                if (!job_phase_ended(record->state.phase)) /* an end that was never written is none */
+                        record->ended_usec = record->end_age_usec = 0;
         }
         /* another generation of the spec is judged: a status that says so is there already */
         if (record->state.observed_generation != 0 && record->state.observed_generation != record->generation)

@@ -469,6 +469,8 @@ void plan_queue_run(struct controller *c)
                 }
                 records[count] = record;
                 entries[count] = job_order_entry_of(&record->job, record->created_usec);
+                if (record_was_planned(record))
+                        entries[count].dependency_count = 0;
                 entries[count].namespace_ = record->namespace_;
                 entries[count].name = record->name;
                 entries[count].urgency = record->emergency ? JOB_URGENCY_EMERGENCY : JOB_URGENCY_REGULAR;

@@ -27,6 +27,11 @@ void record_drop_pod(struct record *record, struct job_pod *pod)
         free(pod);
 }
 
+bool record_was_planned(const struct record *record)
+{
+        return record->state.start_usec != 0;
+}
+
 void record_lease(struct record *record)
 {
         bool stays = record->uid[0] != '\0' && !record->gone && !record->deleting && record->valid &&

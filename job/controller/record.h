@@ -84,6 +84,10 @@ void record_free(struct record *record); /* its lease is given back and nobody i
  */
 void record_start_again(struct record *record, const char *uid);
 
+/* record_was_planned() - its parents had succeeded then: nobody asks for them again, whatever becomes of it.
+ */
+bool record_was_planned(const struct record *record);
+
 /* record_lease() - the ledger leases what the record's plan says: nothing of a job that ended or goes. */
 void record_lease(struct record *record);
 

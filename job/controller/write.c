@@ -15,11 +15,13 @@
 #include "io/failpoint.h"
 #include "io/tls/tls_keys.h"
 #include "job/controller/controller_internal.h"
+#include "job/controller/expire.h"
 #include "job/controller/job_keys.h"
 #include "job/plan/job_status.h"
 
 #define RETRY_USEC     1000000u
 #define RETRY_MAX_USEC 30000000u
+#define AWAITED_USEC   UINT64_C(2000000) /* between two looks at who depends on one that has ended */
 
 #define UNANSWERED_USEC 30000000u /* so long nobody answers, and it is as if it were refused */
 #define UNSIGNED_USEC   5000000u  /* who is refused the finalizer is planned again after */
@@ -517,21 +519,23 @@ void write_delete(struct record *record, struct job_pod *pod, unsigned grace_sec
 static void on_removed(void *userdata, int result, const char *sentence)
 {
         struct record *record = end(userdata, "removal", result, sentence);
+        char said[sizeof(record->removal_refused)];
 
         if (record == NULL || result == 0 || result == -ENOENT || result == -ESTALE) /* the watch shows it */
                 return;
-        if (strcmp(record->removal_refused, sentence) != 0) /* the same is no news */
+        (void) text_copy(said, sizeof(said), sentence);
+        if (strcmp(record->removal_refused, said) != 0) /* the same is no news */
                 write_event(record, true, "NotDeleted", "spec.ttlSecondsAfterFinished: %.400s%s", sentence,
                             remedy_for(sentence));
-        (void) text_copy(record->removal_refused, sizeof(record->removal_refused), sentence);
+        (void) text_copy(record->removal_refused, sizeof(record->removal_refused), said);
 }
 
 void write_removal(struct record *record)
 {
         struct write *write;
 
-        if (controller_monotonic(record->controller) < record->removal_usec ||
-            (write = begin(record, "")) == NULL)
+        record->removal_usec = controller_monotonic(record->controller) + AWAITED_USEC;
+        if (expire_is_awaited(record) || (write = begin(record, "")) == NULL)
                 return;
         record->removal_usec = controller_monotonic(record->controller) + RETRY_MAX_USEC;
         controller_log(record->controller, LOG_INFO, "job", "job=%s reason=Expired \"%llu s after its end\"",
