@@ -116,6 +116,8 @@ void job_metrics_append(const struct controller *c, struct text *page)
 {
         size_t running = 0;
 
+        if (!c->leading) /* a status is old: who leads knows better, and each job has one series */
+                return;
         for (const struct name_map_entry *e = name_map_first(&c->records); e != NULL;
              e = name_map_next(&c->records, e))
                 running += is_shown((const struct record *) e);

@@ -374,8 +374,9 @@ static bool remove_groups(struct record *record)
                 next = pod->next;
                 if (pod->manager || job_pod_has_ended(pod))
                         continue;
-                gone = false;
                 write_delete(record, pod, grace_for(record, pod));
+                /* What sits on a node that is lost ends when it can: it keeps no chips of the others. */
+                gone = gone && pod->node[0] != '\0' && watch_node_is_lost(record, pod->node);
         }
         return gone;
 }
@@ -384,8 +385,8 @@ static bool remove_groups(struct record *record)
 static void hold(struct record *record)
 {
         if (record->state.group_count > 0 && !watch_has_succeeded(record)) {
-                suspend_begin(record);
-                if (remove_groups(record))
+                suspend_begin(record); /* written before a pod is told: another controller goes on with it */
+                if (!record->dirty && !record->writing && remove_groups(record))
                         suspend_leave(record);
         }
         if (record->state.group_count == 0) {

@@ -47,6 +47,7 @@ void suspend_begin(struct record *record)
 void suspend_leave(struct record *record)
 {
         record->refused_usec = record->unanswered_usec = record->unbound_usec = 0;
+        record->yielding = false; /* of the pods that are gone */
         record_give_up(record, LEAVES, "its pods are gone");
 }
 

@@ -5,9 +5,11 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "scheduler-extender/ledger/cluster_internal.h"
 #include "tests/support/controller_bed.h"
 
 #define EIGHT_CHIPS "\"workers\":[{\"model\":\"H100\",\"chips\":8}]"
@@ -157,6 +159,65 @@ static void who_is_suspended_may_be_cancelled(void **state)
         bed_end(b);
 }
 
+/* A controller that dies in between leaves a job that says what befalls it. */
+static void no_pod_is_told_before_it_is_written(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_run_job(b, "j", EIGHT_CHIPS SAVES);
+        bed_settle(b);
+        memory_store_refuse(b->store, "put TrainingJob", -EIO, "not now");
+        bed_merge(b, "TrainingJob", "j", SUSPEND);
+        BED_WAIT(b, bed_said(b, "have 30 s for a checkpoint"));
+        bed_look(b, "j");
+        assert_false(leaves(b, "j-w0-0"));
+        memory_store_refuse(b->store, NULL, 0, NULL);
+        bed_record(b, "j")->retry_usec = 0;
+        BED_WAIT(b, leaves(b, "j-w0-0") && bed_is(b, "j", NULL, "Suspending"));
+        bed_end(b);
+}
+
+/* What nobody will end keeps the others' chips from nobody. */
+static void a_pod_on_a_node_that_is_lost_keeps_no_chips(void **state)
+{
+        struct bed *b = bed_begin(plain);
+        struct ledger *ledger = b->cluster->ledger;
+
+        (void) state;
+        bed_run_job(b, "j", EIGHT_CHIPS SAVES);
+        bed_settle(b);
+        ledger_set_seen(ledger, ledger_nodes_find(ledger, "a", 1), 1000);
+        ledger->liveness.silent_before_usec = ledger->liveness.lost_before_usec = 2000;
+        bed_merge(b, "TrainingJob", "j", SUSPEND);
+        BED_WAIT(b, bed_is(b, "j", "Suspended", NULL));
+        assert_true(bed_is_there(b, "j-w0-0"));
+        assert_int_equal(bed_record(b, "j")->state.restarts, 0);
+        bed_end(b);
+}
+
+/* Its parent had succeeded when it was planned, and may be gone since then (spec.ttlSecondsAfterFinished). */
+static void a_child_that_ran_needs_its_parent_no_more(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_run_job(b, "parent", BED_TWO_CHIPS);
+        bed_merge(b, "Pod", "parent-w0-0", BED_ENDED("Succeeded", "0", ""));
+        bed_merge(b, "Pod", "parent-m0", BED_ENDED("Succeeded", "0", "{\\\"state\\\":\\\"Succeeded\\\"}"));
+        BED_WAIT(b, bed_is(b, "parent", "Succeeded", NULL));
+        bed_run_job(b, "j", BED_TWO_CHIPS SAVES ",\"dependsOn\":[\"parent\"]");
+        bed_drop(b, "TrainingJob", "parent");
+        bed_merge(b, "TrainingJob", "j", SUSPEND);
+        BED_WAIT(b, leaves(b, "j-w0-0"));
+        bed_drop(b, "Pod", "j-w0-0");
+        BED_WAIT(b, bed_is(b, "j", "Suspended", NULL));
+        assert_false(bed_record(b, "j")->yielding);
+        bed_merge(b, "TrainingJob", "j", RESUME);
+        BED_WAIT(b, bed_is(b, "j", "Restarting", NULL) && bed_is_there(b, "j-m1"));
+        bed_end(b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -166,6 +227,9 @@ int main(void)
                 cmocka_unit_test(another_controller_ends_what_was_begun),
                 cmocka_unit_test(who_succeeds_just_then_has_succeeded),
                 cmocka_unit_test(who_is_suspended_may_be_cancelled),
+                cmocka_unit_test(no_pod_is_told_before_it_is_written),
+                cmocka_unit_test(a_pod_on_a_node_that_is_lost_keeps_no_chips),
+                cmocka_unit_test(a_child_that_ran_needs_its_parent_no_more),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,8 +32,7 @@ bool watch_node_given_up(const struct record *record, const char *name)
                ledger_seen_usec(controller_ledger(record->controller), node) == LIVENESS_REMOVED;
 }
 
-/* Or is it silent for so long that its jobs go elsewhere? */
-static bool is_lost(const struct record *record, const char *name)
+bool watch_node_is_lost(const struct record *record, const char *name)
 {
         const struct ledger *ledger = controller_ledger(record->controller);
 
@@ -48,7 +47,7 @@ static void note_silence(struct record *record)
         const struct job_pod *silent = NULL;
 
         for (const struct job_pod *pod = record->pods; pod != NULL && silent == NULL; pod = pod->next)
-                if (pod->node[0] != '\0' && !is_lost(record, pod->node) &&
+                if (pod->node[0] != '\0' && !watch_node_is_lost(record, pod->node) &&
                     liveness_silent(&ledger->liveness,
                                     ledger_seen_usec(ledger, find_node(record, pod->node))))
                         silent = pod;
@@ -88,7 +87,8 @@ static enum job_group_state state_of(const struct job_pod *pod)
 static struct pods_pod look_at(const struct record *record, const struct job_pod *pod, const char *node,
                                char device[DEVICE_ID_BYTES])
 {
-        struct pods_pod seen = { .node = node, .node_lost = node[0] != '\0' && is_lost(record, node) };
+        struct pods_pod seen = { .node = node,
+                                 .node_lost = node[0] != '\0' && watch_node_is_lost(record, node) };
 
         device[0] = '\0';
         seen.device = device;

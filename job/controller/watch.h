@@ -13,3 +13,6 @@ bool watch_has_succeeded(struct record *record);
 /* watch_node_given_up() - does Kubernetes itself say that the node is lost: is the Node object gone, or out
  * of service? Only then may a pod be deleted without its kubelet, which might run it still. */
 bool watch_node_given_up(const struct record *record, const char *name);
+
+/* watch_node_is_lost() - or is it silent for so long that its jobs go elsewhere? */
+bool watch_node_is_lost(const struct record *record, const char *name);

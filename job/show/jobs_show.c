@@ -200,7 +200,8 @@ static int print_list(const struct jobs_options *options, const struct job_view_
                 return print_names(views);
         if (views->count > 0)
                 return print_table(views, options);
-        (void) printf("no jobs\n");
+        if (!options->listing.no_headers)
+                (void) printf("no jobs\n");
         return 0;
 }
 
