@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
 
 static void put_quoted(FILE *out, const char *word)
@@ -19,17 +20,32 @@ static void put_quoted(FILE *out, const char *word)
         fputc('"', out);
 }
 
+/* What a terminal would obey, in place: lines may be several, but nothing else below a space, no DEL, and of
+ * U+0080 to U+009F neither byte. */
+static void make_harmless(char *word)
+{
+        for (char *s = word; *s != '\0'; s++)
+                if ((unsigned char) *s == 0xc2 && (unsigned char) s[1] >= 0x80 && (unsigned char) s[1] < 0xa0)
+                        s[0] = s[1] = '?';
+                else if (((unsigned char) *s < ' ' && strchr("\n\r\t", *s) == NULL) || *s == 0x7f)
+                        *s = '?';
+}
+
 void csv_word(struct csv *csv, const char *word)
 {
+        CLEANUP(free_p) char *harmless = word != NULL ? strdup(word) : NULL;
+
         if (csv->inside)
                 fputc(',', csv->out);
         csv->inside = true;
-        if (word == NULL)
+        csv->failed = csv->failed || (harmless == NULL && word != NULL);
+        if (harmless == NULL)
                 return;
-        if (word[strcspn(word, ",\"\r\n")] != '\0')
-                put_quoted(csv->out, word);
+        make_harmless(harmless);
+        if (harmless[strcspn(harmless, ",\"\r\n")] != '\0')
+                put_quoted(csv->out, harmless);
         else
-                fputs(word, csv->out);
+                fputs(harmless, csv->out);
 }
 
 void csv_count(struct csv *csv, uint64_t count)

@@ -1,5 +1,6 @@
 /* CSV: rows for programs and spreadsheets, as RFC 4180 has them: lines end with CR LF, a field that holds a
- * comma, a quote or a line break stands in quotes, and a quote in it is doubled. Bytes are kept as they are.
+ * comma, a quote or a line break stands in quotes, and a quote in it is doubled. Bytes are kept as they
+ * are, but what a terminal would obey (ESC and the like) becomes '?': names come from tenants.
  *
  * A struct csv is initialised with its stream alone and owns nothing. The names of columns are API: whole
  * words in small letters, the unit at the end ("memory_bytes"). What is not known is an empty field. */

@@ -42,6 +42,9 @@ static void test_words(void **state)
         expect_field("two\nlines", "\"two\nlines\"");
         expect_field("a\rb", "\"a\rb\"");
         expect_field("h\xc3\xbc", "h\xc3\xbc");
+        expect_field("\033]0;title\a\x7f\xc2\x9b"
+                     "2J\ttab",
+                     "?]0;title????2J\ttab"); /* a terminal obeys nothing */
 }
 
 static void test_numbers(void **state)

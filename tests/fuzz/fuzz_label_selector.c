@@ -1,5 +1,5 @@
-/* Any bytes as a label selector: never a crash; one that is refused says why, and what is understood chooses: of
- * a selector and the same with a demand that no node meets the second chooses none, with one that all meet
+/* Any bytes as a label selector: never a crash; one that is refused says why, and what is understood chooses:
+ * of a selector and the same with a demand that no node meets the second chooses none, with one that all meet
  * the same. */
 #include <errno.h>
 #include <stdint.h>
