@@ -10,5 +10,8 @@ struct ages {
         uint64_t checkpoint_usec; /* running, with checkpoints that outlive its pods, and none was written */
 };
 
+/* ages_of() - of one job; 0 = it does not wait for that, or the clock was set back. */
+struct ages ages_of(const struct job *job, const struct job_state *state, uint64_t now_usec);
+
 /* ages_add() - one more job. @now_usec: CLOCK_REALTIME */
 void ages_add(struct ages *ages, const struct job *job, const struct job_state *state, uint64_t now_usec);

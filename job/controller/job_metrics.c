@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/metrics.h"
+#include "job/controller/ages.h"
 #include "job/controller/controller_internal.h"
 
 struct look {
@@ -25,22 +26,21 @@ static double step_seconds(const struct look *look)
         return job_rate_of(&look->record->rate, look->monotonic_usec, &samples, &step) ? step : NAN;
 }
 
-/* The figures below are of the job's clock; one that was set back is no age. */
-static double age_seconds(const struct look *look, uint64_t usec)
+static struct ages ages(const struct look *look)
 {
-        if (usec == 0)
-                return NAN;
-        return look->realtime_usec > usec ? (double) (look->realtime_usec - usec) / 1e6 : 0;
+        return ages_of(&look->record->job, &look->record->state, look->realtime_usec);
 }
 
 static double report_age_seconds(const struct look *look)
 {
-        return age_seconds(look, look->record->state.progress.time_usec);
+        return (double) ages(look).silent_usec / 1e6;
 }
 
 static double checkpoint_age_seconds(const struct look *look)
 {
-        return age_seconds(look, job_state_saved_usec(&look->record->job, &look->record->state));
+        uint64_t usec = ages(look).checkpoint_usec;
+
+        return usec > 0 ? (double) usec / 1e6 : NAN;
 }
 
 static double progress_ratio(const struct look *look)
@@ -74,8 +74,8 @@ static const struct {
         { "remuda_job_step_seconds", "How long a step of the job takes, over half a minute", step_seconds },
         { "remuda_job_progress_ratio", "How much of its samples the job has trained on", progress_ratio },
         { "remuda_job_loss", "The last loss that the job's ranks told", loss },
-        { "remuda_job_report_age_seconds", "How long ago the job's manager was last heard",
-          report_age_seconds },
+        { "remuda_job_report_age_seconds",
+          "How long ago the job's manager was last heard, or the job began to run", report_age_seconds },
         { "remuda_job_checkpoint_age_seconds",
           "How old the last checkpoint is that outlives the job's pods, as far as its progress tells",
           checkpoint_age_seconds },
