@@ -20,10 +20,14 @@ static const char *const priority_names[] = { "emergency", "alert",  "critical",
 /* systemd says which stream it gave (device:inode); a child's may be another one, a file say. */
 static bool is_the_journal(const char *said)
 {
-        unsigned long long device, inode;
+        const char *colon = said != NULL ? strchr(said, ':') : NULL;
+        uint64_t device, inode;
+        char first[24];
         struct stat st;
 
-        return said != NULL && sscanf(said, "%llu:%llu", &device, &inode) == 2 &&
+        if (colon == NULL || !text_format(first, sizeof(first), "%.*s", (int) (colon - said), said))
+                return false;
+        return text_parse_uint64(first, &device) == 0 && text_parse_uint64(colon + 1, &inode) == 0 &&
                fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 

@@ -132,7 +132,7 @@ static int print_csv(const struct inventory *inventory, const struct health_opti
                 csv_word(&csv, d->pci);
                 csv_word(&csv, device_health_name(d->health));
                 csv_word(&csv, d->usable ? "true" : "false");
-                csv_number(&csv, d->since_usec == 0 ? NAN : (double) (d->since_usec / 1000000));
+                csv_number(&csv, d->since_usec == 0 ? NAN : (double) d->since_usec / 1e6);
                 csv_word(&csv, d->reason);
                 csv_word(&csv, d->rule);
                 csv_word(&csv, d->message);

@@ -331,6 +331,8 @@ int jobs_show(const struct jobs_options *options, const char *name)
                 r = jobs_read(options, name, &views, &err);
         if (r < 0)
                 return jobs_refuse("show", r, &err);
+        if (views.items == NULL) /* who reads one job has it, or said why not */
+                return EXIT_NOT_FOUND;
         if (listing_is_document(form))
                 return print_document(job_view_encode(&views.items[0]), form == LISTING_YAML);
         print_view(&views.items[0]);
