@@ -1,5 +1,6 @@
 /* Ages: for how long the jobs of a cluster have waited for what is to come of them: a start, a word of their
- * manager, a checkpoint. Of each the one that has waited longest, for alerts. Pure. */
+ * manager, a checkpoint. Of one job, or of
+ * all the longest of each, for alerts. Pure. */
 #pragma once
 
 #include "job/plan/job_state.h"
