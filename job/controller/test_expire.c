@@ -154,6 +154,25 @@ static void another_of_the_name_is_not_deleted(void **state)
         bed_end(b);
 }
 
+/* Who decided it did not get to write it, and another goes on with the job: it ages from its true end. */
+static void an_end_that_was_never_written_is_none(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_run_job(b, "j", KEPT);
+        bed_settle(b);
+        bed_record(b, "j")->ended_usec = bed_record(b, "j")->end_age_usec = 1;
+        b->leads = false;
+        controller_lead(b->controller);
+        bed_merge(b, "TrainingJob", "j",
+                  "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}"); /* still Running there */
+        bed_settle(b);
+        assert_int_equal(bed_record(b, "j")->ended_usec, 0);
+        assert_int_equal(bed_record(b, "j")->end_age_usec, 0);
+        bed_end(b);
+}
+
 static void who_may_not_delete_says_so_once(void **state)
 {
         struct bed *b = begin_ended(KEPT);
@@ -181,6 +200,7 @@ int main(void)
                 cmocka_unit_test(no_part_of_a_second_is_missing),
                 cmocka_unit_test(a_parent_is_there_as_long_as_a_child_waits),
                 cmocka_unit_test(another_of_the_name_is_not_deleted),
+                cmocka_unit_test(an_end_that_was_never_written_is_none),
                 cmocka_unit_test(who_may_not_delete_says_so_once),
         };
 
