@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "scheduler-extender/decide/node_match.h"
+#include "scheduler-extender/decide/open_groups.h"
 #include "scheduler-extender/wire/label_selector.h"
 
 int nodes_filter_begin(struct nodes_filter *filter, struct err *err)
@@ -33,7 +34,7 @@ bool nodes_filter_takes_group(const struct nodes_filter *filter, const struct le
 
         if (filter->resource != NULL && strcmp(symbols_name(s, group->resource), filter->resource) != 0)
                 return false;
-        if (filter->resource == NULL && !filter->cpu && strcmp(symbols_name(s, group->runtime), "cpu") == 0)
+        if (filter->resource == NULL && !filter->cpu && open_groups_is_cpu(s, group))
                 return false;
         return filter->free_chips == 0 || free_of_resource(node, group->resource) >= filter->free_chips;
 }

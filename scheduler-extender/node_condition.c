@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/json/json_field.h"
 #include "base/text.h"
+#include "scheduler-extender/decide/open_groups.h"
 #include "scheduler-extender/ledger/ledger_sick.h"
 
 #define DEVICES_NAMED 4
@@ -56,7 +57,7 @@ struct node_condition node_condition_judge(const struct ledger *ledger, const st
         uint32_t total = 0, healthy = 0;
 
         for (uint32_t g = 0; node->has_inventory && g < node->group_count; g++) {
-                if (strcmp(symbols_name(&ledger->symbols, node->groups[g].vendor), "cpu") == 0)
+                if (open_groups_is_cpu(&ledger->symbols, &node->groups[g]))
                         continue;
                 total += node->groups[g].total;
                 healthy += node->groups[g].healthy;
