@@ -5,14 +5,16 @@
  * of 4 chips and 16 CPUs has its chips as it is, and starts when a goes.
  *
  * A curve (curve.h) counts chips alone, so its price is a lower bound; where its set leaves room it is the
- * answer, and where it does not all sets are tried, depth first, as far as the steps last. Pure. */
+ * answer, and where it does not sets are tried, depth first, as far as the steps last: in the order of what a
+ * piece of the scarcest kind costs, so that the rest costs at least what it would if a part of a pod could
+ * go, and who was left out is not replaced by one that frees no more and costs no less. Pure. */
 #pragma once
 
 #include "scheduler-extender/decide/node_room.h"
 #include "scheduler-extender/emergency/curve.h"
 
-#define BESIDE_STEPS 4096               /* of one search; sets of 10 pods and more may not all be tried */
-#define BESIDE_ALL   ((size_t) 2000000) /* of the searches for all nodes: where they are many each has less */
+#define BESIDE_STEPS 4096               /* of one search; sets of many unlike pods may not all be tried */
+#define BESIDE_ALL   ((size_t) 2000000) /* of searches for all nodes: where they are many each has less */
 
 struct beside {
         struct node_room_kind kinds[NODE_ROOM_KINDS];

@@ -12,6 +12,7 @@
 #include "scheduler-extender/neighbours/neighbour_view.h"
 
 #define BINS_WEIGHT 1024 /* at first, of each bin of a gang */
+#define BINS_ROUNDS 24   /* of choices, in which prices are worked out */
 
 void bins_begin(struct bins *bins, struct ledger *ledger, const struct asked *asked,
                 const struct victim_rules *rules)
@@ -277,11 +278,7 @@ int bins_build(struct bins *bins, const struct asked_need *need, size_t extra)
                         r = add_node(bins, node);
         }
         bins->steps += (bins->ledger->node_count + bins->item_count) * TRIAL_NODE_STEPS;
-        bins->beside_steps = BESIDE_ALL / (bins->cost_count + 1);
-        if (bins->beside_steps > BESIDE_STEPS)
-                bins->beside_steps = BESIDE_STEPS;
-        if (bins->beside_steps <= CURVE_PODS)
-                bins->beside_steps = CURVE_PODS + 1;
+        bins->beside_steps = BESIDE_STEPS;
         link_items(bins);
         return r;
 }
@@ -403,28 +400,70 @@ static void fill_in(struct bins *bins, struct bin *const *near, size_t count, si
         }
 }
 
-int bins_choose(struct bins *bins, size_t extra, victim_cost *price)
+/* One choice by the prices as they are. 0, BINS_E_NONE or -ENOMEM. */
+static int choose_once(struct bins *bins, size_t members)
 {
-        size_t wanted = bins->need->count + extra, members, left, count;
-        CLEANUP(free_p) struct bin **near = NULL;
-        CLEANUP(free_p) uint8_t *choice = NULL;
+        size_t left = members, count;
+        CLEANUP(free_p) struct bin **near = collect_near(bins, members, &count);
+        CLEANUP(free_p) uint8_t *choice = near == NULL ? NULL : calloc(count + 1, members + 1);
 
-        members = bins->idle < wanted ? wanted - (size_t) bins->idle : 0;
-        near = collect_near(bins, members, &count);
-        choice = calloc(count + 1, members + 1);
-        if (near == NULL || choice == NULL)
+        if (choice == NULL)
                 return -ENOMEM;
-        bins->wanted = members;
         fill_in(bins, near, count, members, choice);
-        *price = bins->best[members];
-        if (*price == VICTIM_COST_MAX)
+        if (bins->best[members] == VICTIM_COST_MAX)
                 return BINS_E_NONE;
-        left = members;
         for (size_t b = count; b-- > 0;) {
                 near[b]->chosen = choice[b * (members + 1) + left];
                 left -= near[b]->chosen;
         }
         return 0;
+}
+
+/* Steps of one search, if the price of each more member is still to be worked out. */
+static size_t steps_of_each(const struct bins *bins)
+{
+        size_t levels = 1, steps;
+
+        for (size_t b = 0; b < bins->count; b++)
+                levels += bins->list[b].tight ? bins->list[b].levels : 0;
+        steps = BESIDE_ALL / levels;
+        steps = steps > CURVE_PODS ? steps : CURVE_PODS + 1;
+        return steps < BESIDE_STEPS ? steps : BESIDE_STEPS;
+}
+
+/* Prices by which bins were chosen are worked out, or all. Return: was each of them known before? */
+static bool work_out(struct bins *bins, bool all)
+{
+        bool known = true;
+
+        bins->beside_steps = all ? steps_of_each(bins) : bins->beside_steps;
+        for (size_t b = 0; b < bins->count; b++) {
+                struct bin *bin = &bins->list[b];
+
+                if (bin->chosen > 0)
+                        known = known && (bin->known >> (bin->chosen - 1) & 1) != 0;
+                if (all || bin->chosen > 0)
+                        bins_price_work_out(bins, bin, all ? bin->levels : bin->chosen);
+        }
+        return known;
+}
+
+/* A choice by prices that are so for what is chosen, and for the others at least what is said, is the
+ * cheapest one. Of many nodes that are alike all may have to be worked out: then it is done at once. */
+int bins_choose(struct bins *bins, size_t extra, victim_cost *price)
+{
+        size_t wanted = bins->need->count + extra;
+        bool known = false;
+        int r = 0;
+
+        bins->wanted = bins->idle < wanted ? wanted - (size_t) bins->idle : 0;
+        for (int round = 0; !known && r == 0; round++) {
+                r = choose_once(bins, bins->wanted);
+                if (r == 0)
+                        known = work_out(bins, round == BINS_ROUNDS);
+        }
+        *price = bins->best[bins->wanted];
+        return r;
 }
 
 /* With it at any of its levels, and the others at their best. */

@@ -2,8 +2,9 @@
  *
  * A bin is a node, or one of its groups where a member must stay within one. `idle` members fit as it is;
  * costs[first + e - 1] is what e more cost, e = 1..levels (no more than are asked for), by a knapsack over
- * the bin's pods (curve.h). The pods of a gang in one bin are one item of it: whoever goes, all of it is
- * lost.
+ * the bin's pods (curve.h). Where there is not room beside chips for all of them that is the least that it
+ * may be, until it is chosen by it: then it is worked out (beside.h), and chosen anew. The pods of a gang in
+ * one bin are one item of it: whoever goes, all of it is lost.
  *
  * A gang that is in several bins is paid for once. Each of its bins bears a part of that, so that the parts
  * of no more bins than there are members to be placed add up to more than it costs: the sum of the cheapest
@@ -23,6 +24,7 @@ struct bin {
         uint32_t open;
         uint32_t idle, first, item_first;
         uint8_t levels, item_count;
+        uint64_t known; /* bit e - 1: the price of e more is so; of the others it is at least that */
         bool near;      /* cheap enough to be chosen */
         bool tight;     /* there is not room beside chips for as many as there may be: see beside.h */
         uint8_t chosen; /* chosen: members that victims go for, by bins_choose() */

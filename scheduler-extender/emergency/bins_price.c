@@ -101,11 +101,15 @@ victim_cost bins_price_level(struct bins *bins, const struct bin *bin, const str
                             &bins->steps);
 }
 
-/* Anew, if a price in it is another one than the last time. */
-static void price_bin(struct bins *bins, const struct bin *bin)
+static uint64_t first_bits(uint8_t count)
+{
+        return count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
+}
+
+/* Anew, if a price in it is another one than the last time; of a tight bin what chips alone would cost. */
+static void price_bin(struct bins *bins, struct bin *bin)
 {
         struct curve_item *items = bins->items + bin->item_first;
-        struct beside beside __attribute__((uninitialized));
         struct curve curve __attribute__((uninitialized));
         bool same = true;
 
@@ -118,14 +122,35 @@ static void price_bin(struct bins *bins, const struct bin *bin)
                 return;
         curve_solve(items, bin->item_count, bins_to_free(bins, bin, bin->levels), &curve);
         bins->steps += (size_t) bin->item_count * curve.chips;
-        if (bin->tight)
-                bins_price_beside(bins, bin, items, &beside);
+        bin->known = bin->tight ? 0 : first_bits(bin->levels);
         for (uint8_t e = 1; e <= bin->levels; e++) {
-                uint64_t set;
-                victim_cost cost = bins_price_level(bins, bin, items, &curve, &beside, e, &set);
+                victim_cost cost = curve.cost[bins_to_free(bins, bin, e)];
 
                 bins->costs[bin->first + e - 1] = cost < VICTIM_COST_BARRED ? cost : VICTIM_COST_MAX;
         }
+}
+
+void bins_price_work_out(struct bins *bins, struct bin *bin, uint8_t levels)
+{
+        const struct curve_item *items = bins->items + bin->item_first;
+        struct beside beside __attribute__((uninitialized));
+        struct curve curve __attribute__((uninitialized));
+
+        if ((~bin->known & first_bits(levels)) == 0)
+                return;
+        curve_solve(items, bin->item_count, bins_to_free(bins, bin, levels), &curve);
+        bins->steps += (size_t) bin->item_count * curve.chips;
+        bins_price_beside(bins, bin, items, &beside);
+        for (uint8_t e = 1; e <= levels; e++) {
+                victim_cost cost;
+                uint64_t set;
+
+                if ((bin->known >> (e - 1) & 1) != 0)
+                        continue;
+                cost = bins_price_level(bins, bin, items, &curve, &beside, e, &set);
+                bins->costs[bin->first + e - 1] = cost < VICTIM_COST_BARRED ? cost : VICTIM_COST_MAX;
+        }
+        bin->known |= first_bits(levels);
 }
 
 int bins_price(struct bins *bins)

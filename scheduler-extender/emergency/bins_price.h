@@ -7,6 +7,9 @@
 /* bins_price() - prices by the gangs that are paid for, and the parts of the others. 0 or -ENOMEM. */
 int bins_price(struct bins *bins);
 
+/* bins_price_work_out() - the prices of so many more members, and fewer, that are not known yet. */
+void bins_price_work_out(struct bins *bins, struct bin *bin, uint8_t levels);
+
 /* bins_price_beside() - what these items of the bin free beside chips: for all its levels.
  * bins_price_level() - the cheapest of them for so many more members, by a curve of theirs that reaches so
  * far: its price, and the set. @beside: read of a tight bin alone */

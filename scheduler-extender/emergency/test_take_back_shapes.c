@@ -361,7 +361,7 @@ static void members_that_differ_have_room_made_shape_by_shape(void **state)
 }
 
 /* Which of sixteen borrowers on each of 2,000 nodes have the CPUs: every set of each node would take more
- * than 0.1 s. */
+ * than 0.1 s, those of the nodes that are chosen are worked out. */
 static void room_beside_chips_is_looked_for_by_steps(void **state)
 {
         struct ledger *l = test_ledger();
@@ -384,7 +384,8 @@ static void room_beside_chips_is_looked_for_by_steps(void **state)
         ask(l, 8, 1, 40000);
         assert_int_equal(plan(l, &p), 0);
         assert_true(p.victims.count >= 8);
-        assert_true(p.steps < TAKE_BACK_STEPS);
+        assert_true(p.bound > 0 && p.cost == p.bound);   /* proven to be the cheapest */
+        assert_true(p.steps < TAKE_BACK_STEPS * 3 / 10); /* of all nodes it would be more */
         take_back_free(&p);
         ledger_life_free(l);
 }

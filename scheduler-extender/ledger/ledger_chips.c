@@ -56,15 +56,23 @@ unsigned ledger_chips_rank(const struct ledger *ledger, uint32_t resource)
                                                   : LEDGER_CHIPS_NONE;
 }
 
+typedef bool keeps_t(const struct ledger *, uint32_t resource);
+
+/* Where one of them is a chip that is known, the others are none. */
+static keeps_t *rule_of(const struct ledger *ledger, const struct request *request)
+{
+        for (size_t i = 0; i < request->item_count; i++)
+                if (ledger_chips_has(ledger, request->items[i].resource))
+                        return ledger_chips_has;
+        return may_be_chip;
+}
+
 void ledger_chips_only(const struct ledger *ledger, struct request *request)
 {
-        bool (*keeps)(const struct ledger *, uint32_t) = may_be_chip;
+        keeps_t *keeps = rule_of(ledger, request);
         uint8_t kept = 0, count = request->item_count;
         struct request_item item;
 
-        for (size_t i = 0; i < request->item_count; i++)
-                if (ledger_chips_has(ledger, request->items[i].resource))
-                        keeps = ledger_chips_has;
         for (size_t i = 0; i < request->item_count; i++)
                 if (keeps(ledger, request->items[i].resource)) {
                         item = request->items[i];
@@ -77,8 +85,11 @@ void ledger_chips_only(const struct ledger *ledger, struct request *request)
 
 uint32_t ledger_chips_asked(const struct ledger *ledger, const struct request *request)
 {
-        struct request own = *request;
+        keeps_t *keeps = rule_of(ledger, request); /* as in ledger_chips_only(), without a copy */
+        uint32_t chips = 0;
 
-        ledger_chips_only(ledger, &own);
-        return request_chips(&own);
+        for (size_t i = 0; i < request->item_count; i++)
+                if (keeps(ledger, request->items[i].resource))
+                        chips += request->items[i].chips;
+        return chips;
 }
