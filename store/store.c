@@ -67,6 +67,17 @@ int store_kind_parse(const char *name, enum store_kind *ret)
         return -ENOENT;
 }
 
+void store_collection(enum store_kind kind, const char *namespace_, struct text *path)
+{
+        const char *collection = kinds[kind].collection, *plural = strrchr(collection, '/');
+
+        if (namespace_ != NULL && kinds[kind].namespaced && strstr(collection, "/namespaces/") == NULL)
+                text_printf(path, "%.*s/namespaces/%s%s", (int) (plural - collection), collection, namespace_,
+                            plural);
+        else
+                text_append(path, collection);
+}
+
 const char *store_key_split(const char *key, char ret_namespace[256])
 {
         const char *slash = strchr(key, '/');
@@ -201,6 +212,13 @@ uint64_t store_age_usec(const struct store *store, unsigned which, uint64_t now_
 bool store_serves(const struct store *store, enum store_kind kind)
 {
         return store->backend->serves == NULL || store->backend->serves(store, kind);
+}
+
+const char *store_namespace_trouble(const struct store *store, const char *namespace_)
+{
+        return store->backend->namespace_trouble == NULL
+                       ? NULL
+                       : store->backend->namespace_trouble(store, namespace_);
 }
 
 uint64_t store_inventory_mtime_usec(const struct store *store, const char *node)

@@ -42,6 +42,10 @@ struct store_options {
         const char *kubeconfig;          /* kubernetes: NULL = in-cluster, else KUBECONFIG */
         unsigned kinds;                  /* bit set of (1u << STORE_...) to watch; 0 = write only */
         const char *field_selector_node; /* pods of this node only; NULL = all */
+        /* kubernetes: what is in a namespace is read in these alone, by paths of theirs; none = everywhere.
+         * Borrowed until store_close(). */
+        const char *const *namespaces;
+        size_t namespace_count;
         /* The object is new or changed; object == NULL: it is gone. `key` is "namespace/name" or "name".
          * Before one of another uid comes under the same key, the old one is told gone. */
         void (*changed)(void *userdata, enum store_kind kind, const char *key, const json_t *object);
@@ -79,6 +83,11 @@ uint64_t store_age_usec(const struct store *store, unsigned which, uint64_t now_
 
 /* store_serves() - are objects of this kind, which is synced, shown to us? Else there are none. */
 bool store_serves(const struct store *store, enum store_kind kind);
+
+/* store_namespace_trouble() - why `namespace_`, one of options.namespaces, is not read: it is not there, or a
+ * right is missing. What was read of it stands, and it counts as read, so that the others go on; it is tried
+ * again every few seconds. NULL = it is read. Borrowed until the next look at the loop. */
+const char *store_namespace_trouble(const struct store *store, const char *namespace_);
 
 /* store_inventory_mtime_usec() - dir: only: modification time of the file that holds the inventory of `node`
  * (CLOCK_REALTIME, microseconds), 0 = unknown. */

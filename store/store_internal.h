@@ -1,6 +1,7 @@
 /* Store, inside: what a backend of store/store.h implements, and what store.c does for all of them. */
 #pragma once
 
+#include "base/text.h"
 #include "store/budgets.h"
 #include "store/store.h"
 
@@ -21,6 +22,8 @@ struct store_backend {
         void (*refresh)(struct store *store);
         uint64_t (*age_usec)(const struct store *store, unsigned kinds, uint64_t now_usec);
         bool (*serves)(const struct store *store, enum store_kind kind); /* NULL = every kind */
+        const char *(*namespace_trouble)(const struct store *store,
+                                         const char *namespace_); /* NULL = each is read */
         uint64_t (*inventory_mtime_usec)(const struct store *store, const char *node);
         int (*touch)(struct store *store, const char *node);
         void (*bind)(struct store *store, const struct store_binding *binding, store_answer answer,
@@ -74,6 +77,10 @@ int store_kubernetes_new(sd_event *loop, const struct store_options *options, st
 int store_init(struct store *store, const struct store_backend *backend, sd_event *loop,
                const struct store_options *options, struct err *err);
 void store_done(struct store *store);
+
+/* store_collection() - where the objects of a kind are at an API server: of all namespaces, or of one (NULL
+ * or a kind that is in none: the former). */
+void store_collection(enum store_kind kind, const char *namespace_, struct text *path);
 
 /* store_answer_later() - call `answer` from the loop; without memory it is called at once. */
 void store_answer_later(struct store *store, store_answer answer, void *userdata, int result, const char *fmt,

@@ -91,13 +91,7 @@ struct operation *operation_new(struct operation_list *all, enum store_kind kind
 /* "/api/v1/namespaces/NS/pods/NAME" + suffix */
 static void append_path(struct text *path, const struct operation *o, const char *suffix)
 {
-        const char *collection = store_kind_info(o->kind)->collection, *plural = strrchr(collection, '/');
-
-        if (o->namespace_ != NULL && strstr(collection, "/namespaces/") == NULL)
-                text_printf(path, "%.*s/namespaces/%s%s", (int) (plural - collection), collection,
-                            o->namespace_, plural);
-        else
-                text_append(path, collection);
+        store_collection(o->kind, o->namespace_, path);
         if (o->name != NULL && !o->unnamed)
                 text_printf(path, "/%s", o->name);
         text_append(path, suffix);

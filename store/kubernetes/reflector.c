@@ -214,9 +214,14 @@ int reflector_end_page(struct reflector *r, struct err *err)
         return 0;
 }
 
+/* The kind is, when the lists of all its namespaces are whole. */
 static void say_synced(struct reflector *r)
 {
         r->synced = true;
+        r->due = false;
+        for (size_t i = 0; i < r->of_kind_count; i++)
+                if (r->of_kind[i].due)
+                        return;
         if (r->store->options.synced != NULL)
                 r->store->options.synced(r->store->options.userdata, r->kind);
 }
@@ -260,6 +265,23 @@ static void kind_is_missing(struct reflector *r, const char *refusal)
         wait_usec(r, usec / 2 + jitter_below(usec / 2));
 }
 
+/* One of the namespaces that we are held to is not there, or is not shown: the others go on meanwhile, and of
+ * this one stands what was read. */
+static void namespace_is_denied(struct reflector *r, const char *refusal)
+{
+        if (strcmp(r->denied, refusal) != 0)
+                store_trouble(
+                        r->store, r->kind,
+                        "namespace '%s' is not read: it is not there, or nobody gave us our rights in it "
+                        "(list %s: %s)",
+                        r->namespace_, store_kind_name(r->kind), refusal);
+        (void) text_copy(r->denied, sizeof(r->denied), refusal);
+        if (r->due)
+                say_synced(r);
+        r->rechecking = false;
+        wait_usec(r, MISSING_USEC / 2 + jitter_below(MISSING_USEC / 2));
+}
+
 static bool on_list_bytes(void *userdata, const char *bytes, size_t size_bytes)
 {
         struct reflector *r = userdata;
@@ -281,8 +303,14 @@ static void on_list(void *userdata, const struct http_call_result *result)
                 kind_is_missing(r, e == -EPERM ? sentence : NULL);
                 return;
         }
+        if (e == -EPERM && r->namespace_ != NULL) {
+                r->continue_[0] = r->version[0] = '\0';
+                namespace_is_denied(r, sentence);
+                return;
+        }
         if (e == 0) {
                 r->missing = false;
+                r->denied[0] = '\0';
                 e = reflector_end_page(r, &r->page_problem);
         }
         if (r->page_problem.code != 0) {
@@ -338,7 +366,8 @@ static void list(struct reflector *r)
         }
         if (r->page_items == 0)
                 r->page_items = PAGE_ITEMS;
-        text_printf(&path, "%s?limit=%u", store_kind_info(r->kind)->collection, r->page_items);
+        store_collection(r->kind, r->namespace_, &path);
+        text_printf(&path, "?limit=%u", r->page_items);
         append_selector(r, &path);
         if (r->continue_[0] != '\0') {
                 text_append(&path, "&continue=");
@@ -493,7 +522,8 @@ static void on_watch_end(void *userdata, const struct http_call_result *result)
         if (opened && lasted_usec >= STEADY_USEC)
                 r->failures = 0;
         if (r->expired || result->status == 410 || result->status == 400 || result->status == 404 ||
-            result->status == 504) { /* 504: the server is behind the version that it is asked for */
+            result->status == 504 || /* 504: the server is behind the version that it is asked for */
+            (e == -EPERM && r->namespace_ != NULL)) { /* a list tells */
                 r->version[0] = '\0';
                 r->expired = false;
         } else if (e < 0 && r->failures > 0) /* one break is an API server's everyday life */
@@ -511,8 +541,8 @@ static void watch(struct reflector *r)
 
         r->state = REFLECTOR_WATCHING;
         r->watch_began_usec = now_usec(r);
-        text_printf(&path, "%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=",
-                    store_kind_info(r->kind)->collection, seconds);
+        store_collection(r->kind, r->namespace_, &path);
+        text_printf(&path, "?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=", seconds);
         text_append_escaped(&path, r->version, "");
         append_selector(r, &path);
         begin(r, &path,
@@ -555,6 +585,7 @@ static void on_refresh(void *userdata)
 /* Not at once: it may be asked for from within the very call that is to be cancelled. */
 void reflector_refresh(struct reflector *r)
 {
+        r->due = true;
         loop_rearm(r->refreshing, 0);
 }
 
@@ -590,7 +621,7 @@ uint64_t reflector_age_usec(const struct reflector *r, uint64_t now)
 {
         uint64_t since = r->synced ? r->in_step_usec : r->opened_usec;
 
-        if (r->synced && (r->watch_open || r->missing))
+        if (r->synced && (r->watch_open || r->missing || r->denied[0] != '\0'))
                 return 0;
         return now > since ? now - since : 0;
 }

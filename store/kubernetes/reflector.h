@@ -22,7 +22,11 @@ struct reflector_object {
 struct reflector {
         struct store *store; /* borrowed, as the next two */
         struct kube_client *client;
-        const char *node; /* field selector, or NULL */
+        const char *node;       /* field selector, or NULL */
+        const char *namespace_; /* read in this one alone; NULL = in all */
+        struct reflector
+                *of_kind; /* those of the kind, one a namespace, itself among them; NULL = it is alone */
+        size_t of_kind_count;
         enum store_kind kind;
         uint64_t opened_usec;
         enum reflector_state state;
@@ -47,6 +51,8 @@ struct reflector {
         bool synced, missing;      /* missing: the API server does not know this kind */
         bool expired;              /* the watch said 410: list again */
         bool bookmarked;           /* this server sends bookmarks: a silent watch is a dead one */
+        bool due;                  /* a list is asked for and not whole: the kind is not synced before */
+        char denied[300];          /* why its namespace is not read, in the server's words; "" = it is */
         bool rechecking;           /* the list under way repeats everything */
         uint64_t recheck_version;  /* what is not newer than this should be known; 0 = cannot be told */
 };

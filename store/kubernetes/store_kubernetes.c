@@ -1,4 +1,5 @@
-/* The life of a store in a cluster: one reflector a kind that is wanted, and the operations under way. */
+/* The life of a store in a cluster: one reflector a kind that is wanted, or one
+ * a namespace of it, and the operations under way. */
 #include "store/kubernetes/store_kubernetes.h"
 
 #include <errno.h>
@@ -17,8 +18,9 @@ static void close_(struct store *store)
 {
         struct store_kubernetes *k = (struct store_kubernetes *) store;
 
-        for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
-                reflector_stop(&k->reflectors[kind]);
+        for (size_t i = 0; i < k->reflector_count; i++)
+                reflector_stop(&k->reflectors[i]);
+        free(k->reflectors);
         operation_cancel_all(&k->operations);
         kube_client_free(k->client); /* answers the writes under way */
         store_done(store);
@@ -31,9 +33,8 @@ static void refresh(struct store *store)
 {
         struct store_kubernetes *k = (struct store_kubernetes *) store;
 
-        for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
-                if (store_wants(store, (enum store_kind) kind))
-                        reflector_refresh(&k->reflectors[kind]);
+        for (size_t i = 0; i < k->reflector_count; i++)
+                reflector_refresh(&k->reflectors[i]);
 }
 
 static uint64_t age_usec(const struct store *store, unsigned kinds, uint64_t now_usec)
@@ -41,9 +42,9 @@ static uint64_t age_usec(const struct store *store, unsigned kinds, uint64_t now
         const struct store_kubernetes *k = (const struct store_kubernetes *) store;
         uint64_t oldest = 0;
 
-        for (int kind = 0; kind < STORE_KIND_COUNT; kind++) {
-                uint64_t age = (kinds & 1u << kind) != 0 && store_wants(store, (enum store_kind) kind)
-                                       ? reflector_age_usec(&k->reflectors[kind], now_usec)
+        for (size_t i = 0; i < k->reflector_count; i++) {
+                uint64_t age = (kinds & 1u << k->reflectors[i].kind) != 0
+                                       ? reflector_age_usec(&k->reflectors[i], now_usec)
                                        : 0;
 
                 oldest = age > oldest ? age : oldest;
@@ -53,7 +54,28 @@ static uint64_t age_usec(const struct store *store, unsigned kinds, uint64_t now
 
 static bool serves(const struct store *store, enum store_kind kind)
 {
-        return !((const struct store_kubernetes *) store)->reflectors[kind].missing;
+        const struct store_kubernetes *k = (const struct store_kubernetes *) store;
+        bool missing = false;
+
+        for (size_t i = 0; i < k->reflector_count; i++) {
+                if (k->reflectors[i].kind != kind)
+                        continue;
+                if (!k->reflectors[i].missing)
+                        return true;
+                missing = true;
+        }
+        return !missing;
+}
+
+static const char *namespace_trouble(const struct store *store, const char *namespace_)
+{
+        const struct store_kubernetes *k = (const struct store_kubernetes *) store;
+
+        for (size_t i = 0; i < k->reflector_count; i++)
+                if (k->reflectors[i].denied[0] != '\0' &&
+                    strcmp(k->reflectors[i].namespace_, namespace_) == 0)
+                        return k->reflectors[i].denied;
+        return NULL;
 }
 
 static uint64_t inventory_mtime_usec(const struct store *store, const char *node)
@@ -143,6 +165,7 @@ static const struct store_backend backend = {
         .refresh = refresh,
         .age_usec = age_usec,
         .serves = serves,
+        .namespace_trouble = namespace_trouble,
         .inventory_mtime_usec = inventory_mtime_usec,
         .touch = touch,
         .bind = api_writes_bind,
@@ -156,6 +179,60 @@ static const struct store_backend backend = {
         .judge_evictions = budget_reads_judge,
         .event = event,
 };
+
+/* Is it read namespace by namespace? Kubelets' Leases are in one by themselves. */
+static bool is_split(const struct store_kubernetes *k, enum store_kind kind)
+{
+        return k->store.options.namespace_count > 0 && store_kind_info(kind)->namespaced &&
+               kind != STORE_LEASE;
+}
+
+static size_t reflectors_of(const struct store_kubernetes *k, enum store_kind kind)
+{
+        if (!store_wants(&k->store, kind))
+                return 0;
+        return is_split(k, kind) ? k->store.options.namespace_count : 1;
+}
+
+static void add_reflectors(struct store_kubernetes *k, enum store_kind kind, size_t count)
+{
+        struct reflector *first = &k->reflectors[k->reflector_count];
+
+        for (size_t i = 0; i < count; i++)
+                first[i] =
+                        (struct reflector){ .store = &k->store,
+                                            .client = k->client,
+                                            .node = k->node,
+                                            .namespace_ =
+                                                    is_split(k, kind) ? k->store.options.namespaces[i] : NULL,
+                                            .of_kind = first,
+                                            .of_kind_count = count,
+                                            .kind = kind,
+                                            .due = true,
+                                            .opened_usec = loop_now_usec(k->store.loop) };
+        k->reflector_count += count;
+}
+
+static int start_reflectors(struct store_kubernetes *k, struct err *err)
+{
+        size_t count = 0;
+
+        for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
+                count += reflectors_of(k, (enum store_kind) kind);
+        k->reflectors = calloc(count + 1, sizeof(*k->reflectors));
+        if (k->reflectors == NULL)
+                return err_set(err, -ENOMEM, "out of memory");
+        for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
+                add_reflectors(k, (enum store_kind) kind, reflectors_of(k, (enum store_kind) kind));
+        for (size_t i = 0; i < k->reflector_count; i++) {
+                int r = reflector_start(&k->reflectors[i]);
+
+                if (r < 0)
+                        return err_set(err, r, "watch %s: %s", store_kind_name(k->reflectors[i].kind),
+                                       strerrordesc_np(-r));
+        }
+        return 0;
+}
 
 static int start(struct store_kubernetes *k, const struct store_options *options, struct err *err)
 {
@@ -173,19 +250,7 @@ static int start(struct store_kubernetes *k, const struct store_options *options
         }
         k->operations = (struct operation_list){ .store = &k->store, .client = k->client };
         k->events.operations = &k->operations;
-        for (int kind = 0; kind < STORE_KIND_COUNT; kind++) {
-                k->reflectors[kind] = (struct reflector){ .store = &k->store,
-                                                          .client = k->client,
-                                                          .node = k->node,
-                                                          .kind = (enum store_kind) kind,
-                                                          .opened_usec = loop_now_usec(k->store.loop) };
-                r = store_wants(&k->store, (enum store_kind) kind) ? reflector_start(&k->reflectors[kind])
-                                                                   : 0;
-                if (r < 0)
-                        return err_set(err, r, "watch %s: %s", store_kind_name((enum store_kind) kind),
-                                       strerrordesc_np(-r));
-        }
-        return 0;
+        return start_reflectors(k, err);
 }
 
 int store_kubernetes_new(sd_event *loop, const struct store_options *options, struct store **ret,

@@ -11,8 +11,9 @@
 struct store_kubernetes {
         struct store store;
         struct kube_client *client;
-        char *node; /* field selector, or NULL */
-        struct reflector reflectors[STORE_KIND_COUNT];
+        char *node;                   /* field selector, or NULL */
+        struct reflector *reflectors; /* of the kinds that are wanted, in their order */
+        size_t reflector_count;
         struct operation_list operations; /* writes under way */
         struct events events;
         struct node_owner owner; /* of what an agent writes */

@@ -72,6 +72,86 @@ static void only_the_pods_of_one_node(void **state)
         kube_store_free(f);
 }
 
+static void put_in(struct kube_store *f, const char *namespace_, const char *name)
+{
+        kube_store_admin(f,
+                         "{\"op\":\"put\",\"path\":\"/api/v1/namespaces/%s/pods\",\"object\":{\"metadata\":{"
+                         "\"name\":\"%s\",\"namespace\":\"%s\",\"uid\":\"u-%s\"}}}",
+                         namespace_, name, namespace_, name);
+}
+
+/* Other rights than these are not wanted: no path is asked for that is not of one of them. */
+static void only_what_is_in_some_namespaces(void **state)
+{
+        static const char *const namespaces[] = { "a", "b" };
+        struct kube_store *f = kube_store_new();
+
+        (void) state;
+        f->namespaces = namespaces;
+        f->namespace_count = ARRAY_SIZE(namespaces);
+        put_in(f, "a", "x");
+        put_in(f, "c", "z");
+        kube_store_admin(f, "{\"op\":\"put\",\"path\":\"" KUBE_STORE_NODES
+                            "\",\"object\":{\"metadata\":{\"name\":\"n1\"}}}");
+        kube_store_open(f, 1u << STORE_POD | 1u << STORE_NODE | 1u << STORE_LEASE, NULL);
+        KUBE_STORE_WAIT(f, f->synced[STORE_POD] == 1 && f->synced[STORE_NODE] == 1);
+        assert_true(kube_store_has(f, "Pod a/x"));
+        assert_true(kube_store_has(f, "Node n1"));
+        put_in(f, "b", "y");
+        KUBE_STORE_WAIT(f, kube_store_has(f, "Pod b/y"));
+        assert_int_equal(f->synced[STORE_POD], 1); /* once, when both were there */
+        store_refresh(f->store);
+        KUBE_STORE_WAIT(f, f->synced[STORE_POD] == 2);
+        assert_int_equal(kube_store_count_requests(f, "/api/v1/pods"), 0);
+        assert_int_equal(kube_store_count_requests(f, "/namespaces/c/"), 0);
+        assert_int_equal(kube_store_count_requests(f, "namespaces/a/pods?limit"), 2);
+        assert_int_equal(kube_store_count_requests(f, "namespaces/b/pods?limit"), 2);
+        assert_true(kube_store_count_requests(f, "namespaces/kube-node-lease/leases?limit") > 0);
+        assert_false(kube_store_has(f, "Pod c/z"));
+        assert_null(store_namespace_trouble(f->store, "a"));
+        kube_store_free(f);
+}
+
+/* One of them is not there, or a right was forgotten: the others go on, and it is tried again. What was read
+ * of it before stands. */
+static void a_namespace_without_rights_stops_no_other(void **state)
+{
+        static const char *const namespaces[] = { "a", "b" };
+        struct kube_store *f = kube_store_new();
+
+        (void) state;
+        f->namespaces = namespaces;
+        f->namespace_count = ARRAY_SIZE(namespaces);
+        put_in(f, "a", "x");
+        put_in(f, "b", "y");
+        kube_store_admin(f, "{\"op\":\"fault\",\"match\":\"namespaces/b/"
+                            "pods\",\"times\":1000000,\"do\":\"status\",\"code\":403}");
+        kube_store_open(f, 1u << STORE_POD, NULL);
+        KUBE_STORE_WAIT(f, f->synced[STORE_POD] == 1 && store_namespace_trouble(f->store, "b") != NULL);
+        assert_true(kube_store_has(f, "Pod a/x"));
+        assert_false(kube_store_has(f, "Pod b/y"));
+        assert_null(store_namespace_trouble(f->store, "a"));
+        assert_true(kube_store_said(
+                f, "namespace 'b' is not read: it is not there, or nobody gave us our rights"));
+        kube_store_run_for(f, 300000); /* nobody becomes old by it */
+        assert_int_equal(store_age_usec(f->store, STORE_ALL_KINDS, clock_monotonic_usec()), 0);
+        kube_store_admin(f, "{\"op\":\"well\"}");
+        KUBE_STORE_WAIT(f, kube_store_has(f, "Pod b/y") && store_namespace_trouble(f->store, "b") == NULL);
+        kube_store_admin(f, "{\"op\":\"fault\",\"match\":\"namespaces/b/"
+                            "pods\",\"times\":1000000,\"do\":\"status\",\"code\":403}");
+        store_refresh(f->store);
+        KUBE_STORE_WAIT(f, store_namespace_trouble(f->store, "b") != NULL);
+        KUBE_STORE_WAIT(f, f->synced[STORE_POD] >= 3);
+        assert_true(kube_store_has(f, "Pod b/y"));
+        kube_store_admin(f, "{\"op\":\"well\"}");
+        KUBE_STORE_WAIT(f, store_namespace_trouble(f->store, "b") == NULL);
+        kube_store_admin(f, "{\"op\":\"fault\",\"match\":\"namespaces/b/"
+                            "pods\",\"times\":1000000,\"do\":\"status\",\"code\":403}");
+        kube_store_admin(f, "{\"op\":\"drop\"}"); /* a watch that is refused says so, too */
+        KUBE_STORE_WAIT(f, store_namespace_trouble(f->store, "b") != NULL);
+        kube_store_free(f);
+}
+
 static void a_dropped_watch_resumes_where_it_was(void **state)
 {
         struct kube_store *f = kube_store_new();
@@ -372,6 +452,8 @@ int main(void)
                 cmocka_unit_test(lists_and_watches),
                 cmocka_unit_test(a_long_list_comes_in_pages),
                 cmocka_unit_test(only_the_pods_of_one_node),
+                cmocka_unit_test(only_what_is_in_some_namespaces),
+                cmocka_unit_test(a_namespace_without_rights_stops_no_other),
                 cmocka_unit_test(a_dropped_watch_resumes_where_it_was),
                 cmocka_unit_test(history_that_is_gone_means_a_new_list),
                 cmocka_unit_test(bookmarks_keep_the_place),

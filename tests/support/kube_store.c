@@ -203,6 +203,8 @@ void kube_store_open(struct kube_store *f, unsigned kinds, const char *node)
                                          .changed = kube_store_changed,
                                          .synced = on_synced,
                                          .trouble = kube_store_trouble,
+                                         .namespaces = f->namespaces,
+                                         .namespace_count = f->namespace_count,
                                          .silence_usec = f->silence_usec,
                                          .may_commit = f->commits < 0 ? NULL : may_commit,
                                          .commit_usec = 5000000,

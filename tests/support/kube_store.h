@@ -24,6 +24,8 @@ struct kube_store {
         json_t *stats; /* of the last admin call */
         char folder[64], config[100], token[100];
         json_t *objects, *troubles;
+        const char *const *namespaces; /* this and the next two: of the store's options */
+        size_t namespace_count;
         uint64_t silence_usec; /* of the store's options */
         int commits;           /* how often may_commit() says yes from now on; -1 = it is not asked */
         unsigned deliveries, gone, synced[STORE_KIND_COUNT];
