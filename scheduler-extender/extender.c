@@ -78,7 +78,7 @@ static void readyz_handler(void *userdata, const struct http_request *request, s
 {
         (void) request;
         server_health_ready(((struct extender *) userdata)->cluster,
-                            loop_now_usec(((struct extender *) userdata)->loop), reply);
+                            loop_now_usec(((struct extender *) userdata)->loop), NULL, reply);
 }
 
 static void leaderz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)

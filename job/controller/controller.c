@@ -70,7 +70,7 @@ static int work(sd_event_source *source, void *userdata)
         for (; record != NULL; record = next) {
                 next = record->next_queued;
                 record->queued = false;
-                if (c->leading && is_ready(c) && record->uid[0] != '\0')
+                if (c->leading && is_ready(c) && record->uid[0] != '\0' && controller_may_look(record))
                         reconcile(record);
                 if (!record->queued && is_over(record)) {
                         record_lease(record);

@@ -40,6 +40,12 @@ struct ledger *controller_ledger(const struct controller *c)
         return cluster_ledger(c->options.cluster);
 }
 
+bool controller_may_look(const struct record *record)
+{
+        return store_namespace_trouble(cluster_store(record->controller->options.cluster),
+                                       record->namespace_) == NULL;
+}
+
 struct record *controller_find(struct controller *c, const char *key)
 {
         return (struct record *) name_map_find(&c->records, key);

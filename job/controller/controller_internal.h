@@ -32,6 +32,9 @@ uint64_t controller_now(const struct controller *c);       /* CLOCK_REALTIME */
 uint64_t controller_monotonic(const struct controller *c); /* CLOCK_MONOTONIC */
 bool controller_leads(struct controller *c);
 struct ledger *controller_ledger(const struct controller *c);
+/* controller_may_look() - is the namespace read? What is not shown is not gone: nothing is done about its
+ * jobs. */
+bool controller_may_look(const struct record *record);
 void controller_queue(struct record *record); /* reconcile it soon */
 void controller_want_plan(struct controller *c);
 struct record *controller_find(struct controller *c, const char *key);

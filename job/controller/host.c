@@ -7,6 +7,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/metrics.h"
 #include "base/text.h"
 #include "io/http/http_server.h"
@@ -24,6 +25,8 @@ static const struct option_spec specs[] = {
         { .name = "listen", .type = OPTION_STRING, .offset = AT(listen), .value = "ADDR:PORT",
           .default_ = "127.0.0.1:9522", .help = "health and metrics; port 0 = any free one" },
         SERVER_OPTIONS_ROWS(AT),
+        { .name = "namespaces", .type = OPTION_STRING, .offset = AT(namespaces), .value = "A,B",
+          .help = "read and write jobs, pods and Secrets there alone; else everywhere" },
         { 0 },
 };
 /* clang-format on */
@@ -129,17 +132,40 @@ static void every_second(void *userdata)
         cluster_every_second(h->cluster);
 }
 
+static const char *namespace_trouble(const struct host *h, size_t i)
+{
+        return store_namespace_trouble(cluster_store(h->cluster), h->settings.namespaces[i]);
+}
+
 static void readyz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
+        const struct host *h = userdata;
+        CLEANUP(text_free) struct text denied = { 0 };
+
         (void) request;
-        server_health_ready(((struct host *) userdata)->cluster,
-                            loop_now_usec(((struct host *) userdata)->loop), reply);
+        for (size_t i = 0; i < h->settings.namespace_count; i++)
+                if (namespace_trouble(h, i) != NULL)
+                        text_printf(&denied,
+                                    "not read: namespace %s, which is not there or gives us no rights: %s\n",
+                                    h->settings.namespaces[i], namespace_trouble(h, i));
+        server_health_ready(h->cluster, loop_now_usec(h->loop), denied.data, reply);
 }
 
 static void leaderz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
         (void) request;
         server_health_leads(refuses(userdata), reply);
+}
+
+static void put_namespaces(const struct host *h, struct text *page)
+{
+        if (h->settings.namespace_count > 0)
+                metrics_family(page, "remuda_controller_namespace_denied", METRIC_GAUGE,
+                               "1 while a namespace of --namespaces is not there or gives no rights");
+        for (size_t i = 0; i < h->settings.namespace_count; i++)
+                metrics_sample_uint64(page, "remuda_controller_namespace_denied",
+                                      METRIC_LABELS({ "namespace", h->settings.namespaces[i] }),
+                                      namespace_trouble(h, i) != NULL);
 }
 
 static void metrics_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
@@ -152,6 +178,7 @@ static void metrics_handler(void *userdata, const struct http_request *request, 
         metrics_gauge(&page, "remuda_controller_leader", "1 while this replica carries jobs out", leads(h));
         metrics_gauge(&page, "remuda_controller_cache_age_seconds", "How long ago the store was last in step",
                       (double) age_usec(h) / 1e6);
+        put_namespaces(h, &page);
         controller_metrics(h->jobs, &page);
         http_server_metrics(h->listen.own, "remuda_controller_tls_certificate_expiry_seconds",
                             "remuda_controller_tls_reloads_total", &page);

@@ -460,7 +460,7 @@ void plan_queue_run(struct controller *c)
              e = name_map_next(&c->records, e)) {
                 struct record *record = (struct record *) e;
 
-                if (record->uid[0] == '\0' || record->gone)
+                if (record->uid[0] == '\0' || record->gone || !controller_may_look(record))
                         continue;
                 if (!job_phase_ended(record->state.phase) && !record->deleting &&
                     record->state.group_count > 0 && !suspend_holds(record)) {

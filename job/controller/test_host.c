@@ -124,6 +124,10 @@ static const struct { const char *what; struct server_options options; int resul
         { "no such folder",  { .store = "dir:/no/such/folder" },        -ENOENT, "/no/such/folder" },
         { "no such store",   { .store = "file:x" },                     -EINVAL, "is no store" },
         { "no such table",   { .programs = "/no/such/file" },           -ENOENT, "/no/such/file" },
+        { "namespaces of a directory", { .namespaces = "a" },           -EINVAL, "only with --store kubernetes" },
+        { "no namespace",    { .store = "kubernetes", .namespaces = "," },         -EINVAL, "names none" },
+        { "no name of one",  { .store = "kubernetes", .namespaces = "a,b.c" },     -EINVAL, "'b.c' is not the name of a namespace" },
+        { "nor this",        { .store = "kubernetes", .namespaces = "a,../b" },    -EINVAL, "'../b'" },
         { "no such address", { .listen = "nowhere" },                   -EINVAL, "nowhere" },
 };
 /* clang-format on */
@@ -140,6 +144,7 @@ static void what_cannot_be_is_refused_at_the_beginning(void **state)
                 b->options.store = wrong->store != NULL ? wrong->store : b->options.store;
                 b->options.listen = wrong->listen != NULL ? wrong->listen : b->options.listen;
                 b->options.programs = wrong->programs;
+                b->options.namespaces = wrong->namespaces;
                 r = host_new(b->folder->loop, &b->options, &b->host, &err);
                 if (r != refusals[i].result || strstr(err.msg, refusals[i].says) == NULL)
                         fail_msg("%s: %d %s", refusals[i].what, r, err.msg);

@@ -420,6 +420,8 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
         struct store_options store = {
                 .spec = options->store,
                 .kubeconfig = options->kubeconfig,
+                .namespaces = options->namespaces,
+                .namespace_count = options->namespace_count,
                 .kinds = CLUSTER_NEEDED_KINDS | 1u << STORE_SPEED_TABLE | 1u << STORE_LEASE |
                          1u << STORE_WORKLOAD | 1u << STORE_POD_GROUP,
                 .changed = changed,

@@ -22,6 +22,8 @@ struct cluster;
 
 struct cluster_options {
         const char *store, *kubeconfig;
+        const char *const *namespaces; /* as struct store_options has them; borrowed */
+        size_t namespace_count;
         struct rules rules;
         struct pod_json_policy policy; /* borrowed */
         const char *const

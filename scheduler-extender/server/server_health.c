@@ -56,7 +56,8 @@ void server_health_alive(void *userdata, const struct http_request *request, str
         http_reply_text(reply, 200, "text/plain", "ok\n");
 }
 
-void server_health_ready(struct cluster *cluster, uint64_t now_usec, struct http_reply *reply)
+void server_health_ready(struct cluster *cluster, uint64_t now_usec, const char *more,
+                         struct http_reply *reply)
 {
         CLEANUP(text_free) struct text page = { 0 };
 
@@ -77,5 +78,7 @@ void server_health_ready(struct cluster *cluster, uint64_t now_usec, struct http
                         text_printf(&page, "unreadable: %zu of kind %s, such as %s\n", count,
                                     store_kind_name((enum store_kind) kind), example);
         }
+        if (more != NULL)
+                text_append(&page, more);
         http_reply_text(reply, 200, "text/plain", page.failed ? "ok\n" : page.data);
 }

@@ -22,8 +22,9 @@ void server_health_alive(void *userdata, const struct http_request *request, str
 
 /* server_health_ready() - /readyz: 503 until the first complete lists are in; then "ok", and a line for each
  * kind of which objects cannot be read, or which is out of step for a second and more: somebody should look.
- * @now_usec: the loop's */
-void server_health_ready(struct cluster *cluster, uint64_t now_usec, struct http_reply *reply);
+ * @now_usec: the loop's; @more: lines of the program's own, or NULL */
+void server_health_ready(struct cluster *cluster, uint64_t now_usec, const char *more,
+                         struct http_reply *reply);
 
 /* server_health_leads() - /leaderz: 200 while this replica may write; else 503 and why not. @refusal: of
  * server_health_refuses_commit() */

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/json/json_field.h"
 #include "base/object_name.h"
+#include "base/text.h"
 #include "base/yaml/yaml_parse.h"
 #include "io/read_file.h"
 #include "store/leader.h"
@@ -134,6 +135,52 @@ static int read_pull_secrets(const char *text, struct settings *ret, struct err 
         return 0;
 }
 
+static int compare_words(const void *a, const void *b)
+{
+        return strcmp(*(char *const *) a, *(char *const *) b);
+}
+
+static void drop_repeated(char **list, size_t *count)
+{
+        size_t kept = 0;
+
+        qsort(list, *count, sizeof(*list), compare_words);
+        for (size_t i = 0; i < *count; i++)
+                if (kept > 0 && strcmp(list[kept - 1], list[i]) == 0)
+                        free(list[i]);
+                else
+                        list[kept++] = list[i];
+        *count = kept;
+}
+
+/* Nothing is everywhere; a list in which there is no name is a mistake, which must not be everywhere. */
+static int read_namespaces(const struct server_options *options, struct settings *ret, struct err *err)
+{
+        const char *text = options->namespaces;
+
+        if (text == NULL || text[0] == '\0')
+                return 0;
+        if (text_starts_with(options->store, "dir:"))
+                return err_set(err, -EINVAL,
+                               "--namespaces: only with --store kubernetes; a directory has no rights "
+                               "to be without");
+        if (split_words(text, ret->namespaces, &ret->namespace_count) < 0)
+                return err_set(err, -EINVAL, "--namespaces: more than %d names; leave it out to work in all",
+                               SETTINGS_LIST_MAX);
+        if (ret->namespace_count == 0)
+                return err_set(err, -EINVAL, "--namespaces: '%.40s' names none; such as team-a,team-b", text);
+        for (size_t i = 0; i < ret->namespace_count; i++)
+                if (!object_name_dns_valid(ret->namespaces[i], strlen(ret->namespaces[i])) ||
+                    strchr(ret->namespaces[i], '.') != NULL || strlen(ret->namespaces[i]) > 63)
+                        return err_set(
+                                err, -EINVAL,
+                                "--namespaces: '%.100s' is not the name of a namespace; small letters, "
+                                "digits and '-', such as team-a",
+                                ret->namespaces[i]);
+        drop_repeated(ret->namespaces, &ret->namespace_count);
+        return 0;
+}
+
 int settings_read(const struct server_options *options, struct settings *ret, struct err *err)
 {
         int r;
@@ -145,6 +192,8 @@ int settings_read(const struct server_options *options, struct settings *ret, st
                 r = err_set(err, -EINVAL, "--emergency-namespaces: more than %d names", SETTINGS_LIST_MAX);
         if (r == 0)
                 r = read_pull_secrets(options->job_pull_secrets, ret, err);
+        if (r == 0)
+                r = read_namespaces(options, ret, err);
         if (r == 0 && options->config != NULL)
                 r = read_config(options->config, ret, err);
         if (r == 0 && options->programs != NULL)
@@ -156,6 +205,8 @@ void settings_free(struct settings *settings)
 {
         for (size_t i = 0; i < settings->emergency_namespace_count; i++)
                 free(settings->emergency_namespaces[i]);
+        for (size_t i = 0; i < settings->namespace_count; i++)
+                free(settings->namespaces[i]);
         for (size_t i = 0; i < settings->pull_secret_count; i++)
                 free(settings->pull_secrets[i]);
         for (size_t i = 0; i < settings->emergency_class_count; i++)
@@ -170,6 +221,8 @@ struct cluster_options settings_cluster(const struct settings *s, const struct s
         return (struct cluster_options){
                 .store = options->store,
                 .kubeconfig = options->kubeconfig,
+                .namespaces = (const char *const *) s->namespaces,
+                .namespace_count = s->namespace_count,
                 .rules = s->rules,
                 .policy = { .emergency_namespaces = (const char *const *) s->emergency_namespaces,
                             .emergency_namespace_count = s->emergency_namespace_count,

@@ -14,6 +14,8 @@
 struct settings {
         char *emergency_namespaces[SETTINGS_LIST_MAX], *emergency_classes[SETTINGS_LIST_MAX];
         char *managed_resources[SETTINGS_LIST_MAX], *pull_secrets[SETTINGS_LIST_MAX];
+        char *namespaces[SETTINGS_LIST_MAX]; /* sorted, none twice */
+        size_t namespace_count;
         size_t emergency_namespace_count, emergency_class_count, managed_resource_count, pull_secret_count;
         struct program_table programs;
         struct rules rules;
