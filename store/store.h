@@ -42,28 +42,24 @@ struct store_options {
         const char *kubeconfig;          /* kubernetes: NULL = in-cluster, else KUBECONFIG */
         unsigned kinds;                  /* bit set of (1u << STORE_...) to watch; 0 = write only */
         const char *field_selector_node; /* pods of this node only; NULL = all */
-        /* kubernetes: what is in a namespace is read in these alone, by paths of theirs; none = everywhere.
-         * Borrowed until store_close(). */
-        const char *const *namespaces;
+        const char *const *namespaces; /* kubernetes: read what is in one in these alone; borrowed, as kept */
         size_t namespace_count;
-        /* The object is new or changed; object == NULL: it is gone. `key` is "namespace/name" or "name".
-         * Before one of another uid comes under the same key, the old one is told gone. */
+        /* New or changed; NULL: gone, also before another uid comes under the same "namespace/name", "name"
+         */
         void (*changed)(void *userdata, enum store_kind kind, const char *key, const json_t *object);
         /* The first complete list of a kind was delivered (again after every re-list, deletions first). */
         void (*synced)(void *userdata, enum store_kind kind);
         /* Something worth a log line or a metric happened: a file could not be read, a watch was lost... */
         void (*trouble)(void *userdata, enum store_kind kind, const char *sentence);
-        /* kubernetes: asked before every write, and again when it leaves: may it? NULL = always. If not, it
-         * is answered with -EPERM. Every try of one ends within commit_usec. */
+        /* kubernetes: asked before every write, and when it leaves; NULL = it may, else the answer is -EPERM.
+         */
         bool (*may_commit)(void *userdata);
-        uint64_t commit_usec;
-        uint64_t silence_usec; /* kubernetes: a watch with bookmarks is dead when it is silent for so long; 0
-                                  = 150 s (one comes each minute, two are missed, and half a minute) */
+        uint64_t commit_usec;  /* every try of a write ends within it */
+        uint64_t silence_usec; /* kubernetes: a silent watch with bookmarks is dead; 0 = 150 s */
         void *userdata;
 };
 
-/* store_open() - open and begin to watch; the first callbacks come from the loop.
- * Return: 0 or a negative errno with a sentence (-ENOENT no such directory, -EINVAL bad spec...). */
+/* store_open() - open and begin to watch. Return: 0; -ENOENT no such directory, -EINVAL bad spec... */
 int store_open(sd_event *loop, const struct store_options *options, struct store **ret, struct err *err);
 void store_close(struct store *store); /* accepts NULL; pending writes are answered -ECANCELED first */
 
@@ -73,24 +69,20 @@ void store_close(struct store *store); /* accepts NULL; pending writes are answe
 void store_refresh(struct store *store);
 bool store_is_rechecking(const struct store *store);
 
-/* store_is_fresh() - was the object being delivered read after store_refresh() was called? */
-bool store_is_fresh(const struct store *store);
+bool store_is_fresh(const struct store *store); /* was it read after store_refresh() was called? */
 
-/* store_age_usec() - how long ago the backend was last known to be in step with these kinds (a bit set as in
- * store_options; 0 for a healthy watch or directory). */
+/* store_age_usec() - how long ago it was last in step with these kinds (a bit set); 0 = it is */
 #define STORE_ALL_KINDS (~0u)
 uint64_t store_age_usec(const struct store *store, unsigned which, uint64_t now_usec);
 
 /* store_serves() - are objects of this kind, which is synced, shown to us? Else there are none. */
 bool store_serves(const struct store *store, enum store_kind kind);
 
-/* store_namespace_trouble() - why `namespace_`, one of options.namespaces, is not read: it is not there, or a
- * right is missing. What was read of it stands, and it counts as read, so that the others go on; it is tried
- * again every few seconds. NULL = it is read. Borrowed until the next look at the loop. */
+/* store_namespace_trouble() - why this one of options.namespaces is not read, NULL = it is. What was read of
+ * it stands, and it counts as read, so that the others go on. Borrowed until the loop goes on. */
 const char *store_namespace_trouble(const struct store *store, const char *namespace_);
 
-/* store_inventory_mtime_usec() - dir: only: modification time of the file that holds the inventory of `node`
- * (CLOCK_REALTIME, microseconds), 0 = unknown. */
+/* store_inventory_mtime_usec() - dir: when the inventory's file was changed (CLOCK_REALTIME); 0 = unknown */
 uint64_t store_inventory_mtime_usec(const struct store *store, const char *node);
 
 /* Answers to writes: result 0 or a negative errno (-EEXIST/-EALREADY, -ECONFLICT as -ESTALE, -ENOENT,
@@ -128,9 +120,8 @@ void store_change(struct store *store, enum store_kind kind, const char *namespa
 void store_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                  const json_t *patch, store_answer answer, void *userdata);
 
-/* store_touch() - a sign of life of this node's agent, asked for every ten seconds or so. dir: refreshes the
- * modification time of its inventory file; kubernetes: once a minute renews its Lease STORE_AGENT_LEASE NODE
- * in kube-node-lease, which lasts three; what is wrong with that is told to `trouble` when it changes. */
+/* store_touch() - a sign of life of this node's agent, every ten seconds or so. dir: its file's time;
+ * kubernetes: once a minute its Lease, which lasts three; what is wrong with it is told to `trouble`. */
 #define STORE_AGENT_LEASE "remuda-agent."
 int store_touch(struct store *store, const char *node);
 
