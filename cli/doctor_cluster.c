@@ -484,12 +484,47 @@ static void check_controller(const struct doctor_patient *p, struct doctor_findi
         check_leader(p, "remuda-controller", LEADER_CONTROLLER, f);
 }
 
+/* Is the controller held to some namespaces (manifests/controller-namespaces)? Then there is no ClusterRole
+ * by which others are admitted. */
+static bool is_held_to_some(const struct doctor_patient *p)
+{
+        struct answer answer;
+        json_t *role =
+                ask(p, "/apis/rbac.authorization.k8s.io/v1/clusterroles/remuda-job-namespace", NULL, &answer);
+
+        json_decref(role);
+        return role == NULL && answer.result == -ENOENT;
+}
+
+static void found_not_admitted(struct doctor_finding *f, const char *namespace_, const char *installed,
+                               bool held)
+{
+        char remedy[300];
+
+        if (held) {
+                (void) text_format(remedy, sizeof(remedy),
+                                   "name it in --namespaces, and kubectl apply -n %.63s -f "
+                                   "manifests/controller-namespaces/role.yaml; with helm, jobs.namespaces",
+                                   namespace_);
+                doctor_found(
+                        f, DOCTOR_WARN, remedy,
+                        "namespace %s has TrainingJobs and is none of those of the controller: they wait",
+                        namespace_);
+                return;
+        }
+        (void) text_format(remedy, sizeof(remedy),
+                           "kubectl create rolebinding remuda-controller -n %.63s "
+                           "--clusterrole=remuda-job-namespace --serviceaccount=%.63s:remuda-controller",
+                           namespace_, installed);
+        doctor_found(f, DOCTOR_FAIL, remedy, "namespace %s has TrainingJobs and is not admitted", namespace_);
+}
+
 /* A job in a namespace that nobody admitted waits for ever. */
 static void check_namespaces(const struct doctor_patient *p, struct doctor_finding *f)
 {
         static const struct right make_pods = { "create", "pods", NULL, NULL };
         const char *seen[JOBS_MAX];
-        char installed[256], user[400], remedy[300], path[80];
+        char installed[256], user[400], path[80];
         struct answer answer;
         size_t count = 0, i;
         json_t *jobs, *job;
@@ -513,15 +548,9 @@ static void check_namespaces(const struct doctor_patient *p, struct doctor_findi
                 if (known)
                         continue;
                 seen[count++] = namespace_;
-                (void) text_format(
-                        remedy, sizeof(remedy),
-                        "kubectl create rolebinding remuda-controller -n %.63s "
-                        "--clusterrole=remuda-job-namespace --serviceaccount=%.63s:remuda-controller",
-                        namespace_, installed);
                 has = has_right(p, user, namespace_, &make_pods);
                 if (has == 0)
-                        doctor_found(f, DOCTOR_FAIL, remedy,
-                                     "namespace %s has TrainingJobs and is not admitted", namespace_);
+                        found_not_admitted(f, namespace_, installed, is_held_to_some(p));
                 else if (has < 0)
                         doctor_found(f, DOCTOR_WARN, ASK_AS,
                                      "the controller's rights in %s could not be asked", namespace_);

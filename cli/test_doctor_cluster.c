@@ -20,6 +20,7 @@
 #define ADMISSION   "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
 #define BINDINGS    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/"
 #define LEASES      "/apis/coordination.k8s.io/v1/namespaces/remuda/leases/"
+#define JOB_ROLE    "/apis/rbac.authorization.k8s.io/v1/clusterroles/remuda-job-namespace"
 #define REVIEWS     "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 #define JOBS        "/apis/remuda.dev/v1alpha1/trainingjobs"
 #define PROFILE     "/api/v1/namespaces/remuda/configmaps/remuda-scheduler"
@@ -50,6 +51,7 @@ struct row {
         enum doctor_verdict verdict;
         const char *says, *remedy; /* parts of both sentences; the remedy of all is to install as it says */
         struct change change;
+        bool held;         /* the controller is held to some namespaces */
         const char *right; /* "NAMESPACE VERB RESOURCE[/SUBRESOURCE]" that every account has; NAMESPACE "*":
                               everywhere */
 };
@@ -162,6 +164,9 @@ static const struct row rows[] = {
         { .check = "job namespaces", .verdict = DOCTOR_FAIL, .says = "namespace other has TrainingJobs and is not admitted", .right = "team create pods",
           .remedy = "-n other --clusterrole=remuda-job-namespace --serviceaccount=remuda:remuda-controller",
           .change = { JOBS, 200, "{\"items\":[" JOB("team") "," JOB("other") "]}" } },
+        { .check = "job namespaces", .verdict = DOCTOR_WARN, .says = "namespace other has TrainingJobs and is none of those of the controller", .right = "team create pods",
+          .remedy = "kubectl apply -n other -f manifests/controller-namespaces/role.yaml",
+          .change = { JOBS, 200, "{\"items\":[" JOB("other") "]}" }, .held = true },
         { .check = "job namespaces", .verdict = DOCTOR_WARN, .says = "list of TrainingJobs cannot be read: 403: no", .remedy = "ask as somebody who may",
           .change = { JOBS, 403, "{\"message\":\"no\"}" } },
         { .check = "job namespaces", .verdict = DOCTOR_FAIL, .says = "there is no list of TrainingJobs: 404: what", .remedy = INSTALL,
@@ -204,8 +209,11 @@ static void on_get(void *userdata, const struct http_request *request, struct ht
         bool changed = now->change.path != NULL && strcmp(request->path, now->change.path) == 0;
 
         (void) userdata;
-        http_reply_text(reply, changed ? now->change.status : 200, "application/json",
-                        changed ? now->change.body : in_order(request->path));
+        if (now->held && strcmp(request->path, JOB_ROLE) == 0)
+                http_reply_text(reply, 404, "application/json", "{}");
+        else
+                http_reply_text(reply, changed ? now->change.status : 200, "application/json",
+                                changed ? now->change.body : in_order(request->path));
 }
 
 static void on_review(void *userdata, const struct http_request *request, struct http_reply *reply)
