@@ -31,6 +31,13 @@ class Helm:
         """Objects by kind and name, but hooks."""
         return {k: o for k, o in self.render_all(values, kubernetes, namespace).items() if not is_hook(o)}
 
+    def by_namespace(self, values):
+        """By namespace, too; "" = none."""
+        r = self("template", "remuda", CHART, "-n", "remuda-system", "--kube-version", SHIPPED, values=values)
+        if r.returncode != 0:
+            raise ValueError(r.stderr)
+        return {k: o for k, o in by_namespace(r.stdout).items() if not is_hook(o)}
+
     def hooks(self, values=None, namespace="remuda-system"):
         return {k: o for k, o in self.render_all(values, SHIPPED, namespace).items() if is_hook(o)}
 
@@ -47,6 +54,11 @@ def is_hook(o):
 
 def objects(text):
     return {(o["kind"], o["metadata"]["name"]): o for o in yaml.safe_load_all(text) if o}
+
+
+def by_namespace(text):
+    nowhere = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")  # kustomize gives these one
+    return {("" if o["kind"] in nowhere else o["metadata"].get("namespace", ""), o["kind"], o["metadata"]["name"]): o for o in yaml.safe_load_all(text) if o}
 
 
 def without_labels(o):

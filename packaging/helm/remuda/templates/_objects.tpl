@@ -45,6 +45,7 @@ name no image have the trainer's */}}
 {{- if ne $image (printf "remuda.dev/remuda:%s" $root.Chart.AppVersion) }}{{ $args = append $args (printf "--launcher-image=%s" $image) }}{{ end -}}
 {{- $secrets := list -}}
 {{- range $root.Values.imagePullSecrets }}{{ $secrets = append $secrets .name }}{{ end -}}
+{{- with $root.Values.jobs.namespaces }}{{ $args = append $args (printf "--namespaces=%s" (join "," (uniq .))) }}{{ end -}}
 {{- if $secrets }}{{ $args = append $args (printf "--job-pull-secrets=%s" (join "," $secrets)) }}{{ end -}}
 {{- $_ := set $main "args" $args -}}
 {{- end }}
@@ -70,14 +71,24 @@ name no image have the trainer's */}}
 {{- end -}}
 {{- end }}
 
-{{- /* remuda.object: one object of the manifests, as the values want it: (object, values of its part, $) */}}
+{{- /* remuda.scoped: where jobs.namespaces names some, the controller's rights are those of manifests/controller-namespaces */}}
+{{- define "remuda.scoped" -}}
+{{- $object := index . 0 }}{{ $root := index . 1 -}}
+{{- if and $root.Values.jobs.namespaces (eq $object.kind "ClusterRole") (eq $object.metadata.name "remuda-controller") -}}
+{{- $_ := set $object "rules" (get ($root.Files.Get "files/manifests/controller-namespaces/clusterrole.yaml" | fromYaml) "rules") -}}
+{{- end -}}
+{{- end }}
+
+{{- /* remuda.object: one object of the manifests, as the values want it: (object, values of its part, $[, its namespace: the release's]) */}}
 {{- define "remuda.object" -}}
 {{- $object := index . 0 }}{{ $part := index . 1 }}{{ $root := index . 2 -}}
 {{- $metadata := $object.metadata -}}
+{{- include "remuda.scoped" (list $object $root) -}}
+{{- if not (and $root.Values.jobs.namespaces (eq $object.kind "ClusterRole") (eq $metadata.name "remuda-job-namespace")) }}
 {{- $ours := dict "app.kubernetes.io/part-of" "remuda" "app.kubernetes.io/managed-by" $root.Release.Service "app.kubernetes.io/instance" $root.Release.Name -}}
 {{- $_ := set $metadata "labels" (merge $ours ($metadata.labels | default dict)) -}}
 {{- if has $object.kind (list "ServiceAccount" "ConfigMap" "DaemonSet" "Deployment" "NetworkPolicy" "Role" "RoleBinding") -}}
-{{- $_ := set $metadata "namespace" $root.Release.Namespace -}}
+{{- $_ := set $metadata "namespace" (ternary $root.Release.Namespace (last .) (eq (len .) 3)) -}}
 {{- end -}}
 {{- range $object.subjects }}{{ if eq .kind "ServiceAccount" }}{{ $_ := set . "namespace" $root.Release.Namespace }}{{ end }}{{ end -}}
 {{- if eq $object.kind "Namespace" }}{{ $_ := set $metadata "name" $root.Release.Namespace }}{{ end -}}
@@ -91,6 +102,7 @@ name no image have the trainer's */}}
 ---
 {{ toYaml $object }}
 {{- end }}
+{{- end }}
 
 {{- /* remuda.files: every object of the files that a pattern matches: (pattern, values of the part, $) */}}
 {{- define "remuda.files" -}}
@@ -98,6 +110,16 @@ name no image have the trainer's */}}
 {{- range $path, $_ := $root.Files.Glob (index . 0) }}
 {{- range regexSplit "(?m)^---$" ($root.Files.Get $path) -1 }}
 {{- include "remuda.object" (list (fromYaml .) $part $root) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* remuda.namespaces: the controller's Role and its binding in each of jobs.namespaces */}}
+{{- define "remuda.namespaces" -}}
+{{- $root := . -}}
+{{- range $namespace := uniq $root.Values.jobs.namespaces }}
+{{- range regexSplit "(?m)^---$" ($root.Files.Get "files/manifests/controller-namespaces/role.yaml") -1 }}
+{{- include "remuda.object" (list (fromYaml .) dict $root $namespace) }}
 {{- end }}
 {{- end }}
 {{- end }}
