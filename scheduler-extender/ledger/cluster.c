@@ -1,7 +1,6 @@
 /* Objects of the store into the ledger: a taker for each kind, and the life of what holds them. */
 #include "scheduler-extender/ledger/cluster_internal.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -352,8 +351,6 @@ static void synced(void *userdata, enum store_kind kind)
                 c->options.kind_synced(c->options.userdata, kind);
         if (c->options.changed != NULL)
                 c->options.changed(c->options.userdata);
-        if (c->waiting && cluster_is_ready(c))
-                (void) sd_event_exit(c->loop, 0);
         if (c->refreshing == 0)
                 return;
         c->refreshing &= ~(1u << kind);
@@ -537,6 +534,16 @@ static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata)
         return sd_event_exit(c->loop, -ETIMEDOUT);
 }
 
+/* Turn by turn: a loop that has ended runs no more, and who loads may go on to watch. */
+static int run_until_ready(struct cluster *c)
+{
+        int r = 0;
+
+        while (r >= 0 && !cluster_is_ready(c) && sd_event_get_state(c->loop) != SD_EVENT_FINISHED)
+                r = sd_event_run(c->loop, UINT64_MAX);
+        return r >= 0 && !cluster_is_ready(c) && sd_event_get_exit_code(c->loop, &r) < 0 ? -EINTR : r;
+}
+
 int cluster_load(sd_event *loop, const struct cluster_options *options, uint64_t timeout_usec,
                  struct cluster **ret, struct err *err)
 {
@@ -544,16 +551,12 @@ int cluster_load(sd_event *loop, const struct cluster_options *options, uint64_t
         sd_event_source *timer = NULL;
         int r = cluster_open(loop, options, &c, err);
 
-        if (r < 0)
+        if (r < 0 || c == NULL)
                 return r;
-        assert(c != NULL);
         *ret = c; /* callbacks may look */
         r = sd_event_add_time_relative(loop, &timer, CLOCK_MONOTONIC, timeout_usec, 0, on_timeout, c);
-        c->waiting = true;
-        if (r >= 0 && !cluster_is_ready(c))
-                r = sd_event_loop(loop);
-        c->waiting = false;
-        sd_event_source_unref(timer);
+        r = r < 0 ? r : run_until_ready(c);
+        sd_event_source_disable_unref(timer);
         if (r < 0 || !cluster_is_ready(c)) {
                 cluster_close(c);
                 *ret = NULL;

@@ -81,6 +81,12 @@ bool kube_reach_is_none(const char *sentence)
         return text_starts_with(sentence, "list ") && strstr(sentence, "taken for none") != NULL;
 }
 
+bool kube_reach_is_lost(const char *sentence)
+{
+        return (text_starts_with(sentence, "list ") || text_starts_with(sentence, "watch ")) &&
+               !kube_reach_is_none(sentence);
+}
+
 int kube_reach_refusal(const char *sentence)
 {
         if (!text_starts_with(sentence, "list ") || kube_reach_is_none(sentence))

@@ -19,3 +19,6 @@ int kube_reach_refusal(const char *sentence);
 
 /* kube_reach_is_none() - does it say of a kind that there is taken to be nothing of it? */
 bool kube_reach_is_none(const char *sentence);
+
+/* kube_reach_is_lost() - does it say that a kind could not be read, which is tried again? */
+bool kube_reach_is_lost(const char *sentence);
