@@ -24,6 +24,7 @@
 #include "cli/command/document.h"
 #include "cli/command/listing.h"
 #include "cli/command/open_tree.h"
+#include "cli/command/watching.h"
 #include "io/clock.h"
 #include "io/read_file.h"
 #include "io/whole_file.h"
@@ -52,6 +53,7 @@ static const struct option_spec specs[] = {
         { .name = "save", .type = OPTION_OPTIONAL, .offset = AT(save), .value = "FILE",
           .default_ = MEASURED_PATH, .help = "keep what was measured where the agent reads it" },
         LISTING_ARGUMENTS_ROWS(struct devices_options, LISTING_FORMS),
+        LISTING_WATCH_ROWS(struct devices_options),
         { 0 },
 };
 /* clang-format on */
@@ -81,6 +83,8 @@ static const char *find_conflict(const struct devices_options *o)
                 return "--measure runs on this machine: it excludes --machine";
         if (o->measure && o->root != NULL && !is_this_machine(o->root))
                 return "--measure runs on this machine, and --root is not this machine's /sys";
+        if (o->measure && o->listing.watch)
+                return "--measure takes the devices for a second at each look: it excludes --watch";
         if (o->save != NULL && !o->measure)
                 return "--save keeps what --measure measured: give both";
         return o->root != NULL && o->machine != NULL ? "--root and --machine exclude each other" : NULL;
@@ -172,7 +176,7 @@ static int print_groups(const struct seen *seen, const struct listing_arguments 
                 }
                 table_add(&table, TABLE_PLAIN, "%s", group->resource);
         }
-        return listing_table_end(&table);
+        return listing_table_end(listing, &table);
 }
 
 #define NODES_BYTES (DEVICE_NODES_MAX * DEVICE_NODE_BYTES + DEVICE_NODES_MAX)
@@ -221,13 +225,15 @@ static int print_devices(const struct inventory *inventory, const struct listing
         listing_table(listing, wide ? more : plain, &table);
         for (size_t i = 0; i < inventory->device_count; i++)
                 add_device_row(&table, &inventory->devices[i], wide);
-        return listing_table_end(&table);
+        return listing_table_end(listing, &table);
 }
 
 static int print_tables(const struct seen *seen, const struct listing_arguments *listing)
 {
         int r;
 
+        if (listing->watching != NULL) /* the devices alone: a row that changes is of one table */
+                return print_devices(&seen->inventory, listing);
         if (seen->inventory.device_count == 0) {
                 puts("no accelerators and no CPU groups found");
                 return 0;
@@ -273,11 +279,12 @@ static int print_csv(const struct inventory *inventory, const struct listing_arg
                                              "model",     "runtime",   "resource",     "fabric", "pci",
                                              "partition", "numa_node", "memory_bytes", "health", "usable",
                                              "reason",    "message",   "device_files", NULL };
-        struct csv csv = listing_csv(listing, names);
+        struct listing_csv rows;
 
+        listing_csv(listing, names, &rows);
         for (size_t i = 0; i < inventory->device_count; i++)
-                print_csv_row(&csv, inventory, &inventory->devices[i]);
-        return csv_end(&csv);
+                print_csv_row(&rows.csv, inventory, &inventory->devices[i]);
+        return listing_csv_end(listing, &rows);
 }
 
 static int print_names(const struct inventory *inventory)
@@ -296,10 +303,27 @@ static int print_document(const struct inventory *inventory, bool yaml)
         return r;
 }
 
+/* Of json and yaml the node is the thing, of names a device is. */
+static int print_objects(const struct inventory *inventory, const struct listing_arguments *listing)
+{
+        json_t *node = inventory_json_encode(inventory);
+        int r;
+
+        if (listing_form(listing) == LISTING_NAME)
+                r = listing_array(listing, json_object_get(json_object_get(node, "status"), "devices"), "id");
+        else
+                r = listing_object(listing, inventory->node, inventory->node, json_incref(node),
+                                   JSON_REAL_PRECISION(15));
+        json_decref(node);
+        return r < 0 ? r : listing_objects_end(listing);
+}
+
 static int print_form(const struct seen *seen, const struct listing_arguments *listing)
 {
         enum listing_form form = listing_form(listing);
 
+        if (listing->watching != NULL && (listing_is_document(form) || form == LISTING_NAME))
+                return print_objects(&seen->inventory, listing);
         if (listing_is_document(form))
                 return print_document(&seen->inventory, form == LISTING_YAML);
         if (form == LISTING_CSV)
@@ -430,6 +454,38 @@ static int look(const struct devices_options *options, struct inventory *ret, st
         return r < 0 ? r : 0;
 }
 
+static int look_again(void *userdata, struct err *err)
+{
+        const struct devices_options *options = userdata;
+        struct seen seen = { 0 };
+        int r;
+
+        inventory_init(&seen.inventory);
+        r = look(options, &seen.inventory, err);
+        if (r == 0) {
+                ask_free(options, &seen);
+                r = print_form(&seen, &options->listing);
+        }
+        inventory_free(&seen.inventory);
+        return r;
+}
+
+/* sysfs tells nobody of changes: it is read. When a device was seen is no change of it. */
+static int watch(struct devices_options *options)
+{
+        static const char *const keys[] = { "DEVICE", "device", NULL };
+        static const char *const ageing[] = { "since", NULL };
+        struct listing_watch rows = { .keys = keys, .ageing = ageing };
+        struct watching watching = { .program = &command_devices_options,
+                                     .listing = &options->listing,
+                                     .look = look_again,
+                                     .userdata = options,
+                                     .period_usec = WATCHING_PERIOD_USEC,
+                                     .rows = &rows };
+
+        return watching_run(&watching);
+}
+
 int command_devices(int argc, char **argv)
 {
         struct devices_options options;
@@ -446,6 +502,8 @@ int command_devices(int argc, char **argv)
                 fprintf(stderr, "remuda devices: %s\n", conflict);
                 return EXIT_USAGE;
         }
+        if (options.listing.watch)
+                return watch(&options);
         inventory_init(&seen.inventory);
         r = look(&options, &seen.inventory, &err);
         if (r < 0) {

@@ -13,6 +13,7 @@
 #include "cli/command/commands.h"
 #include "cli/command/document.h"
 #include "cli/command/listing.h"
+#include "cli/command/watching.h"
 #include "cli/nodes_filter.h"
 #include "io/clock.h"
 #include "scheduler-extender/commands/suggest_classes.h"
@@ -49,6 +50,7 @@ static const struct option_spec specs[] = {
         { .name = "load", .type = OPTION_DOUBLE, .offset = offsetof(struct nodes_options, load), .value = "F",
           .default_ = "0", .help = "... arrivals so close that F of all chips is asked for; 0 = as they were" },
         LISTING_ARGUMENTS_ROWS(struct nodes_options, LISTING_FORMS),
+        LISTING_WATCH_ROWS(struct nodes_options),
         { 0 },
 };
 /* clang-format on */
@@ -216,32 +218,32 @@ static void print_csv_row(void *userdata, const struct ledger *ledger, const str
 typedef void print_group(void *userdata, const struct ledger *ledger, const struct ledger_node *node,
                          const struct ledger_group *g, bool first);
 
-static void print_node(const struct nodes_filter *filter, const struct ledger *ledger,
+static void print_node(const struct nodes_options *options, const struct ledger *ledger,
                        const struct ledger_node *node, print_group *print, void *userdata)
 {
-        bool first = true;
+        bool first = true, repeats = options->listing.watching != NULL; /* a row comes alone there */
 
         for (uint32_t g = 0; g < node->group_count; g++) {
-                if (!nodes_filter_takes_group(filter, ledger, node, &node->groups[g]))
+                if (!nodes_filter_takes_group(&options->filter, ledger, node, &node->groups[g]))
                         continue;
-                print(userdata, ledger, node, &node->groups[g], first);
+                print(userdata, ledger, node, &node->groups[g], first || repeats);
                 first = false;
         }
         if (first) /* a node without groups to list is a row, too */
                 print(userdata, ledger, node, NULL, true);
 }
 
-static struct nodes_filter_totals each_group(const struct nodes_filter *filter, const struct ledger *ledger,
+static struct nodes_filter_totals each_group(const struct nodes_options *options, const struct ledger *ledger,
                                              struct ledger_node *const *nodes, print_group *print,
                                              void *userdata)
 {
         struct nodes_filter_totals totals = { 0 };
 
         for (uint32_t i = 0; i < ledger->node_count; i++) {
-                if (!nodes_filter_takes(filter, ledger, nodes[i]))
+                if (!nodes_filter_takes(&options->filter, ledger, nodes[i]))
                         continue;
-                print_node(filter, ledger, nodes[i], print, userdata);
-                nodes_filter_add(filter, ledger, nodes[i], &totals);
+                print_node(options, ledger, nodes[i], print, userdata);
+                nodes_filter_add(&options->filter, ledger, nodes[i], &totals);
         }
         return totals;
 }
@@ -266,9 +268,9 @@ static int print_table(const struct nodes_options *options, const struct ledger 
         int r;
 
         listing_table(&options->listing, wide ? more : plain, &table);
-        totals = each_group(&options->filter, ledger, nodes, wide ? print_wide_row : print_row, &table);
-        r = listing_table_end(&table);
-        if (r == 0 && !options->listing.no_headers)
+        totals = each_group(options, ledger, nodes, wide ? print_wide_row : print_row, &table);
+        r = listing_table_end(&options->listing, &table);
+        if (r == 0 && !options->listing.no_headers && options->listing.watching == NULL)
                 print_totals(&totals);
         return r;
 }
@@ -276,10 +278,23 @@ static int print_table(const struct nodes_options *options, const struct ledger 
 static int print_csv(const struct nodes_options *options, const struct ledger *ledger,
                      struct ledger_node *const *nodes)
 {
-        struct csv csv = listing_csv(&options->listing, csv_names);
+        struct listing_csv rows;
 
-        (void) each_group(&options->filter, ledger, nodes, print_csv_row, &csv);
-        return csv_end(&csv);
+        listing_csv(&options->listing, csv_names, &rows);
+        (void) each_group(options, ledger, nodes, print_csv_row, &rows.csv);
+        return listing_csv_end(&options->listing, &rows);
+}
+
+static int print_objects(const struct nodes_options *options, const struct ledger *ledger,
+                         struct ledger_node *const *nodes)
+{
+        int r = 0;
+
+        for (uint32_t i = 0; i < ledger->node_count && r == 0; i++)
+                if (nodes_filter_takes(&options->filter, ledger, nodes[i]))
+                        r = listing_object(&options->listing, nodes[i]->name, nodes[i]->name,
+                                           node_json(ledger, nodes[i]), 0);
+        return r < 0 ? r : listing_objects_end(&options->listing);
 }
 
 static int print_nodes(const struct nodes_options *options, const struct ledger *ledger)
@@ -289,13 +304,15 @@ static int print_nodes(const struct nodes_options *options, const struct ledger 
 
         if (nodes == NULL)
                 return -ENOMEM;
+        if (options->listing.watching != NULL && (listing_is_document(form) || form == LISTING_NAME))
+                return print_objects(options, ledger, nodes);
         if (listing_is_document(form))
                 return print_json(&options->filter, ledger, nodes, form == LISTING_YAML);
         if (form == LISTING_CSV)
                 return print_csv(options, ledger, nodes);
         if (form != LISTING_NAME)
                 return print_table(options, ledger, nodes);
-        (void) each_group(&options->filter, ledger, nodes, print_name, NULL);
+        (void) each_group(options, ledger, nodes, print_name, NULL);
         return 0;
 }
 
@@ -381,11 +398,46 @@ static int check_options(struct nodes_options *options, struct err *err)
 
         if (!options->suggest_classes)
                 return nodes_filter_begin(&options->filter, err);
+        if (options->listing.watch)
+                return err_set(err, -EINVAL, "--watch is of what is listed: not with --suggest-classes");
         if (filter->resource != NULL || filter->selector != NULL || filter->free_chips > 0 || filter->cpu)
                 return err_set(err, -EINVAL,
                                "--resource, --free, --selector and --cpu choose what is listed: not with "
                                "--suggest-classes");
         return listing_check(&options->listing, "--suggest-classes", "table|json|yaml", err);
+}
+
+struct nodes_watch {
+        const struct nodes_options *options;
+        struct cluster *cluster;
+};
+
+static int look(void *userdata, struct err *err)
+{
+        const struct nodes_watch *w = userdata;
+        int r = print_nodes(w->options, cluster_ledger(w->cluster));
+
+        return r < 0 ? err_set(err, r, "no memory for the list") : 0;
+}
+
+static int watch(struct nodes_options *options, struct cluster_arguments_opened *opened)
+{
+        static const char *const keys[] = { "NODE", "RESOURCE", "MODEL", "GROUP", "node", "group", NULL };
+        static const char *const ageing[] = { NULL };
+        struct listing_watch rows = { .keys = keys, .ageing = ageing };
+        struct nodes_watch w = { .options = options, .cluster = opened->cluster };
+        struct watching watching = { .program = &command_nodes_options,
+                                     .listing = &options->listing,
+                                     .look = look,
+                                     .userdata = &w,
+                                     .rows = &rows,
+                                     .loop = opened->loop };
+        int r;
+
+        opened->watching = &watching;
+        r = watching_run(&watching);
+        opened->watching = NULL;
+        return r;
 }
 
 int command_nodes(int argc, char **argv)
@@ -410,9 +462,11 @@ int command_nodes(int argc, char **argv)
                 r = cluster_arguments_open(&options.cluster, &opened, &err);
         if (r == 0 && options.suggest_classes)
                 r = suggest(&options, opened.cluster, &err);
+        else if (r == 0 && options.listing.watch)
+                r = watch(&options, &opened);
         else if (r == 0)
                 r = print_nodes(&options, cluster_ledger(opened.cluster));
         cluster_arguments_close(&opened);
         nodes_filter_end(&options.filter);
-        return options_end(&command_nodes_options, r, &err, stderr);
+        return r > 0 ? r : options_end(&command_nodes_options, r, &err, stderr);
 }

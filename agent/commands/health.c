@@ -17,6 +17,7 @@
 #include "cli/command/commands.h"
 #include "cli/command/document.h"
 #include "cli/command/listing.h"
+#include "cli/command/watching.h"
 #include "io/clock.h"
 
 struct health_options {
@@ -34,6 +35,7 @@ static const struct option_spec specs[] = {
         { .name = "agent", .type = OPTION_STRING, .offset = AT(agent), .value = "ADDR:PORT",
           .help = "ask an agent there (it takes no `clear`)" },
         LISTING_ARGUMENTS_ROWS(struct health_options, "table|json|yaml|name|csv"),
+        LISTING_WATCH_ROWS(struct health_options),
         { .name = "all", .letter = 'a', .type = OPTION_BOOL, .offset = AT(all),
           .help = "healthy devices too" },
         { 0 },
@@ -59,7 +61,8 @@ static bool is_ill(const struct device *d)
 
 static bool is_listed(const struct health_options *options, const struct device *d)
 {
-        return options->all || d->health != HEALTH_HEALTHY;
+        return options->all || d->health != HEALTH_HEALTHY ||
+               listing_is_known(&options->listing, d->id); /* it is well again: that is news of a watch */
 }
 
 static void format_since(uint64_t usec, char *field, size_t field_bytes)
@@ -107,11 +110,13 @@ static int print_table(const struct inventory *inventory, const struct health_op
                 table_add(&table, TABLE_FAINT, "%s", d->rule);
                 table_add(&table, TABLE_FAINT, "%s", d->message);
         }
-        if (rows == 0) {
+        if (rows == 0 && options->listing.watching == NULL)
                 printf("%zu devices, all healthy\n", inventory->device_count);
-                return 0;
-        }
-        return listing_table_end(&table);
+        else if (rows == 0 && !options->listing.watching->begun)
+                fprintf(stderr, "%zu devices, all healthy\n", inventory->device_count);
+        else
+                return listing_table_end(&options->listing, &table);
+        return 0;
 }
 
 static int print_csv(const struct inventory *inventory, const struct health_options *options)
@@ -120,25 +125,27 @@ static int print_csv(const struct inventory *inventory, const struct health_opti
                                              "health", "usable", "since_unix_seconds",
                                              "reason", "rule",   "message",
                                              NULL };
-        struct csv csv = listing_csv(&options->listing, names);
+        struct listing_csv rows;
+        struct csv *csv = &rows.csv;
 
+        listing_csv(&options->listing, names, &rows);
         for (size_t i = 0; i < inventory->device_count; i++) {
                 const struct device *d = &inventory->devices[i];
 
                 if (!is_listed(options, d))
                         continue;
-                csv_word(&csv, d->id);
-                csv_word(&csv, d->group);
-                csv_word(&csv, d->pci);
-                csv_word(&csv, device_health_name(d->health));
-                csv_word(&csv, d->usable ? "true" : "false");
-                csv_number(&csv, d->since_usec == 0 ? NAN : (double) d->since_usec / 1e6);
-                csv_word(&csv, d->reason);
-                csv_word(&csv, d->rule);
-                csv_word(&csv, d->message);
-                csv_end_row(&csv);
+                csv_word(csv, d->id);
+                csv_word(csv, d->group);
+                csv_word(csv, d->pci);
+                csv_word(csv, device_health_name(d->health));
+                csv_word(csv, d->usable ? "true" : "false");
+                csv_number(csv, d->since_usec == 0 ? NAN : (double) d->since_usec / 1e6);
+                csv_word(csv, d->reason);
+                csv_word(csv, d->rule);
+                csv_word(csv, d->message);
+                csv_end_row(csv);
         }
-        return csv_end(&csv);
+        return listing_csv_end(&options->listing, &rows);
 }
 
 static int print_names(const struct inventory *inventory, const struct health_options *options)
@@ -159,10 +166,21 @@ static int print_document(const struct inventory *inventory, bool yaml)
         return r;
 }
 
+static int print_objects(const struct inventory *inventory, const struct listing_arguments *listing)
+{
+        json_t *node = inventory_json_encode(inventory);
+        int r = listing_array(listing, json_object_get(json_object_get(node, "status"), "devices"), "id");
+
+        json_decref(node);
+        return r < 0 ? r : listing_objects_end(listing);
+}
+
 static int print(const struct inventory *inventory, const struct health_options *options)
 {
         enum listing_form form = listing_form(&options->listing);
 
+        if (options->listing.watching != NULL && (listing_is_document(form) || form == LISTING_NAME))
+                return print_objects(inventory, &options->listing);
         if (listing_is_document(form))
                 return print_document(inventory, form == LISTING_YAML);
         if (form == LISTING_CSV)
@@ -184,6 +202,41 @@ static int show(const struct agent_client *client, const struct health_options *
         r = print(&inventory, options);
         inventory_free(&inventory);
         return r < 0 ? EXIT_FAILED : ill > 0 ? EXIT_UNHEALTHY : EXIT_DONE;
+}
+
+struct health_watch {
+        const struct agent_client *client;
+        const struct health_options *options;
+};
+
+static int look(void *userdata, struct err *err)
+{
+        const struct health_watch *w = userdata;
+        struct inventory inventory;
+        int r = agent_client_inventory(w->client, &inventory, err);
+
+        if (r < 0)
+                return r;
+        r = print(&inventory, w->options);
+        inventory_free(&inventory);
+        return r;
+}
+
+/* An agent tells nobody of changes: it is asked. */
+static int watch(const struct agent_client *client, struct health_options *options)
+{
+        static const char *const keys[] = { "DEVICE", "device", NULL };
+        static const char *const ageing[] = { "FOR", NULL };
+        struct listing_watch rows = { .keys = keys, .ageing = ageing };
+        struct health_watch w = { .client = client, .options = options };
+        struct watching watching = { .program = &command_health_options,
+                                     .listing = &options->listing,
+                                     .look = look,
+                                     .userdata = &w,
+                                     .period_usec = WATCHING_PERIOD_USEC,
+                                     .rows = &rows };
+
+        return watching_run(&watching);
 }
 
 static int clear_one(const struct agent_client *client, const char *id)
@@ -214,7 +267,7 @@ int command_health(int argc, char **argv)
         if (code >= 0)
                 return code;
         if (operands == 0)
-                return show(&client, &options);
+                return options.listing.watch ? watch(&client, &options) : show(&client, &options);
         if (strcmp(argv[1], "clear") != 0 || operands < 2) {
                 fprintf(stderr, "remuda health: it takes nothing, or `clear ID...`\n");
                 return EXIT_USAGE;

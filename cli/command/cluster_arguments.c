@@ -54,6 +54,13 @@ static void print_trouble(void *userdata, const char *sentence)
         struct cluster_arguments_opened *opened = userdata;
         int refusal = kube_reach_refusal(sentence);
 
+        if (opened->watching != NULL) { /* it was there: it will be again */
+                if (kube_reach_is_lost(sentence))
+                        watching_trouble(opened->watching, sentence);
+                else
+                        fprintf(stderr, "remuda: %s\n", sentence);
+                return;
+        }
         opened->refused = true;
         if (opened->refusal.code != 0)
                 return;
@@ -117,6 +124,14 @@ static void on_observed(void *userdata, enum store_kind kind, const char *key, c
                 job_lease_observe(opened->cluster, key, object);
 }
 
+static void on_changed(void *userdata)
+{
+        const struct cluster_arguments_opened *opened = userdata;
+
+        if (opened->watching != NULL)
+                watching_changed(opened->watching);
+}
+
 /* Of a kind there may be nothing to observe. */
 static void on_kind_synced(void *userdata, enum store_kind kind)
 {
@@ -146,6 +161,7 @@ int cluster_arguments_open(const struct cluster_arguments *a, struct cluster_arg
 {
         struct cluster_options options = { .store = a->store,
                                            .kubeconfig = a->kubeconfig,
+                                           .changed = on_changed,
                                            .trouble = print_trouble,
                                            .observed = on_observed,
                                            .kind_synced = on_kind_synced,

@@ -3,6 +3,7 @@
 
 #include "base/options.h"
 #include "base/text.h"
+#include "cli/command/watching.h"
 #include "scheduler-extender/ledger/cluster.h"
 #include "scheduler-extender/ledger/name_numbers.h"
 
@@ -75,6 +76,7 @@ struct cluster_arguments_opened {
         struct text none;   /* kinds that there is taken to be nothing of: told when the others have come */
         struct err refusal; /* it will not be told a kind by any try; code 0 = none */
         struct name_numbers said;
+        struct watching *watching; /* told of changes and of trouble from now on; NULL = nobody watches */
 };
 
 /* cluster_arguments_open() - load the cluster; ages are not judged. cluster_arguments_close() in any case. A

@@ -3,9 +3,11 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cli/command/listing_watch.h"
 
 static const char *const words[] = {
         [LISTING_TABLE] = "table", [LISTING_WIDE] = "wide", [LISTING_JSON] = "json",
@@ -49,21 +51,33 @@ void listing_table(const struct listing_arguments *arguments, const char *const 
         table_begin(table, headings);
 }
 
-int listing_table_end(struct table *table)
+int listing_table_end(const struct listing_arguments *arguments, struct table *table)
 {
-        int r = table_print(table, table_wants_colour(stdout), stdout);
+        int r = arguments->watching != NULL ? listing_watch_table(arguments, table)
+                                            : table_print(table, table_wants_colour(stdout), stdout);
 
         table_free(table);
         return r;
 }
 
-struct csv listing_csv(const struct listing_arguments *arguments, const char *const *names)
+void listing_csv(const struct listing_arguments *arguments, const char *const *names, struct listing_csv *ret)
 {
-        struct csv csv = { .out = stdout };
+        *ret = (struct listing_csv){ .csv.out = stdout, .names = names };
+        if (arguments->watching != NULL)
+                ret->csv.out = open_memstream(&ret->text, &ret->text_bytes);
+        else if (!arguments->no_headers)
+                csv_header(&ret->csv, names);
+}
 
-        if (!arguments->no_headers)
-                csv_header(&csv, names);
-        return csv;
+int listing_csv_end(const struct listing_arguments *arguments, struct listing_csv *rows)
+{
+        int r = csv_end(&rows->csv);
+
+        if (arguments->watching == NULL)
+                return r;
+        r = fclose(rows->csv.out) == 0 && r == 0 ? listing_watch_csv(arguments, rows) : -ENOMEM;
+        free(rows->text);
+        return r;
 }
 
 void listing_name(const char *name)

@@ -152,6 +152,15 @@ static void print_line(const struct table_cell *cells, const struct layout *layo
         fputc('\n', out);
 }
 
+static void go_on(const struct table *table, struct layout *layout)
+{
+        for (size_t i = 0; table->widths != NULL && i < table->columns; i++) {
+                if (layout->widths[i] < table->widths[i])
+                        layout->widths[i] = table->widths[i];
+                table->widths[i] = layout->widths[i];
+        }
+}
+
 int table_print(const struct table *table, bool colour, FILE *out)
 {
         size_t first = table->headless ? table->columns : 0;
@@ -160,6 +169,7 @@ int table_print(const struct table *table, bool colour, FILE *out)
         if (table->failed || table->columns == 0 || table->columns > TABLE_COLUMNS_MAX)
                 return -ENOMEM;
         measure(table, first, &layout);
+        go_on(table, &layout);
         if (table->width > 0)
                 fit(&layout, table->width);
         for (size_t i = first; i + table->columns <= table->cell_count; i += table->columns)

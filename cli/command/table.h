@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define TABLE_COLUMNS_MAX  16
+#define TABLE_COLUMNS_MAX  20
 #define TABLE_COLUMN_LEAST 8 /* no column is cut below */
 
 enum table_colour { TABLE_PLAIN, TABLE_GOOD, TABLE_WARN, TABLE_BAD, TABLE_FAINT };
@@ -23,8 +23,10 @@ struct table {
         struct table_cell *cells; /* row by row; the first row is the heading */
         size_t cell_count;
         bool failed;
-        size_t width;  /* that it has to fit; 0 = any. See table_width() */
-        bool headless; /* the heading is not printed; set before table_begin() */
+        size_t width;   /* that it has to fit; 0 = any. See table_width() */
+        bool headless;  /* the heading is not printed; set before table_begin() */
+        size_t *widths; /* of the columns of a table that this one goes on: they are kept, and what is wider
+                           here is put there; NULL = it stands alone */
 };
 
 /* table_begin() - the headings, NULL-terminated. */

@@ -24,6 +24,7 @@ static const struct option_spec specs[] = {
         { "namespace", 'n', OPTION_STRING, AT(namespace_), "NS", "default", 0, 0, "of the jobs of a store" },
         { "all-namespaces", 'A', OPTION_BOOL, AT(all_namespaces), NULL, NULL, 0, 0, "list the jobs of every namespace" },
         LISTING_ARGUMENTS_ROWS(struct jobs_options, LISTING_FORMS),
+        LISTING_WATCH_ROWS(struct jobs_options),
         { "follow", 'f', OPTION_BOOL, AT(follow), NULL, NULL, 0, 0, "logs: go on until the job ends" },
         { "rank", 0, OPTION_STRING, AT(rank), "N", NULL, 0, 0, "logs: of this rank alone" },
         { "file", 0, OPTION_STRING, AT(file), "FILE", NULL, 0, 0, "report: where to; - is standard output; default NAME.html" },
@@ -97,6 +98,12 @@ static int compare_jobs(const void *a, const void *b)
         return r != 0 ? r : strcmp(job_view_word(x->job), job_view_word(y->job));
 }
 
+void jobs_sort(struct job_view_list *views)
+{
+        if (views->count > 0)
+                qsort(views->items, views->count, sizeof(*views->items), compare_jobs);
+}
+
 static int read_place(const struct jobs_options *options, const char *name, struct job_view_list *views,
                       struct err *err)
 {
@@ -134,8 +141,7 @@ int jobs_read(const struct jobs_options *options, const char *name, struct job_v
                 job_view_list_free(&views);
                 return r;
         }
-        if (views.count > 0)
-                qsort(views.items, views.count, sizeof(*views.items), compare_jobs);
+        jobs_sort(&views);
         *ret = views;
         return 0;
 }
@@ -156,7 +162,7 @@ int command_jobs(int argc, char **argv)
         if (exit_code >= 0)
                 return exit_code;
         if (operands == 0 || (operands == 1 && strcmp(argv[1], "list") == 0))
-                return jobs_list(&options);
+                return options.listing.watch ? jobs_watch(&options) : jobs_list(&options);
         for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
                 if (strcmp(argv[1], verbs[i].name) != 0)
                         continue;

@@ -5,6 +5,7 @@
  * errors name the job and what to do. */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "base/err.h"
@@ -28,6 +29,11 @@ enum jobs_place jobs_place(const struct jobs_options *options);
 int jobs_read(const struct jobs_options *options, const char *name, struct job_view_list *ret,
               struct err *err);
 
+/* jobs_sort() - by namespace and name. jobs_print_changed() - of a watch, by the options' listing: 0 or
+ * -ENOMEM. (jobs_show.c) */
+void jobs_sort(struct job_view_list *views);
+int jobs_print_changed(const struct jobs_options *options, const struct job_view_list *views);
+
 /* jobs_folder_read() - of `remuda run`, from its work folder. @name: or NULL. Views are appended.
  * (jobs_folder.c) */
 int jobs_folder_read(const char *work_dir, const char *name, struct job_view_list *views, struct err *err);
@@ -38,9 +44,14 @@ int jobs_folder_running(const char *work_dir, const char *name, bool *ret_runnin
 int jobs_store_read(const struct jobs_options *options, const char *name, struct job_view_list *views,
                     struct err *err);
 
+/* jobs_store_add() - a TrainingJob's view, if it is one of those asked for. (jobs_store.c) */
+void jobs_store_add(const struct jobs_options *options, const char *name, const json_t *object,
+                    struct job_view_list *views);
+
 /* The subcommands. Return: an exit code; what was wrong is said on standard error. */
 int jobs_show(const struct jobs_options *options, const char *name);   /* jobs_show.c */
 int jobs_list(const struct jobs_options *options);                     /* jobs_show.c */
+int jobs_watch(struct jobs_options *options);                          /* jobs_watch.c */
 int jobs_logs(const struct jobs_options *options, const char *name);   /* jobs_logs.c */
 int jobs_cancel(const struct jobs_options *options, const char *name); /* jobs_cancel.c */
 int jobs_report(const struct jobs_options *options, const char *name); /* jobs_report.c */

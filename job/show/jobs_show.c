@@ -1,4 +1,5 @@
 /* Jobs as tables and as JSON. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,7 +131,7 @@ static int print_table(const struct job_view_list *views, const struct jobs_opti
                 if (wide)
                         add_more(&table, &views->items[i]);
         }
-        return listing_table_end(&table);
+        return listing_table_end(&options->listing, &table);
 }
 
 static int print_csv(const struct job_view_list *views, const struct listing_arguments *listing)
@@ -154,33 +155,35 @@ static int print_csv(const struct job_view_list *views, const struct listing_arg
                                              "elapsed_seconds",
                                              "left_seconds",
                                              NULL };
-        struct csv csv = listing_csv(listing, names);
+        struct listing_csv rows;
+        struct csv *csv = &rows.csv;
         char a[32];
 
+        listing_csv(listing, names, &rows);
         for (size_t i = 0; i < views->count; i++) {
                 const struct job_view *view = &views->items[i];
 
-                csv_word(&csv, view->namespace_);
-                csv_word(&csv, view->job);
-                csv_word(&csv, view->phase);
-                csv_word(&csv, view->reason);
-                csv_word(&csv, view->model);
-                csv_word(&csv, view->strategy);
-                csv_word(&csv, view->shards);
-                csv_word(&csv, workers(a, view));
-                csv_number(&csv, view->epoch);
-                csv_number(&csv, view->epochs);
-                csv_number(&csv, view->step);
-                csv_number(&csv, view->samples);
-                csv_number(&csv, view->samples_per_s);
-                csv_number(&csv, view->loss);
-                csv_number(&csv, view->restarts);
-                csv_word(&csv, view->started);
-                csv_number(&csv, view->seconds);
-                csv_number(&csv, view->seconds_left);
-                csv_end_row(&csv);
+                csv_word(csv, view->namespace_);
+                csv_word(csv, view->job);
+                csv_word(csv, view->phase);
+                csv_word(csv, view->reason);
+                csv_word(csv, view->model);
+                csv_word(csv, view->strategy);
+                csv_word(csv, view->shards);
+                csv_word(csv, workers(a, view));
+                csv_number(csv, view->epoch);
+                csv_number(csv, view->epochs);
+                csv_number(csv, view->step);
+                csv_number(csv, view->samples);
+                csv_number(csv, view->samples_per_s);
+                csv_number(csv, view->loss);
+                csv_number(csv, view->restarts);
+                csv_word(csv, view->started);
+                csv_number(csv, view->seconds);
+                csv_number(csv, view->seconds_left);
+                csv_end_row(csv);
         }
-        return csv_end(&csv);
+        return listing_csv_end(listing, &rows);
 }
 
 static int print_names(const struct job_view_list *views)
@@ -188,6 +191,31 @@ static int print_names(const struct job_view_list *views)
         for (size_t i = 0; i < views->count; i++)
                 listing_name(job_view_word(views->items[i].job));
         return 0;
+}
+
+static int print_objects(const struct job_view_list *views, const struct listing_arguments *listing)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < views->count && r == 0; i++) {
+                const struct job_view *view = &views->items[i];
+                CLEANUP(text_free) struct text key = { 0 };
+
+                text_printf(&key, "%s/%s", job_view_word(view->namespace_), job_view_word(view->job));
+                r = key.failed ? -ENOMEM
+                               : listing_object(listing, key.data, job_view_word(view->job),
+                                                job_view_encode(view), JSON_REAL_PRECISION(10));
+        }
+        return r < 0 ? r : listing_objects_end(listing);
+}
+
+int jobs_print_changed(const struct jobs_options *options, const struct job_view_list *views)
+{
+        enum listing_form form = listing_form(&options->listing);
+
+        if (listing_is_document(form) || form == LISTING_NAME)
+                return print_objects(views, &options->listing);
+        return form == LISTING_CSV ? print_csv(views, &options->listing) : print_table(views, options);
 }
 
 static int print_list(const struct jobs_options *options, const struct job_view_list *views)
@@ -326,6 +354,10 @@ int jobs_show(const struct jobs_options *options, const char *name)
         enum listing_form form = listing_form(&options->listing);
         struct err err = { 0 };
         int r = listing_check(&options->listing, "one job", "table|json|yaml", &err);
+
+        if (r == 0 && options->listing.watch)
+                r = err_set(&err, -EINVAL,
+                            "--watch is of the list: `remuda jobs -w`, or `jobs logs -f NAME`");
 
         if (r == 0)
                 r = jobs_read(options, name, &views, &err);

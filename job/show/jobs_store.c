@@ -19,21 +19,28 @@ struct loading {
         unsigned troubles;
 };
 
-static void changed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
+void jobs_store_add(const struct jobs_options *options, const char *name, const json_t *object,
+                    struct job_view_list *views)
 {
-        const struct loading *l = userdata;
-        struct job_view *view = object == NULL ? NULL : job_view_list_add(l->views);
+        struct job_view *view = job_view_list_add(views);
 
-        (void) kind;
-        (void) key;
         if (view == NULL)
                 return;
         job_view_read_object(object, view, clock_realtime_usec());
-        job_view_set(&view->source, jobs_place(l->options) == JOBS_KUBERNETES ? "kubernetes" : "dir");
-        if ((l->name != NULL && strcmp(job_view_word(view->job), l->name) != 0) ||
-            (!l->options->all_namespaces &&
-             strcmp(job_view_word(view->namespace_), l->options->namespace_) != 0))
-                job_view_list_drop_last(l->views);
+        job_view_set(&view->source, jobs_place(options) == JOBS_KUBERNETES ? "kubernetes" : "dir");
+        if ((name != NULL && strcmp(job_view_word(view->job), name) != 0) ||
+            (!options->all_namespaces && strcmp(job_view_word(view->namespace_), options->namespace_) != 0))
+                job_view_list_drop_last(views);
+}
+
+static void changed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
+{
+        const struct loading *l = userdata;
+
+        (void) kind;
+        (void) key;
+        if (object != NULL)
+                jobs_store_add(l->options, l->name, object, l->views);
 }
 
 static void synced(void *userdata, enum store_kind kind)
