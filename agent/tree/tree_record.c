@@ -12,7 +12,7 @@
 #include "agent/tree/tree_internal.h"
 #include "agent/tree/tree_machine.h"
 #include "base/cleanup.h"
-#include "base/hash.h"
+#include "base/secrets/serials.h"
 #include "io/write_all.h"
 
 struct tree_record {
@@ -95,26 +95,6 @@ void tree_record_note(struct tree_record *recording, const char *path, enum tree
         entry_fill(entry, kind, bytes, size_bytes, &recording->failed);
 }
 
-/* Digits become other digits, letters other letters (a-f where the token could be hexadecimal), the rest
- * stays: same form, equal for equal, not to be traced back without guessing the whole token. */
-static void mask_token(char *token, size_t size)
-{
-        uint64_t h = hash_bytes(token, size, 0);
-        bool decimal = strspn(token, "0123456789") >= size;
-
-        for (size_t i = size > 2 && token[0] == '0' && token[1] == 'x' ? 2 : 0; i < size; i++) {
-                h = h * 6364136223846793005u + 1442695040888963407u;
-                if (token[i] >= '0' && token[i] <= '9')
-                        token[i] = (char) ('0' + (h >> 33) % 10);
-                else if (token[i] >= 'a' && token[i] <= 'z' && token[i] != 'x')
-                        token[i] = (char) ('a' + (h >> 33) % 6);
-                else if (token[i] >= 'A' && token[i] <= 'Z')
-                        token[i] = (char) ('A' + (h >> 33) % 6);
-        }
-        if (decimal && size > 1) /* neither longer than 64 bit nor shorter than it was */
-                token[0] = '1';
-}
-
 /* Files that are a serial number as a whole, by their name. */
 static bool is_serial(const char *path)
 {
@@ -141,7 +121,7 @@ static void mask_lines(char *text)
                         at += strspn(at, " \t:");
                         if (strncmp(at, "GPU-", 4) == 0)
                                 at += 4;
-                        mask_token(at, strcspn(at, " \t\n"));
+                        serials_mask(at, strcspn(at, " \t\n"));
                 }
 }
 
@@ -155,7 +135,7 @@ static void mask_entry(struct tree_machine_entry *entry)
         }
         for (char *at = entry->bytes; *at != '\0';) {
                 at += strspn(at, " \t\n");
-                mask_token(at, strcspn(at, " \t\n"));
+                serials_mask(at, strcspn(at, " \t\n"));
                 at += strcspn(at, " \t\n");
         }
 }
