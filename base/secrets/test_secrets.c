@@ -144,8 +144,7 @@ static void what_is_no_secret_stays(void **state)
 static void the_rest_of_a_line_is_left(void **state)
 {
         CLEANUP(free_p)
-        char *shell = masked("a=1 token=" S " b=2"),
-             *json = masked("{\"token\":\"" S "\",\"b\":2}"),
+        char *shell = masked("a=1 token=" S " b=2"), *json = masked("{\"token\":\"" S "\",\"b\":2}"),
              *yaml = masked("a: 1\ntoken: " S "\n  x\nb: 2\n"),
              *number = masked("{\"token\": 12345678, \"b\": 2}"), *url = masked("https://me:" S "@host/x y");
 
