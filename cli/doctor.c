@@ -19,6 +19,8 @@
 #include "cli/command/table.h"
 #include "io/loop.h"
 
+#define AGENT_MSEC 3000 /* who does not answer in this time is ill, too */
+
 struct doctor_options {
         const char *root, *machine, *socket, *kubelet_dir, *config, *programs, *output, *kubeconfig;
         bool cluster;
@@ -119,7 +121,7 @@ static void run_checks(const struct doctor_check *checks, const struct doctor_pa
 
 static void ask_agent(struct doctor_patient *patient)
 {
-        const struct agent_client client = { .socket = patient->socket };
+        const struct agent_client client = { .socket = patient->socket, .timeout_msec = AGENT_MSEC };
         struct err err = { 0 };
 
         inventory_init(&patient->agent_inventory);

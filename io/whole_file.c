@@ -35,6 +35,14 @@ int whole_file_rename(const struct whole_file *w, struct err *err)
         return rename(w->part, w->path) < 0 ? err_set(err, -errno, "%s: file '%s': %m", w->what, w->path) : 0;
 }
 
+/* link(2) refuses a name that is taken, rename(2) replaces it. */
+static int name_it(const char *part, const char *path, unsigned flags)
+{
+        if ((flags & WHOLE_FILE_NEW) == 0)
+                return rename(part, path);
+        return link(part, path) < 0 ? -1 : unlink(part);
+}
+
 int whole_file_write(const char *path, const char *bytes, size_t size_bytes, mode_t mode, unsigned flags,
                      struct err *err)
 {
@@ -45,13 +53,18 @@ int whole_file_write(const char *path, const char *bytes, size_t size_bytes, mod
 
         if (!text_format(part, sizeof(part), "%.*s.%s.part", (int) (name - path), path, name))
                 return err_set(err, -ENAMETOOLONG, "'%.60s...' is too long", path);
-        fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+        if ((flags & WHOLE_FILE_FRESH) != 0)
+                (void) unlink(part);
+        fd = open(part,
+                  O_WRONLY | O_CREAT | ((flags & WHOLE_FILE_FRESH) != 0 ? O_EXCL : O_TRUNC) | O_CLOEXEC |
+                          O_NOFOLLOW,
+                  mode);
         if (fd < 0)
                 return err_set(err, -errno, "'%s': %m", part);
         FAILPOINT_OF("file.opened", name);
         r = write_all(fd, bytes, size_bytes);
         FAILPOINT_OF("file.written", name);
-        if (r == 0 && (((flags & WHOLE_FILE_SYNCED) != 0 && fsync(fd) < 0) || rename(part, path) < 0))
+        if (r == 0 && (((flags & WHOLE_FILE_SYNCED) != 0 && fsync(fd) < 0) || name_it(part, path, flags) < 0))
                 r = -errno;
         FAILPOINT_OF("file.renamed", name);
         if (r == 0)

@@ -24,8 +24,11 @@ int whole_file_end(struct whole_file *w, struct err *err);
 int whole_file_rename(const struct whole_file *w, struct err *err);
 
 /* whole_file_write() - all of it in one go, beside as .FILE.part, hidden from those who read the folder.
- * @flags: WHOLE_FILE_SYNCED: on disk before it has its name
- * Return: 0, or a negative errno and "'path': why"; nothing is left beside then. */
+ * @flags: WHOLE_FILE_SYNCED: on disk before it has its name; WHOLE_FILE_FRESH: what lies beside is made anew,
+ * with this mode, and is nobody else's; WHOLE_FILE_NEW: a name that is taken is -EEXIST Return: 0, or a
+ * negative errno and "'path': why"; nothing is left beside then. */
 #define WHOLE_FILE_SYNCED 1U
+#define WHOLE_FILE_FRESH  2U
+#define WHOLE_FILE_NEW    4U
 int whole_file_write(const char *path, const char *bytes, size_t size_bytes, mode_t mode, unsigned flags,
                      struct err *err);

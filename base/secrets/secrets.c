@@ -96,7 +96,7 @@ static void replace_serial(struct secrets *secrets, char *run, size_t size)
 /* In place: of the same length. */
 static void replace_serials(struct secrets *secrets, char *text, size_t size)
 {
-        for (size_t at = 0; at < size; at++) {
+        for (size_t at = 0; at < size && !secrets->keep_serials; at++) {
                 size_t begin = at;
 
                 while (at < size && is_of_serials(text[at]))

@@ -27,6 +27,7 @@ struct secrets {
         size_t value_count;
         struct name_map serials;
         size_t masked, serials_masked; /* so far, over all texts and values */
+        bool keep_serials;             /* of the text at hand: they are replaced already */
         bool failed;
 };
 

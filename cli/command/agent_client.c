@@ -13,7 +13,7 @@
 #include "base/text.h"
 
 #define ANSWER_MAX_BYTES ((size_t) 16 << 20)
-#define TIMEOUT_MS       5000L
+#define TIMEOUT_MSEC     5000
 
 static size_t on_body(char *bytes, size_t size, size_t count, void *userdata)
 {
@@ -54,7 +54,8 @@ static CURLcode perform(const struct agent_client *client, const char *method, c
         if (client->address == NULL)
                 (void) curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH,
                                         client->socket != NULL ? client->socket : AGENT_CLIENT_SOCKET);
-        (void) curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, TIMEOUT_MS);
+        (void) curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
+                                (long) (client->timeout_msec != 0 ? client->timeout_msec : TIMEOUT_MSEC));
         (void) curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
         (void) curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
         (void) curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);

@@ -8,8 +8,9 @@
 #define AGENT_CLIENT_SOCKET "/run/remuda/agent.sock"
 
 struct agent_client {
-        const char *address; /* "127.0.0.1:9510"; NULL = the socket */
-        const char *socket;  /* NULL = AGENT_CLIENT_SOCKET */
+        const char *address;   /* "127.0.0.1:9510"; NULL = the socket */
+        const char *socket;    /* NULL = AGENT_CLIENT_SOCKET */
+        unsigned timeout_msec; /* of a request; 0 = 5000 */
 };
 
 /* agent_client_request() - @method: "GET" or "POST"
