@@ -176,7 +176,9 @@ failpoints: ## the programs are killed at each of their named places, started ag
 check-packaging: all ## the image and the deb: sizes, libraries, bills of materials, same bytes (fetches curl's source once)
 	@tools/deps packaging
 	@B=$(B) tests/run-tests tests/packaging
-check-docs: programs ## every option, metric, reason word and decision is documented, every link leads somewhere
+reference: programs ## write docs/reference/options.md and fields.md: what the programs' --help and the kinds' schemas say
+	@B=$(B) tools/reference docs/reference
+check-docs: programs ## every option, field, metric, variable, reason and decision is documented, every link leads somewhere
 	@B=$(B) tools/check-docs
 e2e: all ## prove it on a real Kubernetes, and on a real API server alone (skips, saying why, where it cannot run)
 	@B=$(B) tests/e2e/run
@@ -252,5 +254,5 @@ help: ## this list
 .SECONDARY: # keep objects between runs
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
-.PHONY: all generated programs check check-python wheel unit unit-build check-asan agent check-agent integration check-house check-dead check-docs check-hardening check-packaging failpoints e2e cluster cluster-down demo bench fuzz fuzz-build soak torture torture-build \
+.PHONY: all generated programs check check-python wheel unit unit-build check-asan agent check-agent integration check-house check-dead reference check-docs check-hardening check-packaging failpoints e2e cluster cluster-down demo bench fuzz fuzz-build soak torture torture-build \
         format format-check tidy deb deps images install clean help
