@@ -4,9 +4,9 @@
 
 #include "base/name_map.h"
 #include "job/controller/job_pod.h"
-#include "job/controller/job_rate.h"
 #include "job/launcher/trust/proof.h"
 #include "job/spec/job.h"
+#include "job/world/job_rate.h"
 #include "job/world/restarts.h"
 
 struct controller;
@@ -22,6 +22,8 @@ struct record_asking {
         uint64_t noted_usec;                       /* CLOCK_MONOTONIC of the last moment for the report */
         double busy_sec[JOB_PROGRESS_POINT_RANKS]; /* by then */
 };
+
+#define BUDGET_UNKNOWN UINT32_MAX /* of another controller, perhaps */
 
 struct record {
         struct name_map_entry entry; /* the key is `key` */
@@ -66,7 +68,13 @@ struct record {
         uint64_t plan_after_usec;  /* CLOCK_MONOTONIC: not planned before, after its pods were refused or
                                       on no node for too long */
         uint64_t unbound_usec; /* CLOCK_MONOTONIC since when a pod of its plan has no node; 0 = all have */
-        uint64_t unbound_look_usec;       /* CLOCK_MONOTONIC: when that was looked at */
+        uint64_t unbound_look_usec; /* CLOCK_MONOTONIC: when that was looked at */
+        struct {
+                unsigned pods;       /* that its disruption budget keeps; 0 = there is none, BUDGET_UNKNOWN */
+                bool under_way;      /* it is being written */
+                bool refused;        /* that was said */
+                uint64_t after_usec; /* CLOCK_MONOTONIC: not before, after a failed write */
+        } budget;
         unsigned refusals, unbound_times; /* times in a row that it was given up for either */
         unsigned calls;                   /* writes under way: the record is not freed before they end */
         struct record_asking asking;

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "job/controller/job_rate.h"
+#include "job/world/job_rate.h"
 
 static void add(struct job_rate *rate, unsigned seconds, uint64_t samples, uint64_t steps)
 {

@@ -1,5 +1,5 @@
 /* Job rate: points of the last half minute, the oldest against the newest. */
-#include "job/controller/job_rate.h"
+#include "job/world/job_rate.h"
 
 #include <math.h>
 #include <string.h>
