@@ -40,6 +40,7 @@ static const struct store_kind_info kinds[] = {
         [STORE_PRIORITY_CLASS] = { "PriorityClass",    "scheduling.k8s.io/v1",   "/apis/scheduling.k8s.io/v1/priorityclasses",    false, false, false, unread },
         [STORE_LEASE]          = { "Lease",            "coordination.k8s.io/v1", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", true, false, false, unread },
         [STORE_SECRET]         = { "Secret",           "v1",                     "/api/v1/secrets",                               true,  false, false, NULL },
+        [STORE_DISRUPTION_BUDGET] = { "PodDisruptionBudget", "policy/v1",           "/apis/policy/v1/poddisruptionbudgets",          true,  false, false, NULL },
         [STORE_RESOURCE_SLICE] = { "ResourceSlice",    "resource.k8s.io/v1",     "/apis/resource.k8s.io/v1/resourceslices",       false, false, true, unread },
         [STORE_RESOURCE_CLAIM] = { "ResourceClaim",    "resource.k8s.io/v1",     "/apis/resource.k8s.io/v1/resourceclaims",       true,  true,  true, unread },
         [STORE_WORKLOAD]       = { "Workload",         "scheduling.k8s.io/v1alpha1", "/apis/scheduling.k8s.io/v1alpha1/workloads", true, false, true, unread },

@@ -21,8 +21,9 @@ enum store_kind {
         STORE_TRAINING_JOB,
         STORE_SPEED_TABLE,
         STORE_PRIORITY_CLASS,
-        STORE_LEASE,          /* of kubelets (kube-node-lease); kubernetes only */
-        STORE_SECRET,         /* made, never watched */
+        STORE_LEASE,  /* of kubelets (kube-node-lease); kubernetes only */
+        STORE_SECRET, /* this and the next: made, never watched */
+        STORE_DISRUPTION_BUDGET,
         STORE_RESOURCE_SLICE, /* this and the next: of DRA; an API server without them is whole */
         STORE_RESOURCE_CLAIM,
         STORE_WORKLOAD, /* this and the next: of gangs, scheduling.k8s.io; likewise */
@@ -68,7 +69,6 @@ void store_close(struct store *store); /* accepts NULL; pending writes are answe
  * have been known in just this form? What the user has otherwise of it is then wrong, not old. */
 void store_refresh(struct store *store);
 bool store_is_rechecking(const struct store *store);
-
 bool store_is_fresh(const struct store *store); /* was it read after store_refresh() was called? */
 
 /* store_age_usec() - how long ago it was last in step with these kinds (a bit set); 0 = it is */

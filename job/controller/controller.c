@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <syslog.h>
 #include <time.h>
 
@@ -146,6 +147,8 @@ struct controller_options controller_options_of(const struct server_options *opt
                           .grace_sec = options->eviction_grace_sec > 0 ? options->eviction_grace_sec : 1 },
                 .keep_pods_sec = options->keep_pods_sec,
                 .pods_wait_sec = options->pods_wait_sec,
+                .budgets = !options->no_disruption_budgets && options->store != NULL &&
+                           strcmp(options->store, "kubernetes") == 0,
         };
 }
 

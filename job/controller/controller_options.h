@@ -13,6 +13,7 @@ struct controller_options {
         unsigned keep_pods_sec;        /* ended pods of ended jobs stay so long, for their logs */
         bool (*leads)(void *userdata); /* may it write now? Asked before every write */
         unsigned pods_wait_sec;        /* chips are leased so long while pods cannot be made; 0 = for ever */
+        bool budgets;                  /* evictions are refused by disruption budgets; else there are none */
         void (*log)(void *userdata, int priority, const char *event, const char *text);
         void *userdata;
 };

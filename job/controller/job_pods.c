@@ -136,7 +136,7 @@ static json_t *programs_of(const struct job *job, const struct program_table *gi
         return rows == NULL ? NULL : program_table_encode(&table);
 }
 
-static json_t *metadata_of(const char *name, const struct job_pods_owner *owner, const char *role)
+json_t *job_pods_metadata(const char *name, const struct job_pods_owner *owner, const char *role)
 {
         return json_pack("{s:s, s:s, s:{s:s, s:s, s:s}, s:{}, s:[{s:s, s:s, s:s, s:s, s:b, s:b}]}", "name",
                          name, "namespace", owner->namespace_, "labels", "app.kubernetes.io/managed-by",
@@ -156,7 +156,7 @@ json_t *job_pods_secret(const struct job *job, const struct job_pods_owner *owne
         if (programs == NULL)
                 return NULL;
         return json_pack("{s:s, s:s, s:o, s:s, s:{s:s, s:s, s:s, s:s, s:s, s:s, s:s}}", "apiVersion", "v1",
-                         "kind", "Secret", "metadata", metadata_of(name, owner, "secret"), "type",
+                         "kind", "Secret", "metadata", job_pods_metadata(name, owner, "secret"), "type",
                          "remuda.dev/job", "stringData", "token", secrets->token, "programs.yaml", programs,
                          "ca.crt", secrets->keys->ca, "manager.crt", secrets->keys->pairs[0].certificate,
                          "manager.key", secrets->keys->pairs[0].key, "group.crt",
@@ -330,7 +330,7 @@ static json_t *group_metadata(const struct job *job, const struct job_state *sta
         json_t *metadata, *labels, *annotations;
 
         job_group_pod_name(owner->name, group, name);
-        metadata = metadata_of(name, owner, job_role_names[group->server]);
+        metadata = job_pods_metadata(name, owner, job_role_names[group->server]);
         labels = json_object_get(metadata, "labels");
         annotations = json_object_get(metadata, "annotations");
         put(labels, JOB_LABEL_SUBTASK, json_string(group->name));
@@ -578,7 +578,7 @@ json_t *job_pods_manager(const struct job *job, const struct job_state *state,
         if (text == NULL)
                 return NULL;
         job_state_manager_pod_name(owner->name, state->world, name);
-        metadata = metadata_of(name, owner, "manager");
+        metadata = job_pods_metadata(name, owner, "manager");
         put(json_object_get(metadata, "annotations"), JOB_ANNOTATION_PLAN, json_string(text));
         (void) text_format(address, sizeof(address), "$(POD_IP):%d", JOB_MANAGER_PORT);
         mount_tls(job, true, volumes, mounts);

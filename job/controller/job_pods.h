@@ -73,6 +73,9 @@ json_t *job_pods_manager(const struct job *job, const struct job_state *state,
                          const struct job_pods_owner *owner, const struct job_pods_options *options,
                          const char *keys, const char *status_token);
 
+/* job_pods_metadata() - of an object of the job's: its labels, and the job as its owner. */
+json_t *job_pods_metadata(const char *name, const struct job_pods_owner *owner, const char *role);
+
 /* job_pods_manager_plan() - the plan that the manager of this world reads (job/plan/subtask.proto), as JSON.
  */
 json_t *job_pods_manager_plan(const struct job *job, const struct job_state *state, const char *status_token);

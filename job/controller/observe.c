@@ -74,7 +74,7 @@ static void say_ignored(struct record *record, json_t *fixed, const char *field)
         write_event(
                 record, true, "ChangeIgnored",
                 "spec.%.60s was changed and the job has a plan: it goes on as planned; delete it and apply "
-                "it anew (suspend, priority, restart.max and ttlSecondsAfterFinished may change)",
+                "it anew (suspend, priority, disruption, restart.max and ttlSecondsAfterFinished may change)",
                 field);
 }
 

@@ -7,6 +7,7 @@
 #include <syslog.h>
 
 #include "job/controller/controller_internal.h"
+#include "job/controller/disruption.h"
 #include "job/controller/expire.h"
 #include "job/controller/job_keys.h"
 #include "job/controller/progress.h"
@@ -404,6 +405,7 @@ void reconcile(struct record *record)
 {
         struct controller *c = record->controller;
 
+        disruption_settle(record);
         if (record->gone || record->deleting) {
                 remove_all(record);
                 return;

@@ -125,6 +125,9 @@ void record_start_again(struct record *record, const char *uid)
                 false;
         record->gone = false;
         record->taken[0] = '\0';
+        record->budget.pods = BUDGET_UNKNOWN;
+        record->budget.refused = record->budget.under_way = false;
+        record->budget.after_usec = 0;
         record->rate = (struct job_rate){ .count = 0 };
         record->stragglers = 0;
         record->retry_usec = record->accepted_usec = record->ended_usec = record->end_age_usec = 0;

@@ -1,4 +1,4 @@
-/* The four fields that change, once as they are written and once as they are read. */
+/* The five fields that change, once as they are written and once as they are read. */
 #include "job/controller/spec_change.h"
 
 json_t *spec_change_fixed(const json_t *spec)
@@ -7,6 +7,7 @@ json_t *spec_change_fixed(const json_t *spec)
 
         (void) json_object_del(fixed, "suspend");
         (void) json_object_del(fixed, "priority");
+        (void) json_object_del(fixed, "disruption");
         (void) json_object_del(fixed, "ttlSecondsAfterFinished");
         (void) json_object_del(restart, "max");
         /* restart may come or go with its max: what it has beside that by default is no change */
@@ -47,6 +48,7 @@ void spec_change_take(struct job *job, const struct job *from)
 {
         job->suspend = from->suspend;
         job->priority = from->priority;
+        job->disruption = from->disruption;
         job->has_ttl = from->has_ttl;
         job->ttl_seconds = from->ttl_seconds;
         job->restart.given = from->restart.given;

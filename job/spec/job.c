@@ -30,6 +30,11 @@ const char *const job_strategy_names[JOB_STRATEGY_COUNT + 1] = {
         [JOB_STRATEGY_PS_SSP]    = "ps-ssp",
         [JOB_STRATEGY_SPLIT]     = "split",
 };
+const char *const job_disruption_names[JOB_EVICTION_COUNT + 1] = {
+        [JOB_EVICTION_AUTO] = "auto",
+        [JOB_EVICTION_NEVER] = "never",
+        [JOB_EVICTION_ALLOWED] = "allowed",
+};
 const char *const job_shards_names[JOB_SHARDS_COUNT + 1] = {
         [JOB_SHARDS_WEIGHTED] = "weighted",
         [JOB_SHARDS_EQUAL]    = "equal",
@@ -260,6 +265,11 @@ int job_check(const struct job *job, struct err *err)
                 r = check_segments(job, err);
         if (r == 0)
                 r = check_strategy(job, err);
+        if (r == 0 && job->preemptible && job->disruption == JOB_EVICTION_NEVER)
+                return err_set(
+                        err, -EINVAL,
+                        "spec.disruption: never, and preemptible is true; of a job that may be evicted "
+                        "write allowed, or leave it out");
         if (r == 0 && job->data.given)
                 r = check_path(job->data.path, "spec.data.path", err);
         if (r == 0 && job->checkpoint.given)

@@ -42,6 +42,7 @@ enum job_strategy {
         JOB_STRATEGY_SPLIT,
         JOB_STRATEGY_COUNT
 };
+enum job_disruption { JOB_EVICTION_AUTO, JOB_EVICTION_NEVER, JOB_EVICTION_ALLOWED, JOB_EVICTION_COUNT };
 enum job_shards { JOB_SHARDS_WEIGHTED, JOB_SHARDS_EQUAL, JOB_SHARDS_COUNT };
 enum job_segments { JOB_SEGMENTS_AUTO, JOB_SEGMENTS_NONE, JOB_SEGMENTS_LIST };
 enum job_format { JOB_FORMAT_IDX, JOB_FORMAT_RAW, JOB_FORMAT_TEXT, JOB_FORMAT_COUNT };
@@ -62,7 +63,7 @@ struct job {
 
         int urgency; /* enum job_urgency, and so on: int, since the decoder writes them by table */
         bool preemptible, equal_nodes, suspend;
-        int placement;
+        int placement, disruption; /* ... enum job_disruption: may its pods be evicted? */
         int64_t priority;
         char priority_class[JOB_DNS_BYTES]; /* of its pods; "" = the cluster's default one */
         char (*depends_on)[JOB_NAME_BYTES];
@@ -128,14 +129,12 @@ struct job {
 void job_init(struct job *job);
 void job_free(struct job *job);
 
-/* job_check() - the rules between and within fields, after decoding.
- * Return: 0, or -EINVAL with "field: value is wrong; remedy". */
+/* job_check() - rules of decoded fields. Return: 0; -EINVAL, "field: value is wrong; remedy". */
 int job_check(const struct job *job, struct err *err);
 
 bool job_strategy_has_servers(int strategy);
 bool job_shares_follow_speeds(const struct job *job); /* else all are equal: shards: equal, a split */
-/* ... and the reference trainer takes new ones while it runs; other programs as they like. */
-bool job_shares_change_live(const struct job *job);
+bool job_shares_change_live(const struct job *job);   /* ... and the reference trainer takes new ones */
 uint64_t job_worker_chips(const struct job *job);
 uint64_t job_server_chips(const struct job *job); /* 0 unless the strategy has servers; 1 unless given */
 uint64_t job_restart_max(const struct job *job);
@@ -144,6 +143,7 @@ uint64_t job_restart_max(const struct job *job);
 extern const char *const job_urgency_names[JOB_URGENCY_COUNT + 1];
 extern const char *const job_placement_names[JOB_PLACEMENT_COUNT + 1];
 extern const char *const job_strategy_names[JOB_STRATEGY_COUNT + 1];
+extern const char *const job_disruption_names[JOB_EVICTION_COUNT + 1];
 extern const char *const job_shards_names[JOB_SHARDS_COUNT + 1];
 extern const char *const job_format_names[JOB_FORMAT_COUNT + 1];
 extern const char *const job_distribute_names[JOB_DISTRIBUTE_COUNT + 1];

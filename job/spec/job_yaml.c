@@ -162,6 +162,7 @@ static const struct json_table_row tls_rows[] = {
 static const struct json_table_row spec_rows[] = {
         { "urgency",           JSON_TABLE_CHOICE, AT(urgency),     .names = job_urgency_names,   .help = "how soon it must run" },
         { "preemptible",       JSON_TABLE_BOOL,   AT(preemptible), .help = "may it lose its chips to an emergency?" },
+        { "disruption",        JSON_TABLE_CHOICE, AT(disruption),  .names = job_disruption_names, .help = "may its pods be evicted, as by kubectl drain?" },
         { "equalNodes",        JSON_TABLE_BOOL,   AT(equal_nodes), .help = "must all nodes be of one configuration?" },
         { "placement",         JSON_TABLE_CHOICE, AT(placement),   .names = job_placement_names, .help = "how chips are chosen" },
         { "priority",          JSON_TABLE_INT,    AT(priority),    .min = -1000000000, .max = 1000000000, .help = "larger goes first among jobs that wait" },

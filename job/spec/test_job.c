@@ -46,6 +46,7 @@ static const char full[] =
         "  restart: {max: 5, migrate: false, hangSeconds: 9}\n"
         "  priority: -3\n"
         "  suspend: true\n"
+        "  disruption: never\n"
         "  ttlSecondsAfterFinished: 60\n"
         "  dependsOn: [other-job]\n"
         "status: {phase: Running, anything: [1]}\n";
@@ -95,6 +96,7 @@ static void every_field_is_read(void **state)
         assert_int_equal(job_restart_max(&job), 5);
         assert_false(job.restart.migrate);
         assert_int_equal(job.priority, -3);
+        assert_int_equal(job.disruption, JOB_EVICTION_NEVER);
         assert_true(job.suspend && job.has_ttl);
         assert_int_equal(job.ttl_seconds, 60);
         assert_string_equal(job.depends_on[0], "other-job");

@@ -24,7 +24,7 @@ struct server_options {
         const char *leader_namespace; /* of the Lease; NULL = the pod's own */
         const char *namespaces; /* "a,b": of the controller, the only ones that it reads and writes in */
         const char *job_image, *launcher_image, *scheduler_name, *job_pull_secrets;
-        bool lend_reserve, no_evict, take_from_regular, no_leader_elect, fail_open;
+        bool lend_reserve, no_evict, take_from_regular, no_leader_elect, fail_open, no_disruption_budgets;
         unsigned stale_after_sec, lease_seconds, lease_share, hold_seconds, cache_limit_sec,
                 eviction_grace_sec, leader_lease_sec;
         unsigned keep_pods_sec, pods_wait_sec;
@@ -99,6 +99,8 @@ struct server_options {
           .default_ = "remuda", .help = "schedulerName of job pods" }, \
         { .name = "keep-pods", .type = OPTION_UNSIGNED, .offset = at(keep_pods_sec), .value = "SECONDS", \
           .default_ = "600", .maximum = 31536000, .help = "ended pods of ended jobs stay, for their logs" }, \
+        { .name = "no-disruption-budgets", .type = OPTION_BOOL, .offset = at(no_disruption_budgets), \
+          .help = "evictions of job pods are never refused, whatever a job says" }, \
         { .name = "pods-wait", .type = OPTION_UNSIGNED, .offset = at(pods_wait_sec), .value = "SECONDS", \
           .default_ = "600", .maximum = 31536000, .help = "jobs whose pods are refused, or on no node, keep plan and pods; 0 = for ever" }
 /* clang-format on */

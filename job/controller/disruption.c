@@ -1,0 +1,129 @@
+/* The disruption budget of a job: when it has one, and the writes that see to it. */
+#include "job/controller/disruption.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "job/controller/controller_internal.h"
+#include "job/controller/job_pods.h"
+#include "job/controller/suspend.h"
+#include "job/controller/write.h"
+#include "scheduler-extender/wire/pod_json.h"
+
+#define RETRY_USEC UINT64_C(30000000) /* after one that was refused: a right is missing, mostly */
+
+/* Does it go on from a checkpoint, somewhere else, when a pod of it is evicted? */
+static bool is_repaired(const struct job *job, const struct job_state *state)
+{
+        return job->checkpoint.given && (!job->restart.given || job->restart.migrate) &&
+               state->restarts < job_restart_max(job);
+}
+
+bool disruption_refuses(const struct job *job, const struct job_state *state)
+{
+        if (state->group_count == 0 || job_phase_ended(state->phase) || job->preemptible ||
+            job->disruption == JOB_EVICTION_ALLOWED)
+                return false;
+        return job->disruption == JOB_EVICTION_NEVER || !is_repaired(job, state);
+}
+
+/* The pods that it should keep now: every one of the plan, or none. */
+static unsigned wanted_pods(const struct record *record)
+{
+        bool leaves = record->gone || record->deleting || !record->valid || record->cancel ||
+                      record->bad_status[0] != '\0' || suspend_holds(record);
+
+        return !leaves && disruption_refuses(&record->job, &record->state)
+                       ? (unsigned) record->state.group_count + 1
+                       : 0;
+}
+
+/* Of which job of that name it is, too: one that was deleted takes its own with it, at some time. */
+static void name_of(const struct record *record, char name[JOB_POD_NAME_BYTES])
+{
+        (void) text_format(name, JOB_POD_NAME_BYTES, "%s-%.8s", record->name, record->uid);
+}
+
+struct budget_write {
+        struct record *record;
+        char uid[64];
+        unsigned pods;
+};
+
+static void say_refused(struct record *record, const char *sentence)
+{
+        if (!record->budget.refused)
+                write_event(record, true, "BudgetNotWritten", "spec.disruption: evictions are %s: %.300s",
+                            record->budget.pods == 0 ? "not refused" : "refused as before", sentence);
+        record->budget.refused = true;
+}
+
+static void on_written(void *userdata, int result, const char *sentence)
+{
+        struct budget_write *write = userdata;
+        struct record *record = write->record;
+
+        record->calls--;
+        controller_queue(record);
+        if (strcmp(record->uid, write->uid) == 0) {
+                record->budget.under_way = false;
+                if (result == 0 || (result == -ENOENT && write->pods == 0)) {
+                        record->budget.pods = write->pods;
+                        record->budget.refused = false;
+                } else if (result != -ECANCELED) {
+                        record->budget.after_usec = controller_monotonic(record->controller) + RETRY_USEC;
+                        say_refused(record, sentence);
+                }
+        }
+        free(write);
+}
+
+static json_t *make_budget(const struct record *record, const char *name, unsigned pods)
+{
+        struct job_pods_owner owner = write_owner(record);
+
+        return json_pack("{s:o, s:{s:i, s:s, s:{s:{s:s}}}}", "metadata",
+                         job_pods_metadata(name, &owner, "budget"), "spec", "minAvailable", (int) pods,
+                         "unhealthyPodEvictionPolicy", "AlwaysAllow", "selector", "matchLabels",
+                         POD_LABEL_JOB, record->name);
+}
+
+static void write_budget(struct record *record, unsigned pods)
+{
+        struct store *store = cluster_store(record->controller->options.cluster);
+        struct budget_write *write = controller_leads(record->controller) ? calloc(1, sizeof(*write)) : NULL;
+        char name[JOB_POD_NAME_BYTES];
+        json_t *budget;
+
+        if (write == NULL)
+                return;
+        *write = (struct budget_write){ .record = record, .pods = pods };
+        (void) text_copy(write->uid, sizeof(write->uid), record->uid);
+        name_of(record, name);
+        record->calls++;
+        record->budget.under_way = true;
+        if (pods == 0) {
+                store_delete(store, STORE_DISRUPTION_BUDGET, record->namespace_, name, NULL, 0, on_written,
+                             write);
+                return;
+        }
+        budget = make_budget(record, name, pods);
+        store_put(store, STORE_DISRUPTION_BUDGET, record->namespace_, name, budget, on_written, write);
+        json_decref(budget);
+}
+
+void disruption_settle(struct record *record)
+{
+        unsigned pods = wanted_pods(record);
+        bool has_pods = record->state.group_count > 0 || record->pods != NULL;
+
+        if (!record->controller->options.budgets || record->budget.under_way || record->gone ||
+            controller_monotonic(record->controller) < record->budget.after_usec)
+                return;
+        if (record->budget.pods == BUDGET_UNKNOWN && pods == 0 && !has_pods)
+                record->budget.pods = 0; /* one that was left would keep nothing */
+        if (record->budget.pods != pods)
+                write_budget(record, pods);
+}
