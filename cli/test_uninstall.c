@@ -146,6 +146,16 @@ static void patches_leave_what_is_anothers(void **state)
                 "{'status':{'conditions':[{'type':'AcceleratorsHealthy','$patch':'delete'}]}}");
         patched(uninstall_condition_patch, "{'status':{'conditions':[{'type':'Ready','status':'True'}]}}",
                 NULL);
+        patched(uninstall_taint_patch,
+                "{'spec':{'taints':[{'key':'team','effect':'NoSchedule'},{'key':'remuda.dev/"
+                "accelerators-unhealthy','effect':'NoSchedule'}]}}",
+                "[{'op':'test','path':'/spec/taints/1/key','value':'remuda.dev/accelerators-unhealthy'},"
+                "{'op':'test','path':'/spec/taints/1/effect','value':'NoSchedule'},"
+                "{'op':'remove','path':'/spec/taints/1'}]");
+        patched(uninstall_taint_patch,
+                "{'spec':{'taints':[{'key':'remuda.dev/accelerators-unhealthy','effect':'NoExecute'}]}}",
+                NULL);
+        patched(uninstall_taint_patch, "{}", NULL);
         patched(uninstall_finalizer_patch,
                 "{'metadata':{'uid':'u','resourceVersion':'7','finalizers':['a/b','remuda.dev/"
                 "job-controller',3]}}",

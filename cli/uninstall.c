@@ -8,6 +8,7 @@
 #include "job/controller/job_pods.h"
 #include "scheduler-extender/labels.h"
 #include "scheduler-extender/node_condition.h"
+#include "scheduler-extender/node_taint.h"
 #include "scheduler-extender/wire/pod_json.h"
 #include "store/kubernetes/kube.h"
 #include "store/leader.h"
@@ -162,6 +163,22 @@ json_t *uninstall_condition_patch(const json_t *node)
                 return NULL;
         return json_pack("{s:{s:[{s:s, s:s}]}}", "status", "conditions", "type", NODE_CONDITION_TYPE,
                          "$patch", "delete");
+}
+
+json_t *uninstall_taint_patch(const json_t *node)
+{
+        json_t *taints = json_object_get(json_object_get(node, "spec"), "taints");
+        int ours = node_taint_index(taints);
+        char at[40], key[48], effect[48];
+
+        if (ours < 0)
+                return NULL;
+        (void) text_format(at, sizeof(at), "/spec/taints/%d", ours);
+        (void) text_format(key, sizeof(key), "%s/key", at);
+        (void) text_format(effect, sizeof(effect), "%s/effect", at);
+        return json_pack("[{s:s, s:s, s:s}, {s:s, s:s, s:s}, {s:s, s:s}]", "op", "test", "path", key, "value",
+                         NODE_TAINT_KEY, "op", "test", "path", effect, "value", NODE_TAINT_EFFECT, "op",
+                         "remove", "path", at);
 }
 
 json_t *uninstall_finalizer_patch(const json_t *job)

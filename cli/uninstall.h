@@ -54,6 +54,8 @@ bool uninstall_matches(const struct uninstall_step *step, const json_t *object);
 json_t *uninstall_node_patch(const json_t *node);
 json_t *uninstall_condition_patch(const json_t *node);
 json_t *uninstall_finalizer_patch(const json_t *job);
+json_t *
+uninstall_taint_patch(const json_t *node); /* a JSON patch that takes our taint from a Node, likewise */
 
 /* uninstall_controls() - is this Deployment a controller that is there to end jobs? */
 bool uninstall_controls(const json_t *deployment);

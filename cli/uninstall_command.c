@@ -65,7 +65,8 @@ static int call(struct removal *x, const char *method, const char *path, const j
         bool patch = strcmp(method, "PATCH") == 0, status = json_object_get(body, "status") != NULL;
         struct kube_request request = { .method = method,
                                         .path = path,
-                                        .content_type = !patch   ? NULL
+                                        .content_type = !patch                ? NULL
+                                                        : json_is_array(body) ? "application/json-patch+json"
                                                         : status ? "application/strategic-merge-patch+json"
                                                                  : "application/merge-patch+json",
                                         .body = body,
@@ -270,6 +271,8 @@ static int clean_nodes(struct removal *x, struct err *err)
                 if (r == 0)
                         r = clean_node(x, status, uninstall_condition_patch(item), "the condition of node",
                                        item, err);
+                if (r == 0)
+                        r = clean_node(x, path, uninstall_taint_patch(item), "the taint of node", item, err);
         }
         json_decref(items);
         return r;

@@ -12,12 +12,15 @@
 #include "io/loop.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/node_condition.h"
+#include "scheduler-extender/node_taint.h"
 
 #define MINUTE_USEC UINT64_C(60000000)
 
 struct seen_condition {
         struct name_map_entry entry;
         struct node_condition has;
+        json_t *taints;   /* of its spec; NULL = none */
+        char version[64]; /* of the object that has them; "" = they were written, and are not seen yet */
         bool writing;
         char name[];
 };
@@ -25,6 +28,8 @@ struct seen_condition {
 struct condition_write {
         struct extender *extender;
         struct node_condition wanted;
+        char version[64]; /* of the Node, where its taints are written */
+        bool set;         /* ours is among them */
         char node[];
 };
 
@@ -58,6 +63,7 @@ static struct seen_condition *find(struct extender *x, const char *node, bool ma
 static void forget(struct extender *x, struct seen_condition *seen)
 {
         name_map_remove(&x->conditions.nodes, &seen->entry);
+        json_decref(seen->taints);
         free(seen);
 }
 
@@ -70,16 +76,38 @@ void conditions_free(struct extender *x)
         name_map_free(&x->conditions.nodes);
 }
 
+static json_t *taints_of(const json_t *node)
+{
+        return json_object_get(json_object_get(node, "spec"), "taints");
+}
+
+/* A taint of ours is taken away by who is told to write none, too. */
+static bool is_to_be_kept(const struct extender *x, const json_t *object)
+{
+        return object != NULL &&
+               (is_on(x) || x->options->taint_all_bad || node_taint_index(taints_of(object)) >= 0);
+}
+
 void conditions_seen(struct extender *x, const char *node, const json_t *object)
 {
-        struct seen_condition *seen = is_on(x) ? find(x, node, object != NULL) : NULL;
+        bool kept = is_to_be_kept(x, object);
+        struct seen_condition *seen = find(x, node, kept);
+        const char *version =
+                json_string_value(json_object_get(json_object_get(object, "metadata"), "resourceVersion"));
 
         if (seen == NULL)
                 return;
-        if (object == NULL)
+        if (!kept) {
                 forget(x, seen);
-        else if (is_cluster(x))
-                seen->has = node_condition_read(object);
+                return;
+        }
+        if (!is_cluster(x))
+                return;
+        seen->has = node_condition_read(object);
+        json_decref(seen->taints);
+        seen->taints = json_incref(taints_of(object));
+        if (!text_copy(seen->version, sizeof(seen->version), version != NULL ? version : ""))
+                seen->version[0] = '\0';
 }
 
 static void written(void *userdata, int result, const char *sentence)
@@ -98,6 +126,64 @@ static void written(void *userdata, int result, const char *sentence)
                         seen->has = write->wanted;
         }
         free(write);
+}
+
+static void tell_taint(struct extender *x, const char *node, bool set)
+{
+        struct store_event event = {
+                .object_kind = store_kind_name(STORE_NODE),
+                .namespace_ = "",
+                .name = node,
+                .type = set ? "Warning" : "Normal",
+                .reason = set ? "AcceleratorsTainted" : "AcceleratorsUntainted",
+                .message = set ? "no accelerator is healthy: pods that do not tolerate " NODE_TAINT_KEY
+                                 " go elsewhere"
+                               : "the taint " NODE_TAINT_KEY " is taken away"
+        };
+
+        extender_log(x, LOG_NOTICE, "conditions", "node=%s taint=%s", node, set ? "set" : "cleared");
+        store_event(cluster_store(x->cluster), &event);
+}
+
+/* Somebody else has changed the Node: it is looked at again as it is then. */
+static void tainted(void *userdata, int result, const char *sentence)
+{
+        struct condition_write *write = userdata;
+        struct extender *x = write->extender;
+        struct seen_condition *seen = find(x, write->node, false);
+
+        if (result < 0 && result != -ECANCELED && result != -ESTALE && result != -ENOENT) {
+                extender_log(x, LOG_WARNING, "conditions", "node=%s taint=%s error=\"%s\"", write->node,
+                             write->set ? "set" : "cleared", sentence);
+                x->conditions.not_before_usec = loop_now_usec(x->loop) + MINUTE_USEC;
+        }
+        if (result == 0)
+                tell_taint(x, write->node, write->set);
+        if (seen != NULL) {
+                seen->writing = false;
+                if ((result == 0 || result == -ESTALE) && strcmp(seen->version, write->version) == 0)
+                        seen->version[0] = '\0';
+        }
+        free(write);
+}
+
+static bool send_taint(struct extender *x, struct seen_condition *seen, bool set)
+{
+        struct condition_write *write = calloc(1, sizeof(*write) + strlen(seen->name) + 1);
+        json_t *patch = node_taint_patch(seen->taints, seen->version, set);
+
+        if (write == NULL || patch == NULL) {
+                free(write);
+                json_decref(patch);
+                return false;
+        }
+        *write = (struct condition_write){ .extender = x, .set = set };
+        (void) text_copy(write->version, sizeof(write->version), seen->version);
+        memcpy(write->node, seen->name, strlen(seen->name) + 1);
+        seen->writing = true;
+        store_patch(cluster_store(x->cluster), STORE_NODE, NULL, seen->name, patch, tainted, write);
+        json_decref(patch);
+        return true;
 }
 
 /* Merged by its type: the kubelet's stay. The time of the last transition stays where the status does. */
@@ -162,16 +248,30 @@ static bool may_write(struct extender *x)
         return x->conditions.written < CONDITIONS_PER_MINUTE && now >= x->conditions.not_before_usec;
 }
 
+/* Return: is it being written now? */
+static bool settle_taint(struct extender *x, struct seen_condition *seen, const struct node_condition *says)
+{
+        enum node_taint wanted = node_taint_judge(says, x->options->taint_all_bad);
+        bool has = node_taint_index(seen->taints) >= 0;
+
+        if (!is_cluster(x) || seen->version[0] == '\0' || wanted == NODE_TAINT_STAYS ||
+            has == (wanted == NODE_TAINT_SET) || !may_write(x) || !send_taint(x, seen, !has))
+                return false;
+        x->conditions.written++;
+        return true;
+}
+
 static void compare(struct extender *x, const struct ledger_node *node)
 {
-        struct seen_condition *seen = node->has_object ? find(x, node->name, true) : NULL;
+        struct seen_condition *seen = node->has_object ? find(x, node->name, is_on(x)) : NULL;
         struct node_condition wanted, before;
 
         if (seen == NULL || seen->writing)
                 return;
         before = seen->has;
         wanted = node_condition_judge(cluster_ledger(x->cluster), node, before.status[0] != '\0');
-        if (node_condition_equal(&wanted, &before) || !may_write(x))
+        if (settle_taint(x, seen, &wanted) || !is_on(x) || node_condition_equal(&wanted, &before) ||
+            !may_write(x))
                 return;
         if (!is_cluster(x))
                 seen->has = wanted;
@@ -187,7 +287,8 @@ void conditions_look(struct extender *x)
         uint32_t count =
                 ledger->node_count < CONDITIONS_LOOKED_AT ? ledger->node_count : CONDITIONS_LOOKED_AT;
 
-        if (!is_on(x) || !leader_leads(x->leader) || !cluster_is_ready(x->cluster))
+        if ((!is_on(x) && x->conditions.nodes.count == 0) || !leader_leads(x->leader) ||
+            !cluster_is_ready(x->cluster))
                 return;
         for (uint32_t i = 0; i < count; i++) {
                 x->conditions.next = x->conditions.next + 1 < ledger->node_count ? x->conditions.next + 1 : 0;

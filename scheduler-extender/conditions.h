@@ -2,6 +2,9 @@
  * this replica leads, when it is another than the Node has: CONDITIONS_PER_MINUTE writes at most, and none
  * for a minute after one that was refused. An Event says when a device broke or recovered.
  *
+ * With --taint-all-bad a Node none of whose devices is healthy has a taint as well (node_taint.h), and
+ * without it none of ours, by the same leader and within the same limits.
+ *
  * Of a store in a directory Node objects are somebody's files: there Events alone are written. */
 #pragma once
 

@@ -28,6 +28,8 @@ static const struct option_spec specs[] = {
           .value = "LEASE", .help = "lead where the kube-scheduler leads that holds this Lease" },
         { .name = "node-conditions", .type = OPTION_CHOICE, .offset = AT(node_conditions), .value = "on|off",
           .default_ = "off", .help = "Nodes have the condition AcceleratorsHealthy" },
+        { .name = "taint-all-bad", .type = OPTION_BOOL, .offset = AT(taint_all_bad),
+          .help = "Nodes none of whose accelerators is healthy have a taint" },
         { .name = "jobs", .type = OPTION_CHOICE, .offset = AT(jobs), .value = "on|off",
           .default_ = "off", .help = "carry TrainingJobs out, as remuda-controller does" },
         { .name = "body-max-mib", .type = OPTION_UNSIGNED, .offset = AT(body_max_mib), .value = "MIB",

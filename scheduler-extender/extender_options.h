@@ -9,6 +9,7 @@ struct extender_options {
         struct server_options server; /* the first: server_main() is given it */
         const char *beside_scheduler; /* Lease of the kube-scheduler that we are to lead beside */
         const char *node_conditions;  /* on | off: Nodes have a condition of their devices */
+        bool taint_all_bad;           /* Nodes none of whose devices is healthy have a taint */
         const char *jobs;             /* on | off: carry TrainingJobs out */
         unsigned body_max_mib, audit_sec, shortlist, waiting_sec;
 };

@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "scheduler-extender/ledger/ledger_sick.h"
-#include "scheduler-extender/node_condition.h"
+#include "scheduler-extender/node_taint.h"
 #include "tests/support/cluster_fixture.h"
 #include "tests/support/extender_bed.h"
 #include "tests/support/test_ledger.h"
@@ -223,6 +223,108 @@ static void so_many_are_written_in_a_minute(void **state)
         extender_bed_free(b);
 }
 
+static const struct {
+        const char *reason;
+        bool on;
+        enum node_taint wanted;
+} taints[] = {
+        { "NoDeviceHealthy", true, NODE_TAINT_SET },       { "DevicesUnhealthy", true, NODE_TAINT_CLEARED },
+        { "AllDevicesHealthy", true, NODE_TAINT_CLEARED }, { "InventoryDoubted", true, NODE_TAINT_STAYS },
+        { "NoInventory", true, NODE_TAINT_CLEARED },       { "", true, NODE_TAINT_CLEARED },
+        { "NoDeviceHealthy", false, NODE_TAINT_CLEARED },  { "InventoryDoubted", false, NODE_TAINT_CLEARED },
+};
+
+static void a_taint_is_for_nodes_without_a_healthy_device(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < sizeof(taints) / sizeof(taints[0]); i++) {
+                struct node_condition says = { 0 };
+
+                (void) text_copy(says.reason, sizeof(says.reason), taints[i].reason);
+                if (node_taint_judge(&says, taints[i].on) != taints[i].wanted)
+                        fail_msg("%s, %s", taints[i].reason, taints[i].on ? "on" : "off");
+        }
+}
+
+/* The keys of the taints of a Node, in their order. */
+static const char *taints_of(struct extender_bed *b, const char *node, char text[200])
+{
+        char key[80];
+        json_t *taint;
+        size_t i;
+
+        (void) text_format(key, sizeof(key), "Node %s", node);
+        text[0] = '\0';
+        json_array_foreach(
+                json_object_get(json_object_get(json_object_get(b->memory->objects, key), "spec"), "taints"),
+                i, taint)
+        {
+                (void) strcat(strcat(text, json_string_value(json_object_get(taint, "key"))), " ");
+        }
+        return text;
+}
+
+#define TAINTS(NAME, LIST) memory_store_merge(b->memory, "Node " NAME, "{\"spec\":{\"taints\":[" LIST "]}}")
+#define THEIRS             "{\"key\":\"team\",\"effect\":\"NoSchedule\"}"
+
+static void it_comes_and_goes_among_those_of_others(void **state)
+{
+        struct extender_bed *b = extender_bed_begin(false);
+        char text[200];
+        unsigned writes;
+
+        (void) state;
+        NODE("a");
+        TAINTS("a", THEIRS);
+        memory_store_merge(b->memory, "NodeAccelerators a", EXTENDER_BED_INVENTORY("a"));
+        HEALTHY("a", "0");
+        memory_store_tell(b->memory);
+        conditions_look(b->extender);
+        EXTENDER_BED_WAIT(b, b->extender->labels.writing == 0);
+        assert_string_equal(taints_of(b, "a", text), "team "); /* off by itself */
+        b->options.taint_all_bad = true;
+        NODE("a");
+        EXTENDER_BED_WAIT(b, strcmp(taints_of(b, "a", text), "team " NODE_TAINT_KEY " ") == 0);
+        assert_string_equal(condition(b, "a", "status"), ""); /* the condition is another option */
+        EXTENDER_BED_WAIT(b, memory_store_count(b->memory, "event AcceleratorsTainted /a") == 1);
+        memory_store_tell(b->memory);
+        writes = memory_store_count(b->memory, "patch Node a");
+        for (int i = 0; i < 5; i++)
+                conditions_look(b->extender);
+        assert_int_equal(memory_store_count(b->memory, "patch Node a"), writes);
+        HEALTHY("a", "1");
+        EXTENDER_BED_WAIT(b, strcmp(taints_of(b, "a", text), "team ") == 0);
+        EXTENDER_BED_WAIT(b, memory_store_count(b->memory, "event AcceleratorsUntainted /a") == 1);
+        HEALTHY("a", "0");
+        EXTENDER_BED_WAIT(b, strcmp(taints_of(b, "a", text), "team " NODE_TAINT_KEY " ") == 0);
+        b->options.taint_all_bad = false; /* the next one, without the option, takes it away */
+        EXTENDER_BED_WAIT(b, strcmp(taints_of(b, "a", text), "team ") == 0);
+        memory_store_tell(b->memory);
+        EXTENDER_BED_WAIT(b, b->extender->conditions.nodes.count == 0);
+        extender_bed_free(b);
+}
+
+/* What came meanwhile is not lost: a Node that has changed is written as it is then, without a pause. */
+static void a_taint_of_others_that_came_meanwhile_stays(void **state)
+{
+        struct extender_bed *b = extender_bed_begin(false);
+        char text[200];
+
+        (void) state;
+        b->options.taint_all_bad = true;
+        NODE("a");
+        memory_store_merge(b->memory, "NodeAccelerators a", EXTENDER_BED_INVENTORY("a"));
+        HEALTHY("a", "0");
+        memory_store_tell(b->memory);
+        TAINTS("a", THEIRS); /* not told yet */
+        conditions_look(b->extender);
+        assert_int_equal(memory_store_count(b->memory, "patch Node a"), 1);
+        assert_string_equal(taints_of(b, "a", text), "team ");
+        EXTENDER_BED_WAIT(b, strcmp(taints_of(b, "a", text), "team " NODE_TAINT_KEY " ") == 0);
+        assert_int_equal(b->extender->conditions.not_before_usec, 0);
+        extender_bed_free(b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -231,6 +333,9 @@ int main(void)
                 cmocka_unit_test(it_is_written_when_it_changes),
                 cmocka_unit_test(a_refusal_ends_writing_for_a_minute),
                 cmocka_unit_test(so_many_are_written_in_a_minute),
+                cmocka_unit_test(a_taint_is_for_nodes_without_a_healthy_device),
+                cmocka_unit_test(it_comes_and_goes_among_those_of_others),
+                cmocka_unit_test(a_taint_of_others_that_came_meanwhile_stays),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,6 +25,8 @@
 {{- $part := $root.Values.scheduler -}}
 {{- $version := semver $root.Capabilities.KubeVersion.Version -}}
 {{- $first := first $object.spec.template.spec.containers -}}
+{{- $extender := last $object.spec.template.spec.containers -}}
+{{- if $part.taintAllBad }}{{ $_ := set $extender "args" (append $extender.args "--taint-all-bad") }}{{ end -}}
 {{- $_ := set $first "image" (include "remuda.image" (list $part.kubeScheduler.image (printf "v%d.%d.%d" $version.Major $version.Minor $version.Patch))) -}}
 {{- $_ := set $first "imagePullPolicy" $part.kubeScheduler.image.pullPolicy -}}
 {{- $_ := set $first "resources" $part.kubeScheduler.resources -}}
