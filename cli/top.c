@@ -14,16 +14,10 @@
 #include "base/version.h"
 #include "cli/command/agent_client.h"
 #include "cli/command/commands.h"
-#include "cli/command/table.h"
+#include "cli/command/document.h"
+#include "cli/top.h"
 
 #define CTRL_C 3
-#define GIB    ((double) (1 << 30))
-
-struct top_options {
-        const char *socket, *agent;
-        const char *sort;
-        unsigned interval_sec, count;
-};
 
 #define AT(member) offsetof(struct top_options, member)
 
@@ -40,13 +34,21 @@ static const struct option_spec specs[] = {
         { .name = "sort", .type = OPTION_CHOICE, .offset = AT(sort),
           .value = "number|device|health|busy|used|memory|temperature|power|held", .default_ = "number",
           .help = "what is most first; of health the worst" },
+        { .name = "nodes", .type = OPTION_BOOL, .offset = AT(nodes),
+          .help = "the nodes of a cluster instead, a row each" },
+        { .name = "store", .type = OPTION_STRING, .offset = AT(store), .value = "dir:PATH|kubernetes",
+          .default_ = "kubernetes", .help = "for --nodes: the cluster" },
+        { .name = "kubeconfig", .type = OPTION_STRING, .offset = AT(kubeconfig), .value = "FILE",
+          .help = "for --nodes with --store kubernetes" },
+        LISTING_ARGUMENTS_ROWS(struct top_options, "table|json|yaml|name|csv"),
         { 0 },
 };
 /* clang-format on */
 
 const struct option_program command_top_options = {
         .name = "remuda top",
-        .summary = "Shows the devices of this node, their health and how busy they are; q ends it.",
+        .summary = "Shows the devices of this node, or the nodes of a cluster, and how busy they are; q ends "
+                   "it.",
         .specs = specs,
 };
 
@@ -116,7 +118,7 @@ static int compare_rows(const void *a, const void *b, void *userdata)
         return p != q ? (p < q) - (p > q) : by_index;
 }
 
-static void add_number(struct table *table, double value, const char *unit)
+void top_number(struct table *table, double value, const char *unit)
 {
         if (isnan(value))
                 table_add(table, TABLE_FAINT, "%s", "");
@@ -138,11 +140,11 @@ static void add_row(struct table *table, const struct row *row)
         table_add(table, TABLE_PLAIN, "%s", d->model);
         table_add(table, colour_of(d), "%s", device_health_name(d->health));
         table_add(table, TABLE_PLAIN, "%s", d->reason);
-        add_number(table, row->busy * 100, " %");
-        add_number(table, row->used / GIB, " GiB");
-        add_number(table, row->memory / GIB, " GiB");
-        add_number(table, row->temperature, " C");
-        add_number(table, row->power, " W");
+        top_number(table, row->busy * 100, " %");
+        top_number(table, row->used / GIB, " GiB");
+        top_number(table, row->memory / GIB, " GiB");
+        top_number(table, row->temperature, " C");
+        top_number(table, row->power, " W");
         table_add(table, isnan(row->held) ? TABLE_FAINT : TABLE_PLAIN, "%s",
                   isnan(row->held) ? ""
                   : row->held > 0  ? "yes"
@@ -184,30 +186,133 @@ static void print_sums(const struct row *rows, size_t count)
                 puts(line.data);
 }
 
-static int print_devices(const struct inventory *inventory, const char *page, const char *sort)
+static int print_table(const struct inventory *inventory, const struct row *rows,
+                       const struct listing_arguments *listing)
 {
         static const char *const headings[] = { "#",    "DEVICE", "MODEL", "HEALTH", "REASON", "BUSY",
                                                 "USED", "MEMORY", "TEMP",  "POWER",  "HELD",   NULL };
-        CLEANUP(table_free) struct table table = { .width = table_width(stdout) };
-        CLEANUP(free_p) struct row *rows = calloc(inventory->device_count + 1, sizeof(struct row));
+        struct table table;
         int r;
+
+        listing_table(listing, headings, &table);
+        table.width = table_width(stdout);
+        for (size_t i = 0; i < inventory->device_count; i++)
+                add_row(&table, &rows[i]);
+        r = listing_table_end(listing, &table);
+        if (r == 0 && !listing->no_headers)
+                print_sums(rows, inventory->device_count);
+        return r;
+}
+
+json_t *top_real(double value)
+{
+        return isnan(value) ? json_null() : json_real(value);
+}
+
+static json_t *row_json(const struct row *row)
+{
+        const struct device *d = row->device;
+
+        return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "index", (int) d->index,
+                         "id", d->id, "model", d->model, "health", device_health_name(d->health), "reason",
+                         d->reason, "utilizationRatio", top_real(row->busy), "memoryUsedBytes",
+                         top_real(row->used), "memoryBytes", top_real(row->memory), "temperatureCelsius",
+                         top_real(row->temperature), "powerWatts", top_real(row->power), "held",
+                         isnan(row->held) ? json_null() : json_boolean(row->held > 0));
+}
+
+static int print_document(const struct inventory *inventory, const struct row *rows, bool yaml)
+{
+        json_t *devices = json_array(), *document;
+        int r;
+
+        for (size_t i = 0; i < inventory->device_count; i++)
+                (void) json_array_append_new(devices, row_json(&rows[i]));
+        document = json_pack("{s:s, s:o}", "node", inventory->node, "devices", devices);
+        r = document_print(document, yaml, JSON_REAL_PRECISION(15));
+        json_decref(document);
+        return r;
+}
+
+static int print_csv(const struct inventory *inventory, const struct row *rows,
+                     const struct listing_arguments *listing)
+{
+        static const char *const names[] = { "node",
+                                             "index",
+                                             "device",
+                                             "model",
+                                             "health",
+                                             "reason",
+                                             "utilization_ratio",
+                                             "memory_used_bytes",
+                                             "memory_bytes",
+                                             "temperature_celsius",
+                                             "power_watts",
+                                             "held",
+                                             NULL };
+        struct listing_csv csv;
+
+        listing_csv(listing, names, &csv);
+        for (size_t i = 0; i < inventory->device_count; i++) {
+                csv_word(&csv.csv, inventory->node);
+                csv_count(&csv.csv, rows[i].device->index);
+                csv_word(&csv.csv, rows[i].device->id);
+                csv_word(&csv.csv, rows[i].device->model);
+                csv_word(&csv.csv, device_health_name(rows[i].device->health));
+                csv_word(&csv.csv, rows[i].device->reason);
+                csv_number(&csv.csv, rows[i].busy);
+                csv_number(&csv.csv, rows[i].used);
+                csv_number(&csv.csv, rows[i].memory);
+                csv_number(&csv.csv, rows[i].temperature);
+                csv_number(&csv.csv, rows[i].power);
+                csv_word(&csv.csv, isnan(rows[i].held) ? NULL : rows[i].held > 0 ? "true" : "false");
+                csv_end_row(&csv.csv);
+        }
+        return listing_csv_end(listing, &csv);
+}
+
+static int print_names(const struct inventory *inventory, const struct row *rows)
+{
+        for (size_t i = 0; i < inventory->device_count; i++)
+                listing_name(rows[i].device->id);
+        return 0;
+}
+
+static int print_form(const struct inventory *inventory, const struct row *rows,
+                      const struct top_options *options, bool terminal)
+{
+        enum listing_form form = listing_form(&options->listing);
+
+        if (listing_is_document(form))
+                return print_document(inventory, rows, form == LISTING_YAML);
+        if (form == LISTING_CSV)
+                return print_csv(inventory, rows, &options->listing);
+        if (form == LISTING_NAME)
+                return print_names(inventory, rows);
+        if (terminal)
+                fputs(TOP_CLEAR, stdout);
+        if (!options->listing.no_headers)
+                printf("node %s, %zu devices in %zu groups, class %s, pool %s\n", inventory->node,
+                       inventory->device_count, inventory->group_count,
+                       node_class_name(inventory->node_class), inventory->pool);
+        return print_table(inventory, rows, &options->listing);
+}
+
+static int print_devices(const struct inventory *inventory, const char *page,
+                         const struct top_options *options, bool terminal)
+{
+        CLEANUP(free_p) struct row *rows = calloc(inventory->device_count + 1, sizeof(struct row));
 
         if (rows == NULL)
                 return -ENOMEM;
         for (size_t i = 0; i < inventory->device_count; i++)
                 rows[i] = row_of(&inventory->devices[i], page);
-        if (strcmp(sort, "number") != 0)
-                qsort_r(rows, inventory->device_count, sizeof(*rows), compare_rows, &sort);
-        table_begin(&table, headings);
-        for (size_t i = 0; i < inventory->device_count; i++)
-                add_row(&table, &rows[i]);
-        r = table_print(&table, table_wants_colour(stdout), stdout);
-        if (r == 0)
-                print_sums(rows, inventory->device_count);
-        return r;
+        if (strcmp(options->sort, "number") != 0)
+                qsort_r(rows, inventory->device_count, sizeof(*rows), compare_rows, (void *) &options->sort);
+        return print_form(inventory, rows, options, terminal);
 }
 
-static int look(const struct agent_client *client, const char *sort, bool terminal)
+static int look(const struct agent_client *client, const struct top_options *options, bool terminal)
 {
         CLEANUP(free_p) char *page = NULL;
         struct inventory inventory = { 0 };
@@ -218,15 +323,15 @@ static int look(const struct agent_client *client, const char *sort, bool termin
                 r = agent_client_inventory(client, &inventory, &err);
         if (r < 0)
                 return options_end(&command_top_options, r, &err, stderr);
-        if (terminal)
-                fputs("\033[H\033[2J", stdout); /* home, and an empty screen */
-        printf("node %s, %zu devices in %zu groups, class %s, pool %s\n", inventory.node,
-               inventory.device_count, inventory.group_count, node_class_name(inventory.node_class),
-               inventory.pool);
-        (void) print_devices(&inventory, page, sort);
+        r = print_devices(&inventory, page, options, terminal);
         (void) fflush(stdout);
         inventory_free(&inventory);
-        return EXIT_DONE;
+        return r < 0 ? EXIT_FAILED : EXIT_DONE;
+}
+
+bool top_is_end(char key)
+{
+        return key == 'q' || key == 'Q' || key == CTRL_C;
 }
 
 /* Waits for the next look. Return: false when the user has had enough. */
@@ -239,7 +344,27 @@ static bool wait_for_next(unsigned seconds)
                 return false;
         if ((key.revents & POLLIN) != 0 && read(STDIN_FILENO, &c, 1) <= 0)
                 return false;
-        return c != 'q' && c != 'Q' && c != CTRL_C;
+        return !top_is_end(c);
+}
+
+static bool is_conflict(const struct top_options *options)
+{
+        return options->nodes && (options->socket != NULL || options->agent != NULL);
+}
+
+static int top_devices(const struct top_options *options, bool terminal, bool keys)
+{
+        const struct agent_client client = { .address = options->agent, .socket = options->socket };
+        int code = EXIT_DONE;
+
+        for (unsigned n = 1; code == EXIT_DONE; n++) {
+                code = look(&client, options, terminal);
+                if (code != EXIT_DONE || (options->count != 0 && n >= options->count))
+                        break;
+                if (keys ? !wait_for_next(options->interval_sec) : sleep(options->interval_sec) != 0)
+                        break;
+        }
+        return code;
 }
 
 int command_top(int argc, char **argv)
@@ -249,10 +374,15 @@ int command_top(int argc, char **argv)
         struct top_options options;
         int code = options_start(&command_top_options, REMUDA_VERSION, argc, argv, &options, NULL, stdout,
                                  stderr);
-        const struct agent_client client = { .address = options.agent, .socket = options.socket };
 
         if (code >= 0)
                 return code;
+        if (is_conflict(&options)) {
+                fprintf(stderr, "remuda top: --nodes asks every agent by the API server: it excludes "
+                                "--socket and --agent\n");
+                return EXIT_USAGE;
+        }
+        terminal = terminal && listing_form(&options.listing) == LISTING_TABLE;
         if (options.count == 0 && !terminal)
                 options.count = 1;
         if (terminal && keys && tcgetattr(STDIN_FILENO, &before) == 0) {
@@ -261,14 +391,8 @@ int command_top(int argc, char **argv)
                         ~(tcflag_t) (ICANON | ECHO | ISIG); /* Ctrl-C is a key: the terminal must be mended */
                 (void) tcsetattr(STDIN_FILENO, TCSANOW, &raw);
         }
-        code = EXIT_DONE;
-        for (unsigned n = 1; code == EXIT_DONE; n++) {
-                code = look(&client, options.sort, terminal);
-                if (code != EXIT_DONE || (options.count != 0 && n >= options.count))
-                        break;
-                if (keys ? !wait_for_next(options.interval_sec) : sleep(options.interval_sec) != 0)
-                        break;
-        }
+        code = options.nodes ? top_nodes(&options, terminal, terminal && keys)
+                             : top_devices(&options, terminal, keys);
         if (terminal && keys)
                 (void) tcsetattr(STDIN_FILENO, TCSANOW, &before);
         return code;

@@ -132,14 +132,24 @@ static bool line_has(const char *line, const char *end, const char *text)
         return false;
 }
 
-bool agent_client_metric(const char *page, const char *name, const char *const *labels, double *ret)
+/* The number at the end of a line. */
+static bool read_number(const char *line, const char *end, double *ret)
+{
+        const char *space = memrchr(line, ' ', (size_t) (end - line));
+        char number[64];
+
+        return space != NULL && (size_t) (end - space) <= sizeof(number) &&
+               text_format(number, sizeof(number), "%.*s", (int) (end - space - 1), space + 1) &&
+               text_parse_double(number, ret) == 0;
+}
+
+const char *agent_client_find_metric(const char *page, const char *name, const char *const *labels,
+                                     double *ret)
 {
         size_t n = strlen(name);
 
         for (const char *line = page, *end; line != NULL && *line != '\0';
              line = *end == '\n' ? end + 1 : NULL) {
-                const char *space;
-                char number[64];
                 bool all = true;
 
                 end = line + strcspn(line, "\n");
@@ -147,12 +157,13 @@ bool agent_client_metric(const char *page, const char *name, const char *const *
                         continue;
                 for (const char *const *l = labels; l != NULL && *l != NULL && all; l++)
                         all = line_has(line, end, *l);
-                space = memrchr(line, ' ', (size_t) (end - line));
-                if (!all || space == NULL || (size_t) (end - space) > sizeof(number))
-                        continue;
-                (void) text_format(number, sizeof(number), "%.*s", (int) (end - space - 1), space + 1);
-                if (text_parse_double(number, ret) == 0)
-                        return true;
+                if (all && read_number(line, end, ret))
+                        return line;
         }
-        return false;
+        return NULL;
+}
+
+bool agent_client_metric(const char *page, const char *name, const char *const *labels, double *ret)
+{
+        return agent_client_find_metric(page, name, labels, ret) != NULL;
 }

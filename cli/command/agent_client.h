@@ -28,3 +28,8 @@ char *agent_client_escape(const char *value);
 /* agent_client_metric() - the first sample in a metrics page whose line begins with `name{` and holds every
  * one of `labels` ("uuid=\"x\"", NULL-terminated). Return: whether there is one. */
 bool agent_client_metric(const char *page, const char *name, const char *const *labels, double *ret);
+
+/* agent_client_find_metric() - likewise from `page` on, which is a page or what comes after a line of it.
+ * Return: the line of the sample, NULL = there is none. */
+const char *agent_client_find_metric(const char *page, const char *name, const char *const *labels,
+                                     double *ret);
