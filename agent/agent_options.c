@@ -39,7 +39,7 @@ static const struct option_spec specs[] = {
           .help = "faults remembered (ROOT/var/lib/remuda/...)" },
         { .name = "rescan-ms", .type = OPTION_UNSIGNED, .offset = AT(rescan_ms), .value = "MS",
           .default_ = "1000", .minimum = 50, .maximum = 60000, .help = "how often a tree without events is read" },
-        { .name = "compat", .type = OPTION_CHOICE, .offset = AT(compat), .value = "none|dcgm",
+        { .name = "compat", .type = OPTION_CHOICE, .offset = AT(compat), .value = "none|dcgm|otel",
           .help = "metrics also under these names" },
         LOG_FORMAT_ROW(AT(log_format)),
         { .name = "check-config", .type = OPTION_BOOL, .offset = AT(check_config),

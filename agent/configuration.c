@@ -47,7 +47,8 @@ int configuration_load(const struct agent_options *options, struct configuration
                 return r;
         }
         if (options->compat != NULL)
-                config.compat_dcgm = strcmp(options->compat, "dcgm") == 0;
+                (void) agent_config_compat_parse(
+                        options->compat, &config.compat); /* the option's row takes these words alone */
         configuration_free(c);
         *c = (struct configuration){ .agent = config, .plugin = TAKE(plugin) };
         return 0;

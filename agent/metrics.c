@@ -9,6 +9,7 @@
 #include "agent/health/foreign.h"
 #include "agent/health/repair.h"
 #include "agent/kubelet.h"
+#include "agent/metrics_otel.h"
 #include "agent/node_report.h"
 #include "agent/probe/vendor_probe.h"
 #include "agent/watch.h"
@@ -23,23 +24,7 @@
                 "uuid", (r)->device.id                                                                       \
         }
 
-/* As dcgm-exporter names them; a label without a value is none to Prometheus. */
-#define HOLDER_LABELS(h)                                                                                     \
-        { "namespace", (h) != NULL ? (h)->pod_namespace : "" }, { "pod", (h) != NULL ? (h)->pod : "" },      \
-        {                                                                                                    \
-                "container", (h) != NULL ? (h)->container : ""                                               \
-        }
-
-/* What of a record the families below show, with its numbers as text. */
-struct row {
-        const struct judge_record *record;
-        const struct probe_sample *sample; /* NULL = none that is fresh */
-        const struct holder *holder;       /* the first that holds it; NULL = nobody, or nobody knows */
-        struct device device;
-        char index[12], numa[12];
-};
-
-static void device_info(struct text *page, const struct row *rows, size_t n)
+static void device_info(struct text *page, const struct metrics_row *rows, size_t n)
 {
         metrics_family(page, "remuda_device_info", METRIC_GAUGE,
                        "What a device is; join on vendor, device and uuid");
@@ -54,7 +39,7 @@ static void device_info(struct text *page, const struct row *rows, size_t n)
                                1);
 }
 
-static void device_health(struct text *page, const struct row *rows, size_t n)
+static void device_health(struct text *page, const struct metrics_row *rows, size_t n)
 {
         metrics_family(page, "remuda_device_health", METRIC_GAUGE,
                        "Health of a device: one series per condition, exactly one is 1");
@@ -88,7 +73,7 @@ static void device_health(struct text *page, const struct row *rows, size_t n)
                                 rows[i].record->transitions[h]);
 }
 
-static void device_memory(struct text *page, const struct row *rows, size_t n)
+static void device_memory(struct text *page, const struct metrics_row *rows, size_t n)
 {
         metrics_family(page, "remuda_device_memory_total_bytes", METRIC_GAUGE, "Memory of a device");
         for (size_t i = 0; i < n; i++) {
@@ -102,8 +87,8 @@ static void device_memory(struct text *page, const struct row *rows, size_t n)
         }
 }
 
-static void sample_line(struct text *page, const struct row *row, const struct probe_sample_field *field,
-                        double value)
+static void sample_line(struct text *page, const struct metrics_row *row,
+                        const struct probe_sample_field *field, double value)
 {
         if (field->label != NULL)
                 metrics_sample(page, field->metric,
@@ -113,7 +98,7 @@ static void sample_line(struct text *page, const struct row *row, const struct p
                 metrics_sample(page, field->metric, METRIC_LABELS(DEVICE_LABELS(row)), value);
 }
 
-static void errors_from_sysfs(struct text *page, const struct row *rows, size_t n)
+static void errors_from_sysfs(struct text *page, const struct metrics_row *rows, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
                 const struct judge_record *r = rows[i].record;
@@ -140,7 +125,7 @@ static void errors_from_sysfs(struct text *page, const struct row *rows, size_t 
 }
 
 /* What the vendors' libraries say, a family at a time. */
-static void device_samples(struct text *page, const struct row *rows, size_t n)
+static void device_samples(struct text *page, const struct metrics_row *rows, size_t n)
 {
         const char *family = "";
 
@@ -161,7 +146,7 @@ static void device_samples(struct text *page, const struct row *rows, size_t n)
         }
 }
 
-static void last_errors(struct text *page, const struct row *rows, size_t n)
+static void last_errors(struct text *page, const struct metrics_row *rows, size_t n)
 {
         metrics_family(page, "remuda_device_last_error_code", METRIC_GAUGE,
                        "Code of the last fault in the kernel log");
@@ -181,22 +166,20 @@ static void last_errors(struct text *page, const struct row *rows, size_t n)
                                        (double) rows[i].record->last_error_usec / 1e6);
 }
 
-static void dcgm_sample(struct text *page, const struct agent *agent, const struct row *row, const char *name,
-                        double value)
+static void dcgm_sample(struct text *page, const struct agent *agent, const struct metrics_row *row,
+                        const char *name, double value)
 {
-        const char *node = row->device.nodes[0];
-
-        metrics_sample(
-                page, name,
-                METRIC_LABELS({ "gpu", row->index }, { "UUID", row->device.id },
-                              { "device", text_starts_with(node, "/dev/") ? node + strlen("/dev/") : node },
-                              { "modelName", row->device.model }, { "Hostname", agent->node },
-                              { "pci_bus_id", row->device.pci }, HOLDER_LABELS(row->holder)),
-                value);
+        metrics_sample(page, name,
+                       METRIC_LABELS({ "gpu", row->index }, { "UUID", row->device.id },
+                                     { "device", metrics_row_file(row) }, { "modelName", row->device.model },
+                                     { "Hostname", agent->node }, { "pci_bus_id", row->device.pci },
+                                     HOLDER_LABELS(row->holder)),
+                       value);
 }
 
 /* The names that DCGM's dashboards use, for every vendor. */
-static void dcgm_families(struct text *page, const struct agent *agent, const struct row *rows, size_t n)
+static void dcgm_families(struct text *page, const struct agent *agent, const struct metrics_row *rows,
+                          size_t n)
 {
         for (size_t f = 0; f < PROBE_VALUE_COUNT; f++) {
                 const struct probe_sample_field *field = &probe_sample_fields[f];
@@ -243,7 +226,8 @@ static size_t next_holder(const struct holder *holders, size_t count, size_t n, 
         return n;
 }
 
-static void device_allocated(struct text *page, const struct agent *agent, const struct row *rows, size_t n)
+static void device_allocated(struct text *page, const struct agent *agent, const struct metrics_row *rows,
+                             size_t n)
 {
         const struct holder *holders = NULL;
         uint64_t asked = 0;
@@ -254,7 +238,7 @@ static void device_allocated(struct text *page, const struct agent *agent, const
         metrics_family(page, "remuda_device_allocated", METRIC_GAUGE,
                        "Whether a pod holds the device, and which");
         for (size_t i = 0; i < n; i++) {
-                const struct row *row = &rows[i];
+                const struct metrics_row *row = &rows[i];
                 size_t k = next_holder(holders, count, 0, row->device.id);
 
                 if (k == count)
@@ -424,7 +408,7 @@ static void kubelet(struct text *page, struct agent *agent)
                                   &s.resources[i].allocate);
 }
 
-static void fill_rows(const struct agent *agent, struct row *rows, size_t n)
+static void fill_rows(const struct agent *agent, struct metrics_row *rows, size_t n)
 {
         const struct holder *holders = NULL;
         uint64_t asked;
@@ -446,7 +430,7 @@ static void fill_rows(const struct agent *agent, struct row *rows, size_t n)
 void metrics_page(struct agent *agent, struct text *page)
 {
         size_t n = agent->judge.record_count;
-        struct row *rows = calloc(n + 1, sizeof(*rows));
+        struct metrics_row *rows = calloc(n + 1, sizeof(*rows));
 
         if (rows != NULL) {
                 fill_rows(agent, rows, n);
@@ -456,8 +440,10 @@ void metrics_page(struct agent *agent, struct text *page)
                 device_samples(page, rows, n);
                 last_errors(page, rows, n);
                 device_allocated(page, agent, rows, n);
-                if (agent->configuration.agent.compat_dcgm)
+                if (agent->configuration.agent.compat == COMPAT_DCGM)
                         dcgm_families(page, agent, rows, n);
+                if (agent->configuration.agent.compat == COMPAT_OTEL)
+                        metrics_otel_families(page, agent->node, rows, n);
                 free(rows);
         }
         groups(page, &agent->published);

@@ -108,10 +108,10 @@ static void without_a_file_all_is_by_default(void **state)
 
         assert_int_equal(configuration_load(&none, &p->configuration, &err), 0);
         assert_string_equal(p->configuration.agent.pool, "regular");
-        assert_true(p->configuration.agent.compat_dcgm);
+        assert_int_equal(p->configuration.agent.compat, COMPAT_DCGM);
         assert_int_equal(configuration_load(&missing, &p->configuration, &err), -ENOENT);
         assert_int_equal(strncmp(err.msg, "--config: ", 10), 0);
-        assert_true(p->configuration.agent.compat_dcgm);
+        assert_int_equal(p->configuration.agent.compat, COMPAT_DCGM);
 }
 
 static void on_changed(void *userdata)

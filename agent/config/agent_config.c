@@ -47,8 +47,21 @@ static int check_repair(const struct json_field *at, void *object, struct err *e
         return json_field_error(&path, err, "'%s' is not absolute; begin it with '/'", repair->path);
 }
 
+static const char *const compat_names[] = {
+        [COMPAT_NONE] = "none", [COMPAT_DCGM] = "dcgm", [COMPAT_OTEL] = "otel", NULL
+};
+
+bool agent_config_compat_parse(const char *word, enum agent_config_compat *ret)
+{
+        for (unsigned i = 0; compat_names[i] != NULL; i++)
+                if (strcmp(compat_names[i], word) == 0) {
+                        *ret = (enum agent_config_compat) i;
+                        return true;
+                }
+        return false;
+}
+
 /* clang-format off */
-#define COMPAT_NAMES (const char *const[]){ "none", "dcgm", NULL }
 #define KEY(type, member) .key = offsetof(type, member), .key_bytes = sizeof(((type *) NULL)->member)
 
 #define AT(member) JSON_TABLE_AT(struct agent_config_rule, member)
@@ -117,7 +130,7 @@ static const struct json_table_row root_rows[] = {
         { "repair",            JSON_TABLE_MAP,    AT(repairs), .table = &repair_table, COUNT(repair_count), .max = VENDOR_SETTINGS_MAX },
         { "launch",            JSON_TABLE_OBJECT, WHOLE, .table = &launch_table },
         { "nodeFeatureFile",   JSON_TABLE_CHARS,  AT(node_feature_file) },
-        { "compat",            JSON_TABLE_CHOICE, AT(compat_dcgm), .names = COMPAT_NAMES },
+        { "compat",            JSON_TABLE_CHOICE, AT(compat), .names = compat_names },
         { .name = "discovery", .kind = JSON_TABLE_UNREAD }, /* discovery_config.h */
         { .name = "resources", .kind = JSON_TABLE_UNREAD }, /* the plugin's, as the next */
         { .name = "plugin", .kind = JSON_TABLE_UNREAD },

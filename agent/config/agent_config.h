@@ -18,7 +18,7 @@
  *   repair: {nvidia: {path: /usr/sbin/reset-gpu, args: [--id], maxPerDay: 2}}
  *   launch: {group: remuda, programs: /etc/remuda/programs.yaml}
  *   nodeFeatureFile: /etc/kubernetes/node-feature-discovery/features.d/remuda
- *   compat: dcgm                     # also serve DCGM's metric names
+ *   compat: dcgm                     # also serve DCGM's metric names, or OpenTelemetry's: otel
  *   discovery, exclude               # agent/discovery/discovery_config.h
  *   resources, plugin                # read by the plugin: plugin/plugin_config.h
  *
@@ -58,6 +58,12 @@ struct agent_config_repair {
         unsigned max_per_day;
 };
 
+/* Whose metric names are served beside ours. */
+enum agent_config_compat { COMPAT_NONE, COMPAT_DCGM, COMPAT_OTEL };
+
+/* agent_config_compat_parse() - "none", "dcgm", "otel". Return: false = it is none of these. */
+bool agent_config_compat_parse(const char *word, enum agent_config_compat *ret);
+
 struct agent_config {
         enum node_class node_class;
         char pool[64];
@@ -74,7 +80,7 @@ struct agent_config {
         size_t repair_count;
         char launch_group[32], programs_path[200];
         char node_feature_file[200]; /* "" = none */
-        bool compat_dcgm;
+        enum agent_config_compat compat;
         json_t *root; /* the whole file, for the plugin that reads its own keys */
 };
 

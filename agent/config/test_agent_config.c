@@ -61,7 +61,7 @@ static void everything_is_read(void **state)
         assert_string_equal(agent_config_library(&c, "nvidia"), "/x.so");
         assert_null(agent_config_library(&c, "amd"));
         assert_string_equal(agent_config_repair(&c, "nvidia")->args[1], "b");
-        assert_true(c.compat_dcgm);
+        assert_int_equal(c.compat, COMPAT_DCGM);
         assert_int_equal(agent_config_level(&c, "link-width", FINDING_BAD), FINDING_GOOD);
         assert_int_equal(agent_config_level(&c, "xid-94", FINDING_GOOD), FINDING_BAD);
         assert_int_equal(agent_config_level(&c, "other", FINDING_DEGRADED), FINDING_DEGRADED);
