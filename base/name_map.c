@@ -70,6 +70,23 @@ int name_map_insert(struct name_map *map, struct name_map_entry *entry)
         return 0;
 }
 
+struct name_map_entry *name_map_make(struct name_map *map, const char *key, size_t value_bytes)
+{
+        struct name_map_entry *entry = name_map_find(map, key);
+        size_t size = strlen(key) + 1;
+
+        if (entry != NULL)
+                return entry;
+        entry = calloc(1, value_bytes + size);
+        if (entry == NULL)
+                return NULL;
+        entry->key = memcpy((char *) entry + value_bytes, key, size);
+        if (name_map_insert(map, entry) == 0)
+                return entry;
+        free(entry);
+        return NULL;
+}
+
 void name_map_remove(struct name_map *map, struct name_map_entry *entry)
 {
         struct name_map_entry **at = bucket(map, entry->hash);

@@ -22,7 +22,6 @@ struct seen_condition {
         json_t *taints;   /* of its spec; NULL = none */
         char version[64]; /* of the object that has them; "" = they were written, and are not seen yet */
         bool writing;
-        char name[];
 };
 
 struct condition_write {
@@ -45,19 +44,10 @@ static bool is_cluster(const struct extender *x)
 
 static struct seen_condition *find(struct extender *x, const char *node, bool make)
 {
-        struct seen_condition *seen = (struct seen_condition *) name_map_find(&x->conditions.nodes, node);
+        struct name_map *nodes = &x->conditions.nodes;
 
-        if (seen != NULL || !make)
-                return seen;
-        seen = calloc(1, sizeof(*seen) + strlen(node) + 1);
-        if (seen == NULL)
-                return NULL;
-        memcpy(seen->name, node, strlen(node) + 1);
-        seen->entry.key = seen->name;
-        if (name_map_insert(&x->conditions.nodes, &seen->entry) == 0)
-                return seen;
-        free(seen);
-        return NULL;
+        return (struct seen_condition *) (make ? name_map_make(nodes, node, sizeof(struct seen_condition))
+                                               : name_map_find(nodes, node));
 }
 
 static void forget(struct extender *x, struct seen_condition *seen)
@@ -202,7 +192,7 @@ static json_t *new_patch(const struct node_condition *has, const struct node_con
 
 static bool send_patch(struct extender *x, struct seen_condition *seen, const struct node_condition *wanted)
 {
-        struct condition_write *write = calloc(1, sizeof(*write) + strlen(seen->name) + 1);
+        struct condition_write *write = calloc(1, sizeof(*write) + strlen(seen->entry.key) + 1);
         json_t *patch = new_patch(&seen->has, wanted, loop_realtime_usec(x->loop));
 
         if (write == NULL || patch == NULL) {
@@ -211,9 +201,9 @@ static bool send_patch(struct extender *x, struct seen_condition *seen, const st
                 return false;
         }
         *write = (struct condition_write){ .extender = x, .wanted = *wanted };
-        memcpy(write->node, seen->name, strlen(seen->name) + 1);
+        memcpy(write->node, seen->entry.key, strlen(seen->entry.key) + 1);
         seen->writing = true;
-        store_patch(cluster_store(x->cluster), STORE_NODE, NULL, seen->name, patch, written, write);
+        store_patch(cluster_store(x->cluster), STORE_NODE, NULL, seen->entry.key, patch, written, write);
         json_decref(patch);
         return true;
 }

@@ -131,24 +131,14 @@ struct seen_labels {
         bool told;                           /* the Node said what it has since that write was sent */
         bool failed;                         /* the last write was refused: it is tried again */
         char *text; /* our labels as compact JSON, as the Node has them; NULL = not known: none */
-        char name[];
 };
 
 static struct seen_labels *find(struct extender *x, const char *node, bool make)
 {
-        struct seen_labels *seen = (struct seen_labels *) name_map_find(&x->labels.nodes, node);
+        struct name_map *nodes = &x->labels.nodes;
 
-        if (seen != NULL || !make)
-                return seen;
-        seen = calloc(1, sizeof(*seen) + strlen(node) + 1);
-        if (seen == NULL)
-                return NULL;
-        memcpy(seen->name, node, strlen(node) + 1);
-        seen->entry.key = seen->name;
-        if (name_map_insert(&x->labels.nodes, &seen->entry) == 0)
-                return seen;
-        free(seen);
-        return NULL;
+        return (struct seen_labels *) (make ? name_map_make(nodes, node, sizeof(struct seen_labels))
+                                            : name_map_find(nodes, node));
 }
 
 /* The look at those that are due goes on while there is one, and a write is free for it. */
@@ -268,8 +258,8 @@ static void written(void *userdata, int result, const char *sentence)
                 seen->write = NULL;
                 if (result < 0 && result != -ECANCELED) {
                         if (!seen->failed)
-                                extender_log(x, LOG_WARNING, "labels", "node=%s error=\"%s\"", seen->name,
-                                             sentence);
+                                extender_log(x, LOG_WARNING, "labels", "node=%s error=\"%s\"",
+                                             seen->entry.key, sentence);
                         try_again_later(x, seen);
                 } else if (result == 0) {
                         if (!seen->told)
@@ -286,7 +276,7 @@ static void written(void *userdata, int result, const char *sentence)
 
 static void send_patch(struct extender *x, struct seen_labels *seen, json_t *difference, json_t *wanted)
 {
-        struct label_write *write = calloc(1, sizeof(*write) + strlen(seen->name) + 1);
+        struct label_write *write = calloc(1, sizeof(*write) + strlen(seen->entry.key) + 1);
         json_t *patch = json_pack("{s:{s:O}}", "metadata", "labels", difference);
 
         if (write == NULL || patch == NULL) {
@@ -295,10 +285,11 @@ static void send_patch(struct extender *x, struct seen_labels *seen, json_t *dif
         } else {
                 x->labels.writing++;
                 *write = (struct label_write){ .extender = x, .wanted = json_incref(wanted) };
-                memcpy(write->node, seen->name, strlen(seen->name) + 1);
+                memcpy(write->node, seen->entry.key, strlen(seen->entry.key) + 1);
                 seen->write = write;
                 seen->told = false;
-                store_patch(cluster_store(x->cluster), STORE_NODE, NULL, seen->name, patch, written, write);
+                store_patch(cluster_store(x->cluster), STORE_NODE, NULL, seen->entry.key, patch, written,
+                            write);
         }
         json_decref(patch);
 }
@@ -306,7 +297,7 @@ static void send_patch(struct extender *x, struct seen_labels *seen, json_t *dif
 static void compare(struct extender *x, struct seen_labels *seen)
 {
         const struct ledger *ledger = cluster_ledger(x->cluster);
-        const struct ledger_node *node = ledger_nodes_find(ledger, seen->name, strlen(seen->name));
+        const struct ledger_node *node = ledger_nodes_find(ledger, seen->entry.key, strlen(seen->entry.key));
         json_t *have, *wanted, *difference;
 
         if (seen->write != NULL || node == NULL || !node->has_object || !leader_leads(x->leader) ||

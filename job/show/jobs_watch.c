@@ -29,7 +29,6 @@ struct jobs_watch {
 
 struct watched {
         struct name_map_entry entry; /* first: name_map.h */
-        char *key;
         json_t *object;
 };
 
@@ -37,23 +36,7 @@ static void forget(struct jobs_watch *w, struct watched *watched)
 {
         name_map_remove(&w->objects, &watched->entry);
         json_decref(watched->object);
-        free(watched->key);
         free(watched);
-}
-
-static struct watched *add(struct jobs_watch *w, const char *key)
-{
-        struct watched *watched = calloc(1, sizeof(*watched));
-
-        if (watched == NULL)
-                return NULL;
-        watched->key = strdup(key);
-        watched->entry.key = watched->key;
-        if (watched->key != NULL && name_map_insert(&w->objects, &watched->entry) == 0)
-                return watched;
-        free(watched->key);
-        free(watched);
-        return NULL;
 }
 
 static void changed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
@@ -65,7 +48,7 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
         if (object == NULL && watched != NULL) {
                 forget(w, watched);
         } else if (object != NULL) {
-                watched = watched != NULL ? watched : add(w, key);
+                watched = (struct watched *) name_map_make(&w->objects, key, sizeof(*watched));
                 if (watched == NULL) {
                         watching_end(&w->watching, -ENOMEM, "no memory for another job");
                         return;
