@@ -14,7 +14,7 @@ static void print_help(const char *called, FILE *out)
 {
         fprintf(out, "usage: %s COMMAND [OPTION...]\n\ncommands:\n", called);
         for (const struct command *c = commands; c->name != NULL; c++)
-                fprintf(out, "  %-10s %s\n", c->name, c->summary);
+                fprintf(out, "  %-14s %s\n", c->name, c->summary);
         fprintf(out, "\n`%s COMMAND --help` says more; so does `man remuda`.\n", called);
 }
 

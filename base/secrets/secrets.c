@@ -49,7 +49,7 @@ void secrets_learn(struct secrets *secrets, const char *value)
         secrets->failed = secrets->failed || place == NULL || *place == NULL;
 }
 
-void secrets_learn_serial(struct secrets *secrets, const char *text)
+static void learn_serial(struct secrets *secrets, const char *text)
 {
         const char *token = text == NULL ? "" : text + serials_prefix(text, strlen(text));
         struct serial *serial;
@@ -225,7 +225,7 @@ static void study_at(struct secrets *secrets, const json_t *value, bool secret, 
         json_object_foreach((json_t *) value, key, item)
         {
                 if (json_is_string(item) && is_field_of_serials(key, value))
-                        secrets_learn_serial(secrets, json_string_value(item));
+                        learn_serial(secrets, json_string_value(item));
                 study_at(secrets, item, secret || is_secret_field(value, key), depth + 1);
         }
 }

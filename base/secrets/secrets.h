@@ -33,9 +33,8 @@ struct secrets {
 
 void secrets_free(struct secrets *secrets);
 
-/* secrets_learn(), secrets_learn_serial() - mask this wherever it stands; NULL and short ones are let be. */
+/* secrets_learn() - mask this wherever it stands; NULL and a short one are let be. */
 void secrets_learn(struct secrets *secrets, const char *value);
-void secrets_learn_serial(struct secrets *secrets, const char *serial);
 /* secrets_study() - learn what stands under secret names, and in fields of serials. */
 void secrets_study(struct secrets *secrets, const json_t *value);
 

@@ -117,7 +117,8 @@ void bundle_add_bytes(struct bundle *bundle, const char *folder, const char *con
 
 void bundle_add_json(struct bundle *bundle, const char *folder, const char *const *parts, json_t *value)
 {
-        CLEANUP(free_p) char *text = value == NULL ? NULL : json_dumps(value, JSON_INDENT(1));
+        CLEANUP(free_p)
+        char *text = value == NULL ? NULL : json_dumps(value, JSON_INDENT(1) | JSON_ENCODE_ANY);
         struct bundle_file *file = text == NULL ? NULL : add(bundle, folder, parts, strlen(text));
 
         bundle->failed = bundle->failed || text == NULL;
@@ -142,7 +143,8 @@ static void study(struct bundle *bundle)
 static void mask_file(struct bundle *bundle, const struct bundle_file *file, struct text *out)
 {
         json_t *masked = file->json == NULL ? NULL : secrets_mask_json(&bundle->secrets, file->json);
-        CLEANUP(free_p) char *text = masked == NULL ? NULL : json_dumps(masked, JSON_INDENT(1));
+        CLEANUP(free_p)
+        char *text = masked == NULL ? NULL : json_dumps(masked, JSON_INDENT(1) | JSON_ENCODE_ANY);
 
         if (file->json == NULL && file->bytes != NULL)
                 secrets_mask_lines(&bundle->secrets, file->bytes, file->size_bytes, out);

@@ -53,22 +53,22 @@ void bundle_child_start(struct bundle_child *child, const char *const *words, si
         child->pid = child->pid < 0 ? 0 : child->pid;
 }
 
-/* Return: did it end in its time? */
+/* Return: has it ended? It is asked once, too, when its time is over: nobody may have looked before. */
 static bool wait_for(const struct bundle_child *child)
 {
         CLEANUP(close_p) int fd = pidfd_open(child->pid, 0);
         struct pollfd ended = { .fd = fd, .events = POLLIN };
-        uint64_t now;
 
-        while ((now = clock_monotonic_usec()) < child->until_usec) {
-                int r = fd < 0 ? -1 : poll(&ended, 1, (int) ((child->until_usec - now) / 1000) + 1);
+        for (;;) {
+                uint64_t now = clock_monotonic_usec();
+                uint64_t left = now < child->until_usec ? child->until_usec - now : 0;
+                int r = fd < 0 ? -1 : poll(&ended, 1, (int) ((left + 999) / 1000));
 
                 if (r > 0)
                         return true;
-                if (r < 0 && errno != EINTR)
+                if (r == 0 || errno != EINTR)
                         return false;
         }
-        return false;
 }
 
 static void read_all(int fd, struct text *out)

@@ -34,7 +34,8 @@ struct look {
         uint64_t until_usec;
         bool gone; /* nothing more is asked of the API server */
         bool interrupted;
-        bool mute; /* who explains does not answer */
+        unsigned status; /* of the last reply, 0 = there was none */
+        bool mute;       /* who explains does not answer */
 };
 
 /* Return: 0: x->exchange.result has the reply; else a negative errno, and why. */
@@ -80,9 +81,10 @@ static bool get(struct look *x, const char *path, const char *source)
         if (!may_ask(x, source))
                 return false;
         r = call(x, path, BUNDLE_FILE_BYTES, LIST_USEC, why);
+        x->status = x->exchange.result.status;
         if (r < 0 && !x->interrupted) {
                 bundle_miss(x->bundle, source, "%s", why);
-                if (x->exchange.result.status == 0)
+                if (x->status == 0)
                         x->gone = call(x, "/version", 1 << 20, LOOK_USEC, version_why) < 0 &&
                                   x->exchange.result.status == 0;
         }
@@ -176,7 +178,7 @@ static void take_log(struct look *x, const json_t *pod, const char *container, b
                                 x->bundle, "logs",
                                 BUNDLE_PARTS(namespace_, name, container, previous ? "previous.txt" : "txt"),
                                 x->exchange.result.body, x->exchange.result.body_bytes);
-                else if (x->exchange.result.status == 0 || x->exchange.result.status >= 500)
+                else if (x->status == 0 || x->status >= 500)
                         (void) json_object_set_new(x->silent, node, json_true());
         }
 }
