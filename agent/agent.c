@@ -367,6 +367,7 @@ static void on_configuration(void *userdata)
                 services_event(&a->services, "Warning", "ConfigurationRefused", NULL, "%s", err.msg);
         } else {
                 a->reloads_total++;
+                configuration_apply_log(a->options, &a->configuration, &a->log);
                 log_line(&a->log, LOG_INFO, "reload", "result=done");
                 kubelet_configure(a->kubelet, a->configuration.plugin);
                 vendor_probe_configure(a->probe);
@@ -419,7 +420,7 @@ static int prepare(struct agent *a, sd_event *loop, const struct agent_options *
         a->started_usec = clock_monotonic_usec();
         a->scan_seconds.bounds = histogram_duration_bounds;
         a->scan_seconds.bound_count = HISTOGRAM_DURATION_BOUNDS;
-        log_init(&a->log, "remuda-agent", options->log_format);
+        log_init(&a->log, "remuda-agent", options->log_format, options->log_level);
         inventory_init(&a->published);
         a->services = (struct services){ .loop = a->loop,
                                          .log = &a->log,
@@ -430,6 +431,7 @@ static int prepare(struct agent *a, sd_event *loop, const struct agent_options *
                                          .ask_holders = on_ask_holders,
                                          .userdata = a };
         r = configuration_load(options, &a->configuration, err);
+        configuration_apply_log(a->options, &a->configuration, &a->log);
         if (r == 0)
                 r = name_node(a, err);
         if (r == 0)

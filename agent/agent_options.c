@@ -41,7 +41,7 @@ static const struct option_spec specs[] = {
           .default_ = "1000", .minimum = 50, .maximum = 60000, .help = "how often a tree without events is read" },
         { .name = "compat", .type = OPTION_CHOICE, .offset = AT(compat), .value = "none|dcgm|otel",
           .help = "metrics also under these names" },
-        LOG_FORMAT_ROW(AT(log_format)),
+        LOG_ROWS(AT(log_format), AT(log_level), NULL, NULL),
         { .name = "check-config", .type = OPTION_BOOL, .offset = AT(check_config),
           .help = "read --config, say what is wrong, and leave" },
         { .name = "dry-run", .type = OPTION_BOOL, .offset = AT(dry_run),

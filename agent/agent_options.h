@@ -20,7 +20,8 @@ struct agent_options {
         const char *extender_config; /* NULL = defaults */
         const char *programs;        /* NULL = as the configuration says */
         const char *state;           /* NULL = the default place; "none" */
-        const char *compat, *log_format;
+        const char *compat;          /* this and the next: NULL = as the configuration says */
+        const char *log_format, *log_level;
         unsigned rescan_ms;
         bool check_config, dry_run;
 };

@@ -61,6 +61,13 @@ void configuration_free(struct configuration *c)
         *c = (struct configuration){ 0 };
 }
 
+void configuration_apply_log(const struct agent_options *options, const struct configuration *c,
+                             struct log *log)
+{
+        log_set(log, options->log_format != NULL ? options->log_format : c->agent.log_format,
+                options->log_level != NULL ? options->log_level : c->agent.log_level);
+}
+
 struct configuration_watch {
         const char *path;
         void (*changed)(void *userdata);

@@ -21,6 +21,10 @@ int configuration_load(const struct agent_options *options, struct configuration
                        struct err *err);
 void configuration_free(struct configuration *configuration);
 
+/* configuration_apply_log() - the form and level of @log; what the command line says is stronger. */
+void configuration_apply_log(const struct agent_options *options, const struct configuration *configuration,
+                             struct log *log);
+
 struct configuration_watch;
 
 /* configuration_watch_new() - @changed: SIGHUP came, or the file (NULL = there is none) is another one. */

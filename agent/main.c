@@ -61,6 +61,7 @@ int main(int argc, char **argv)
 {
         struct agent_options options;
         struct err err = { 0 };
+        struct log log;
         int r;
 
         if (argc > 1 && strcmp(argv[1], PROBE_CHILD_ARGUMENT) == 0)
@@ -70,7 +71,8 @@ int main(int argc, char **argv)
                 return r;
         r = run(&options, &err);
         if (r < 0) {
-                fprintf(stderr, "remuda-agent: %s\n", err.msg);
+                log_init(&log, "remuda-agent", options.log_format, options.log_level);
+                log_end(&log, err.msg);
                 return code_of(r);
         }
         return r;

@@ -36,7 +36,7 @@ static int set_up(void **state)
         assert_true(text_format(p->path, sizeof(p->path), "%s/agent.yaml", p->folder));
         assert_true(text_format(p->other, sizeof(p->other), "%s/..data", p->folder));
         assert_int_equal(loop_new(&p->loop, NULL), 0);
-        log_init(&p->log, "test", NULL);
+        log_init(&p->log, "test", NULL, NULL);
         *state = p;
         return 0;
 }

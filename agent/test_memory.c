@@ -43,7 +43,7 @@ static void a_machine_keeps_its_own_state(void **state)
                 struct memory memory = { .path = "" };
                 struct log log;
 
-                log_init(&log, "test", NULL);
+                log_init(&log, "test", NULL, NULL);
                 assert_int_equal(places[i].directory == NULL
                                          ? unsetenv("STATE_DIRECTORY")
                                          : setenv("STATE_DIRECTORY", places[i].directory, 1),
@@ -94,7 +94,7 @@ static int set_up(void **state)
         bed->list[0] = &bed->record;
         bed->judge = (struct judge){ .records = bed->list, .record_count = 1 };
         bed->services = (struct services){ .event = on_event, .userdata = bed };
-        log_init(&bed->log, "test", NULL);
+        log_init(&bed->log, "test", NULL, NULL);
         *state = bed;
         return 0;
 }

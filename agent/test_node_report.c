@@ -36,7 +36,7 @@ static int set_up(void **state)
         bed->directory = dir_store_new();
         inventory_init(&bed->published);
         (void) text_copy(bed->published.node, sizeof(bed->published.node), NODE);
-        log_init(&bed->log, "test", NULL);
+        log_init(&bed->log, "test", NULL, NULL);
         bed->services = (struct services){
                 .loop = bed->directory->loop, .log = &bed->log, .published = &bed->published, .userdata = bed
         };

@@ -31,11 +31,19 @@ static bool is_the_journal(const char *said)
                fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
-void log_init(struct log *log, const char *program, const char *format)
+void log_init(struct log *log, const char *program, const char *format, const char *level)
 {
-        *log = (struct log){ .program = program,
-                             .json = format != NULL && strcmp(format, "json") == 0,
-                             .journal = is_the_journal(getenv("JOURNAL_STREAM")) };
+        *log = (struct log){ .program = program, .journal = is_the_journal(getenv("JOURNAL_STREAM")) };
+        log_set(log, format, level);
+}
+
+void log_set(struct log *log, const char *format, const char *level)
+{
+        log->json = format != NULL && strcmp(format, "json") == 0;
+        log->least = 0;
+        for (int i = 0; level != NULL && i < LOG_NOTICE; i++)
+                if (strcmp(level, priority_names[i]) == 0)
+                        log->least = i;
 }
 
 /* U+0080 to U+009F: some terminals take them as they take ESC. */
@@ -97,6 +105,11 @@ static void append_json(struct text *line, const struct log *log, const char *le
         text_append(line, "}\n");
 }
 
+static bool is_light(const struct log *log, int priority)
+{
+        return log->least != 0 && (priority & 7) > log->least;
+}
+
 void log_write(const struct log *log, int priority, const char *event, const char *said)
 {
         const char *level = priority_names[priority & 7];
@@ -104,7 +117,7 @@ void log_write(const struct log *log, int priority, const char *event, const cha
         struct text line = { 0 };
         char now[TIMESTAMP_BYTES];
 
-        if (harmless == NULL)
+        if (harmless == NULL || is_light(log, priority))
                 return;
         make_harmless(harmless);
         if (log->json)
@@ -116,6 +129,25 @@ void log_write(const struct log *log, int priority, const char *event, const cha
         if (!line.failed)
                 (void) fputs(line.data, stderr); /* in one piece: others write there, too */
         text_free(&line);
+}
+
+void log_end(const struct log *log, const char *sentence)
+{
+        if (log->json)
+                log_write(log, LOG_ERR, "failed", sentence);
+        else
+                fprintf(stderr, "%s: %s\n", log->program, sentence);
+}
+
+void log_say(const struct log *log, int priority, const char *event, const char *fmt, ...)
+{
+        char text[1024];
+        va_list ap;
+
+        va_start(ap, fmt);
+        (void) vsnprintf(text, sizeof(text), fmt, ap);
+        va_end(ap);
+        log_write(log, priority, event, text);
 }
 
 static struct log_rate *rate_of(struct log *log, const char *event)
@@ -158,7 +190,7 @@ void log_line(struct log *log, int priority, const char *event, const char *fmt,
         char text[1024];
         va_list ap;
 
-        if (!may_write(log, event))
+        if (is_light(log, priority) || !may_write(log, event))
                 return;
         va_start(ap, fmt);
         (void) vsnprintf(text, sizeof(text), fmt, ap);

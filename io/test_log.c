@@ -62,7 +62,7 @@ static void a_storm_is_ten_lines_a_second_and_is_summed_up(void **state)
         char *text;
 
         (void) state;
-        log_init(&log, "remuda-test", NULL);
+        log_init(&log, "remuda-test", NULL, NULL);
         text = written(storm, &log);
         if (count(text, "number=") < LOG_BURST || count(text, "number=") > 3 * LOG_BURST ||
             count(text, "dropped=") < 1)
@@ -87,7 +87,7 @@ static void what_is_quoted_stays_one_line_of_utf8(void **state)
         char *text;
 
         (void) state;
-        log_init(&log, "remuda-test", NULL);
+        log_init(&log, "remuda-test", NULL, NULL);
         text = written(rot, &log);
         if (strstr(text, "line=\"a?b??\xc3\xa4\xc2\xa0??2J??\"\n") == NULL)
                 fail_msg("%s", text);
@@ -109,14 +109,14 @@ static void lines_have_one_form(void **state)
 
         (void) state;
         (void) unsetenv("JOURNAL_STREAM");
-        log_init(&log, "remuda-test", "text");
+        log_init(&log, "remuda-test", "text", "info");
         plain = written(one, &log);
         assert_int_equal(sscanf(plain, "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ %n", &year, &month, &day, &hour, &minute,
                                 &second, &ms, &end),
                          7);
         assert_int_equal(end, strlen("2026-11-28T06:11:00.123Z "));
         assert_string_equal(plain + end, "level=info event=said path=\"C:\\x\"?tab \xc3\xa4?\n");
-        log_init(&log, "remuda-test", "json");
+        log_init(&log, "remuda-test", "json", NULL);
         json = written(one, &log);
         object = json_loads(json, 0, NULL);
         assert_non_null(object);
@@ -129,11 +129,11 @@ static void lines_have_one_form(void **state)
         assert_int_equal(json_string_length(json_object_get(object, "time")), end - 1);
         json_decref(object);
         assert_string_equal(strchr(json, '\n'), "\n"); /* one line */
-        log_init(&log, "remuda-test", NULL);
+        log_init(&log, "remuda-test", NULL, NULL);
         log.journal = true;
         journal = written(one, &log);
         assert_string_equal(journal, "<6>event=said path=\"C:\\x\"?tab \xc3\xa4?\n");
-        log_init(&log, "remuda-test", "json");
+        log_init(&log, "remuda-test", "json", NULL);
         log.journal = true;
         both = written(one, &log);
         assert_int_equal(both[0], '{');
@@ -151,18 +151,67 @@ static void the_journal_is_known_by_its_stream(void **state)
         (void) snprintf(said, sizeof(said), "%llu:%llu", (unsigned long long) st.st_dev,
                         (unsigned long long) st.st_ino);
         (void) setenv("JOURNAL_STREAM", said, 1);
-        log_init(&log, "remuda-test", NULL);
+        log_init(&log, "remuda-test", NULL, NULL);
         assert_true(log.journal);
         for (size_t i = 0; i < 3; i++) {
                 static const char *const others[] = { "1:2", "", "journal" };
 
                 (void) setenv("JOURNAL_STREAM", others[i], 1);
-                log_init(&log, "remuda-test", NULL);
+                log_init(&log, "remuda-test", NULL, NULL);
                 assert_false(log.journal);
         }
         (void) unsetenv("JOURNAL_STREAM");
-        log_init(&log, "remuda-test", NULL);
+        log_init(&log, "remuda-test", NULL, NULL);
         assert_false(log.journal);
+}
+
+static void three(struct log *log)
+{
+        log_line(log, LOG_ERR, "bad", "x");
+        log_line(log, LOG_WARNING, "odd", "x");
+        log_line(log, LOG_NOTICE, "new", "x");
+        log_line(log, LOG_INFO, "usual", "x");
+        log_write(log, LOG_INFO, "written", "x");
+}
+
+/* What weighs less than was asked for is not there; the level may change while the program runs. */
+static void lines_have_weights(void **state)
+{
+        static const struct {
+                const char *level;
+                unsigned lines;
+        } levels[] = { { NULL, 5 }, { "info", 5 }, { "warning", 2 }, { "error", 1 }, { "nonsense", 5 } };
+        struct log log;
+
+        (void) state;
+        log_init(&log, "remuda-test", NULL, "error");
+        for (size_t i = 0; i < 5; i++) {
+                CLEANUP(free_p) char *text = NULL;
+
+                log_set(&log, NULL, levels[i].level);
+                text = written(three, &log);
+                assert_int_equal(count(text, "event="), levels[i].lines);
+        }
+}
+
+static void end(struct log *log)
+{
+        log_end(log, "no \"such\" file");
+}
+
+static void an_end_is_said_to_people_or_programs(void **state)
+{
+        CLEANUP(free_p) char *text = NULL, *json = NULL;
+        struct log log;
+
+        (void) state;
+        log_init(&log, "remuda-test", NULL, "error");
+        text = written(end, &log);
+        assert_string_equal(text, "remuda-test: no \"such\" file\n");
+        log_set(&log, "json", "error");
+        json = written(end, &log);
+        assert_non_null(strstr(json, "\"level\":\"error\",\"program\":\"remuda-test\",\"event\":\"failed\","
+                                     "\"message\":\"no \\\"such"));
 }
 
 int main(void)
@@ -172,6 +221,8 @@ int main(void)
                 cmocka_unit_test(what_is_quoted_stays_one_line_of_utf8),
                 cmocka_unit_test(lines_have_one_form),
                 cmocka_unit_test(the_journal_is_known_by_its_stream),
+                cmocka_unit_test(lines_have_weights),
+                cmocka_unit_test(an_end_is_said_to_people_or_programs),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

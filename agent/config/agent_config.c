@@ -61,6 +61,31 @@ bool agent_config_compat_parse(const char *word, enum agent_config_compat *ret)
         return false;
 }
 
+static const char *const log_formats[] = { "text", "json", NULL }, *const log_levels[] = { "info", "warning",
+                                                                                           "error", NULL };
+
+/* One of the words, which is kept as it is. */
+static int decode_word(const struct json_field *at, const char *const *words, char *field, size_t field_bytes,
+                       struct err *err)
+{
+        unsigned choice = 0;
+        int r = json_field_as_choice(at, words, &choice, err);
+
+        if (r == 0)
+                (void) text_copy(field, field_bytes, words[choice]);
+        return r;
+}
+
+static int decode_log_format(const struct json_field *at, void *field, struct err *err)
+{
+        return decode_word(at, log_formats, field, sizeof(((struct agent_config *) NULL)->log_format), err);
+}
+
+static int decode_log_level(const struct json_field *at, void *field, struct err *err)
+{
+        return decode_word(at, log_levels, field, sizeof(((struct agent_config *) NULL)->log_level), err);
+}
+
 /* clang-format off */
 #define KEY(type, member) .key = offsetof(type, member), .key_bytes = sizeof(((type *) NULL)->member)
 
@@ -131,6 +156,8 @@ static const struct json_table_row root_rows[] = {
         { "launch",            JSON_TABLE_OBJECT, WHOLE, .table = &launch_table },
         { "nodeFeatureFile",   JSON_TABLE_CHARS,  AT(node_feature_file) },
         { "compat",            JSON_TABLE_CHOICE, AT(compat), .names = compat_names },
+        { "logFormat",         JSON_TABLE_CUSTOM, AT(log_format), .decode = decode_log_format },
+        { "logLevel",          JSON_TABLE_CUSTOM, AT(log_level), .decode = decode_log_level },
         { .name = "discovery", .kind = JSON_TABLE_UNREAD }, /* discovery_config.h */
         { .name = "resources", .kind = JSON_TABLE_UNREAD }, /* the plugin's, as the next */
         { .name = "plugin", .kind = JSON_TABLE_UNREAD },
@@ -148,6 +175,8 @@ static void set_defaults(struct agent_config *c)
                                     .probes_sec = 10,
                                     .probes_deadline_sec = 5 };
         (void) text_copy(c->pool, sizeof(c->pool), "regular");
+        (void) text_copy(c->log_format, sizeof(c->log_format), log_formats[0]);
+        (void) text_copy(c->log_level, sizeof(c->log_level), log_levels[0]);
         (void) text_copy(c->launch_group, sizeof(c->launch_group), "remuda");
         (void) text_copy(c->programs_path, sizeof(c->programs_path), "/etc/remuda/programs.yaml");
 }

@@ -19,6 +19,8 @@
  *   launch: {group: remuda, programs: /etc/remuda/programs.yaml}
  *   nodeFeatureFile: /etc/kubernetes/node-feature-discovery/features.d/remuda
  *   compat: dcgm                     # also serve DCGM's metric names, or OpenTelemetry's: otel
+ *   logFormat: json                  # text | json: lines on standard error
+ *   logLevel: warning                # info | warning | error: those of this weight and above
  *   discovery, exclude               # agent/discovery/discovery_config.h
  *   resources, plugin                # read by the plugin: plugin/plugin_config.h
  *
@@ -81,7 +83,8 @@ struct agent_config {
         char launch_group[32], programs_path[200];
         char node_feature_file[200]; /* "" = none */
         enum agent_config_compat compat;
-        json_t *root; /* the whole file, for the plugin that reads its own keys */
+        char log_format[8], log_level[12]; /* words of io/log.h */
+        json_t *root;                      /* the whole file, for the plugin that reads its own keys */
 };
 
 /* agent_config_parse() - @name: of the file, for messages ("agent.yaml:12: health.recoveryProbes: must

@@ -46,7 +46,9 @@ static void everything_is_read(void **state)
                                    "probes: {deadlineSeconds: 2, libraries: {nvidia: /x.so}}\n"
                                    "repair: {nvidia: {path: /bin/true, args: [a, b], maxPerDay: 2}}\n"
                                    "launch: {group: staff}\n"
-                                   "compat: dcgm\n";
+                                   "compat: dcgm\n"
+                                   "logFormat: json\n"
+                                   "logLevel: warning\n";
         struct device d = { .pci = "0000:18:00.0", .model = "A100", .numa = 0 };
         struct err err = { 0 };
         struct agent_config c;
@@ -62,6 +64,8 @@ static void everything_is_read(void **state)
         assert_null(agent_config_library(&c, "amd"));
         assert_string_equal(agent_config_repair(&c, "nvidia")->args[1], "b");
         assert_int_equal(c.compat, COMPAT_DCGM);
+        assert_string_equal(c.log_format, "json");
+        assert_string_equal(c.log_level, "warning");
         assert_int_equal(agent_config_level(&c, "link-width", FINDING_BAD), FINDING_GOOD);
         assert_int_equal(agent_config_level(&c, "xid-94", FINDING_GOOD), FINDING_BAD);
         assert_int_equal(agent_config_level(&c, "other", FINDING_DEGRADED), FINDING_DEGRADED);
@@ -116,6 +120,8 @@ static const struct {
         { "a relative repair",       "repair:\n  amd:\n    path: reset\n", "agent.yaml:3: repair.amd.path: " },
         { "a repair without a path", "repair:\n  amd: {args: [x]}\n",      "agent.yaml:2: repair.amd.path: " },
         { "an unknown compat",       "compat: nagios\n",                   "agent.yaml:1: compat: " },
+        { "an unknown form of logs", "logFormat: xml\n",                   "agent.yaml:1: logFormat: " },
+        { "an unknown level",        "logLevel: debug\n",                  "agent.yaml:1: logLevel: " },
         { "a word that the key is in", "# repool: x\n# no-pool: y\npool: my pool\n", "agent.yaml:3: pool: " },
         { "a quoted key",            "{\"nodeClass\" : \"any\",\n 'pool' : \"my pool\"}\n", "agent.yaml:2: pool: " },
         { "an empty pool",           "pool: ''\n",                        "agent.yaml:1: pool: " },

@@ -96,7 +96,7 @@ static int set_up(void **state)
         assert_non_null(table);
         assert_true(fputs(TABLE, table) >= 0);
         assert_int_equal(fclose(table), 0);
-        log_init(&bed->log, "test", NULL);
+        log_init(&bed->log, "test", NULL, NULL);
         launch_programs_load(&bed->programs, bed->table, true, &bed->log);
         (void) text_copy(bed->config.launch_group, sizeof(bed->config.launch_group), GROUP);
         inventory_init(&bed->node);

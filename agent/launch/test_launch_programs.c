@@ -32,7 +32,7 @@ static int set_up(void **state)
         assert_non_null(mkdtemp(p->folder));
         assert_true(text_format(p->table, sizeof(p->table), "%s/table", p->folder));
         assert_true(text_format(p->program, sizeof(p->program), "%s/program", p->folder));
-        log_init(&p->log, "test", NULL);
+        log_init(&p->log, "test", NULL, NULL);
         *state = p;
         return 0;
 }

@@ -75,15 +75,15 @@ static void repeat(sd_event_source *source, uint64_t after_usec)
         (void) sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
-static void say(const struct group *group, const char *sentence)
+static void say(const struct group *group, int priority, const char *sentence)
 {
-        (void) fprintf(stderr, "remuda-launch: group %s: %s\n", group->options->group, sentence);
+        log_say(group->options->log, priority, "group", "group %s: %s", group->options->group, sentence);
 }
 
 static void on_answered(void *userdata, enum grpc_status status, const char *sentence)
 {
         if (status != GRPC_OK)
-                say(userdata, sentence == NULL ? "the manager took no answer" : sentence);
+                say(userdata, LOG_WARNING, sentence == NULL ? "the manager took no answer" : sentence);
 }
 
 static void answer(struct group *group, uint64_t id, int exit_code, const char *message)
@@ -187,7 +187,7 @@ static void take_subtask(struct group *group, const Rendezvous__Order *order)
         struct err err = { 0 };
         int r = begin_world(group, order->plan, &err);
 
-        say(group, r < 0 ? err.msg : "has its subtask");
+        say(group, r < 0 ? LOG_ERR : LOG_INFO, r < 0 ? err.msg : "has its subtask");
         answer(group, order->id, r < 0 ? EXIT_USAGE : 0, r < 0 ? err.msg : "");
 }
 
@@ -260,7 +260,7 @@ static void take_welcome(struct group *group, const Rendezvous__Order *order)
                          proof_of_manager(&group->proof, order->proof);
         if (group->welcome)
                 return;
-        say(group,
+        say(group, LOG_ERR,
             "who answers at the manager's address does not know the job's token; look what listens there");
         leave(group, EXIT_USAGE);
 }
@@ -297,7 +297,7 @@ static void on_order(void *userdata, const uint8_t *message, size_t size_bytes)
                 break;
         case RENDEZVOUS__ORDER__KIND__share:
                 if (group_ranks_share(&group->ranks, order->step, order->shares, order->n_shares, &err) < 0)
-                        say(group, err.msg);
+                        say(group, LOG_ERR, err.msg);
                 break;
         case RENDEZVOUS__ORDER__KIND__go:
                 kill_all(group);
@@ -307,7 +307,7 @@ static void on_order(void *userdata, const uint8_t *message, size_t size_bytes)
                         leave(group, EXIT_DONE);
                 break;
         default:
-                say(group, err.msg);
+                say(group, LOG_ERR, err.msg);
         }
         pb_arena_free(&arena);
 }
@@ -350,7 +350,7 @@ static bool read_join_file(struct group *group)
         if (r == 0 || r == -EAGAIN)
                 return true;
         if (r < 0)
-                say(group, err.msg);
+                say(group, LOG_ERR, err.msg);
         leave(group, r == 1 ? EXIT_DONE : r == -ENOENT ? EXIT_NOT_FOUND : EXIT_USAGE);
         return false;
 }
@@ -370,7 +370,7 @@ static void give_up(struct group *group)
                         group->address[0] == '\0' ? "any address" : group->address,
                         group->options->wait_seconds,
                         group->last_try[0] == '\0' ? "nothing was heard" : group->last_try);
-        say(group, sentence);
+        say(group, LOG_ERR, sentence);
         leave(group, group->was_joined ? EXIT_FAILED : EXIT_API_UNREACHABLE);
 }
 
@@ -397,7 +397,7 @@ static void await_next_world(struct group *group)
         grpc_client_free(TAKE(group->client));
         group->join = group->seen = NULL;
         group->due_usec = clock_monotonic_usec() + group->options->wait_seconds * 1000000ULL;
-        say(group, "waits for the next world");
+        say(group, LOG_INFO, "waits for the next world");
         repeat(group->retry, RETRY_USEC);
 }
 
@@ -405,7 +405,7 @@ static void await_next_world(struct group *group)
 static void lose_manager(struct group *group, const char *why)
 {
         kill_all(group);
-        say(group, why);
+        say(group, LOG_WARNING, why);
         group->joined = false;
         if (group->options->join_file != NULL) {
                 await_next_world(group);
@@ -423,7 +423,7 @@ static void say_waiting(const struct group *group, const char *why)
         (void) text_format(sentence, sizeof(sentence), "waits up to %u s for the manager at %s (%s)",
                            group->was_joined ? group->options->rejoin_seconds : group->options->wait_seconds,
                            group->address, why);
-        say(group, sentence);
+        say(group, LOG_INFO, sentence);
 }
 
 static void on_left(void *userdata, enum grpc_status status, const char *sentence)
@@ -441,10 +441,11 @@ static void on_left(void *userdata, enum grpc_status status, const char *sentenc
                         say_waiting(group, why);
                 (void) text_copy(group->last_try, sizeof(group->last_try), why);
                 if (status == GRPC_ALREADY_EXISTS && group->tries++ == 0)
-                        say(group, why); /* an earlier one of this name may be dead and not yet missed */
+                        say(group, LOG_WARNING,
+                            why); /* an earlier one of this name may be dead and not yet missed */
                 repeat(group->retry, RETRY_USEC);
         } else {
-                say(group, why); /* refused, and it would be again */
+                say(group, LOG_ERR, why); /* refused, and it would be again */
                 leave(group, EXIT_USAGE);
         }
 }
@@ -582,7 +583,7 @@ int group_run(const struct rendezvous_options *options)
         if (r == 0)
                 r = sd_event_loop(group.loop.event);
         else
-                say(&group, err.msg);
+                say(&group, LOG_ERR, err.msg);
         if (group.join != NULL)
                 grpc_client_cancel(group.join);
         (void) sd_event_source_disable_unref(group.retry);

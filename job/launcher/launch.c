@@ -119,8 +119,8 @@ static int ask_agent(const struct launch_options *options, char *const *found,
         if (r == -EPERM)
                 return r;
         if (r < 0)
-                (void) fprintf(stderr, "remuda-launch: the agent did not answer, using the environment: %s\n",
-                               err->msg);
+                log_say(options->log, LOG_WARNING, "launch",
+                        "the agent did not answer, using the environment: %s", err->msg);
         *err = (struct err){ 0 };
         return 0;
 }

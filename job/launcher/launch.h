@@ -2,11 +2,13 @@
 #pragma once
 
 #include "base/err.h"
+#include "io/log.h"
 #include "job/launcher/environment.h"
 #include "job/launcher/rank_file.h"
 #include "job/spec/program_table.h"
 
 struct launch_options {
+        const struct log *log;
         const char *programs, *runtime, *socket, *rank_file;
         bool die_with_parent, dry_run;
         unsigned grace_seconds;
@@ -21,7 +23,7 @@ struct launch {
         struct rank_file_entry rank;
 };
 
-/* launch_prepare() - everything up to the start; says on stderr what was not to be had (the agent).
+/* launch_prepare() - everything up to the start; logs what was not to be had (the agent).
  * @args: arg_count strings after `--`, borrowed
  * @found: the environment, as `environ`
  * Return: 0; or a negative errno, *err, and the exit code in *ret_exit_code. */

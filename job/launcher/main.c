@@ -10,6 +10,7 @@
 #include "base/exit_code.h"
 #include "base/options.h"
 #include "base/version.h"
+#include "io/log.h"
 #include "job/launcher/group.h"
 #include "job/launcher/in_pods.h"
 #include "job/launcher/launch.h"
@@ -20,7 +21,7 @@
 struct main_options {
         struct launch_options launch;
         struct rendezvous_options rendezvous;
-        const char *manage, *join, *start_on, *copy_to;
+        const char *manage, *join, *start_on, *copy_to, *log_format, *log_level;
 };
 
 #define AT(member)  offsetof(struct main_options, launch.member)
@@ -57,6 +58,7 @@ static const struct option_spec specs[] = {
         { "wait-seconds", 0, OPTION_UNSIGNED, AT2(wait_seconds), "N", "60", 1, 86400, "--manage, --join: for the others to come" },
         { "rejoin-seconds", 0, OPTION_UNSIGNED, AT2(rejoin_seconds), "N", "20", 0, 86400, "--join: after the manager was lost, try to come back" },
         { "mpirun", 0, OPTION_STRING, AT2(mpirun), "FILE", "mpirun", 0, 0, "--manage: mpirun of Open MPI" },
+        LOG_ROWS(offsetof(struct main_options, log_format), offsetof(struct main_options, log_level), "text", "info"),
         { "copy-to", 0, OPTION_STRING, offsetof(struct main_options, copy_to), "PATH", NULL, 0, 0, "copy this program there and stop: it runs in any image" },
         { NULL, 0, 0, 0, NULL, NULL, 0, 0, NULL },
 };
@@ -77,9 +79,9 @@ static const struct option_program description = {
 };
 
 /* A supervisor's child may have no use for the launcher's own words; a person has. */
-static int fail(int exit_code, const struct err *err)
+static int fail(const struct log *log, int exit_code, const struct err *err)
 {
-        (void) fprintf(stderr, "remuda-launch: %s\n", err->msg);
+        log_end(log, err->msg);
         return exit_code;
 }
 
@@ -103,10 +105,10 @@ static int start(const struct launch_options *options, const struct launch *laun
         int r = supervise(&what, &exit_code, &err);
 
         if (r == -ENOENT)
-                return fail(EXIT_NOT_FOUND, &err);
+                return fail(options->log, EXIT_NOT_FOUND, &err);
         if (r == -EACCES || r == -EPERM || r == -ENOEXEC)
-                return fail(EXIT_NO_PERMISSION, &err);
-        return r < 0 ? fail(EXIT_FAILED, &err) : exit_code;
+                return fail(options->log, EXIT_NO_PERMISSION, &err);
+        return r < 0 ? fail(options->log, EXIT_FAILED, &err) : exit_code;
 }
 
 static int print_launch(const struct launch *launch)
@@ -125,12 +127,11 @@ static int launch_program(const struct launch_options *options, char *const *arg
         int exit_code;
 
         if (options->runtime == NULL) {
-                (void) fprintf(stderr,
-                               "remuda-launch: no runtime; name it with --runtime, such as --runtime cpu\n");
+                log_end(options->log, "no runtime; name it with --runtime, such as --runtime cpu");
                 return EXIT_USAGE;
         }
         if (launch_prepare(options, args, count, environ, &launch, &exit_code, &err) < 0)
-                exit_code = fail(exit_code, &err);
+                exit_code = fail(options->log, exit_code, &err);
         else
                 exit_code = options->dry_run ? print_launch(&launch) : start(options, &launch);
         launch_free(&launch);
@@ -148,9 +149,8 @@ static int meet(struct main_options *options, char *const *words, size_t count)
         if ((options->manage != NULL) + (options->join != NULL) + (rendezvous->join_file != NULL) +
                     (options->start_on != NULL) >
             1) {
-                (void) fprintf(stderr,
-                               "remuda-launch: --manage, --join, --join-file and --start-on exclude each "
-                               "other; give one\n");
+                log_end(rendezvous->log,
+                        "--manage, --join, --join-file and --start-on exclude each other; give one");
                 return EXIT_USAGE;
         }
         if (options->start_on != NULL && strcmp(options->start_on, "manager") == 0)
@@ -159,7 +159,7 @@ static int meet(struct main_options *options, char *const *words, size_t count)
                               : options->join != NULL ? options->join
                                                       : options->start_on;
         if (rendezvous->address == NULL && rendezvous->join_file == NULL) {
-                (void) fprintf(stderr, "remuda-launch: --start-on manager: REMUDA_MANAGER is not set\n");
+                log_end(rendezvous->log, "--start-on manager: REMUDA_MANAGER is not set");
                 return EXIT_USAGE;
         }
         if (options->manage != NULL)
@@ -167,27 +167,26 @@ static int meet(struct main_options *options, char *const *words, size_t count)
         if (options->start_on != NULL)
                 return remote_start(rendezvous, words, count);
         if (rendezvous->group == NULL || rendezvous->runtime == NULL) {
-                (void) fprintf(
-                        stderr,
-                        "remuda-launch: --join and --join-file need --group NAME and --runtime RUNTIME\n");
+                log_end(rendezvous->log, "--join and --join-file need --group NAME and --runtime RUNTIME");
                 return EXIT_USAGE;
         }
         return group_run(rendezvous);
 }
 
-static int copy_to(const char *path)
+static int copy_to(const struct log *log, const char *path)
 {
         struct err err = { 0 };
         int r = in_pods_copy(path, &err);
 
         if (r < 0)
-                return fail(exit_code_of(r), &err);
+                return fail(log, exit_code_of(r), &err);
         return EXIT_DONE;
 }
 
 int main(int argc, char **argv)
 {
         struct main_options options;
+        struct log log;
         size_t operands = 0;
         int exit_code;
 
@@ -195,8 +194,10 @@ int main(int argc, char **argv)
                 options_start(&description, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
         if (exit_code >= 0)
                 return exit_code;
+        log_init(&log, "remuda-launch", options.log_format, options.log_level);
+        options.launch.log = options.rendezvous.log = &log;
         if (options.copy_to != NULL)
-                return copy_to(options.copy_to);
+                return copy_to(&log, options.copy_to);
         if (options.manage != NULL || options.join != NULL || options.rendezvous.join_file != NULL ||
             options.start_on != NULL)
                 return meet(&options, argv + 1, operands);

@@ -36,9 +36,10 @@ static void say_missing(const struct manager *manager)
                 bool sent = manager->world.rank_count > 0;
 
                 if (sent ? place->used && !place->ready : !place->spare && !world_is_there(place))
-                        manager_state_say(sent ? "group %s has joined and did not answer within %u seconds"
-                                               : "group %s did not come within %u seconds",
-                                          place->name, manager->options->wait_seconds);
+                        log_say(manager->options->log, LOG_WARNING, "manager",
+                                sent ? "group %s has joined and did not answer within %u seconds"
+                                     : "group %s did not come within %u seconds",
+                                place->name, manager->options->wait_seconds);
         }
 }
 
@@ -187,7 +188,7 @@ static void on_refused(void *userdata, const char *why)
         struct manager *manager = userdata;
 
         if (strcmp(manager->last_refusal, why) != 0) /* once, however often it tries */
-                manager_state_say("a peer was refused: %s", why);
+                log_say(manager->options->log, LOG_WARNING, "manager", "a peer was refused: %s", why);
         (void) text_copy(manager->last_refusal, sizeof(manager->last_refusal), why);
 }
 
@@ -251,8 +252,8 @@ static int listen_in_time(struct manager *manager, const struct grpc_server_opti
         int r = grpc_server_new(manager->engine.loop.event, server, &manager->server, err);
 
         if (r == -EADDRINUSE)
-                manager_state_say("%s; trying again for %u s", err->msg,
-                                  LISTEN_TRIES * LISTEN_PAUSE_MSEC / 1000);
+                log_say(manager->options->log, LOG_WARNING, "manager", "%s; trying again for %u s", err->msg,
+                        LISTEN_TRIES * LISTEN_PAUSE_MSEC / 1000);
         for (unsigned i = 0; r == -EADDRINUSE && i < LISTEN_TRIES; i++) {
                 if (poll(&signals, 1, LISTEN_PAUSE_MSEC) > 0)
                         break;
@@ -312,11 +313,11 @@ int manager_run(const struct rendezvous_options *options)
                 r = open_server(&manager, &err);
         if (r == 0) {
                 find_address(&manager);
-                manager_state_say("listening on %s for %zu groups", grpc_server_address(manager.server),
-                                  manager.plan->n_groups);
+                log_say(options->log, LOG_INFO, "manager", "listening on %s for %zu groups",
+                        grpc_server_address(manager.server), manager.plan->n_groups);
                 r = engine_run(&manager.engine);
         } else {
-                manager_state_say("%s", err.msg);
+                log_say(options->log, LOG_ERR, "manager", "%s", err.msg);
         }
         close_manager(&manager);
         if (r < 0)

@@ -234,7 +234,8 @@ static void on_join(void *userdata, struct grpc_call *call, const uint8_t *bytes
 
         if (why != NULL) {
                 if (strcmp(manager->last_refusal, why) != 0)
-                        manager_state_say("a group was refused: %s", why);
+                        log_say(manager->options->log, LOG_WARNING, "manager", "a group was refused: %s",
+                                why);
                 (void) text_copy(manager->last_refusal, sizeof(manager->last_refusal), why);
                 grpc_call_finish(call, status, why);
                 pb_arena_free(&arena);

@@ -19,17 +19,6 @@
 
 #define EVENTS_MAX 200 /* the latest; older ones are dropped */
 
-void manager_state_say(const char *fmt, ...)
-{
-        va_list values;
-
-        va_start(values, fmt);
-        (void) fputs("remuda-launch: manager: ", stderr);
-        (void) vfprintf(stderr, fmt, values);
-        (void) fputc('\n', stderr);
-        va_end(values);
-}
-
 void manager_state_event(struct manager *manager, const char *reason, const char *fmt, ...)
 {
         char message[512];
@@ -38,7 +27,7 @@ void manager_state_event(struct manager *manager, const char *reason, const char
         va_start(values, fmt);
         (void) vsnprintf(message, sizeof(message), fmt, values); /* cut to its field */
         va_end(values);
-        manager_state_say("%s: %s", reason, message);
+        log_say(manager->options->log, LOG_NOTICE, "manager", "%s: %s", reason, message);
         (void) event_json_add(manager->events, EVENTS_MAX, clock_realtime_usec(), reason, message);
 }
 
@@ -126,7 +115,7 @@ void manager_state_write(void *userdata)
                 return;
         text = manager_state_text(manager, (size_t) 64 << 20);
         if (text != NULL && whole_file_write(manager->options->status, text, strlen(text), 0644, 0, &err) < 0)
-                manager_state_say("--status: %s", err.msg);
+                log_say(manager->options->log, LOG_WARNING, "manager", "--status: %s", err.msg);
 }
 
 /* In place: a container's termination message is a mounted file that nothing may be renamed to. */
@@ -140,5 +129,6 @@ void manager_state_write_result(const struct manager *manager)
         text = manager_state_text(manager, RESULT_MAX_BYTES);
         fd = open(manager->options->result, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
         if (text == NULL || fd < 0 || write(fd, text, strlen(text)) != (ssize_t) strlen(text))
-                manager_state_say("--result: '%s': %s", manager->options->result, strerror(errno));
+                log_say(manager->options->log, LOG_WARNING, "manager", "--result: '%s': %s",
+                        manager->options->result, strerror(errno));
 }

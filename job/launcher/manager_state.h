@@ -3,7 +3,6 @@
 
 #include "job/launcher/manager.h"
 
-void manager_state_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void manager_state_event(struct manager *manager, const char *reason, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 

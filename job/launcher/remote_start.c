@@ -16,6 +16,7 @@ struct start {
         struct rendezvous_loop loop;
         Rendezvous__Start message;
         struct proof proof;
+        const struct log *log;
         int exit_code;
         bool answered;
 };
@@ -39,7 +40,7 @@ static void on_message(void *userdata, const uint8_t *message, size_t size_bytes
                 start->answered = true;
                 start->exit_code = end->exit_code;
                 if (end->message[0] != '\0')
-                        (void) fprintf(stderr, "remuda-launch: %s\n", end->message);
+                        log_say(start->log, LOG_INFO, "start", "%s", end->message);
         }
         pb_arena_free(&arena);
 }
@@ -49,8 +50,8 @@ static void on_done(void *userdata, enum grpc_status status, const char *sentenc
         struct start *start = userdata;
 
         if (status != GRPC_OK || !start->answered) {
-                (void) fprintf(stderr, "remuda-launch: the manager refused: %s\n",
-                               sentence == NULL ? "no reason" : sentence);
+                log_say(start->log, LOG_ERR, "start", "the manager refused: %s",
+                        sentence == NULL ? "no reason" : sentence);
                 start->exit_code = EXIT_FAILED;
         }
         (void) sd_event_exit(start->loop.event, start->exit_code);
@@ -85,7 +86,7 @@ static int call(struct start *start, const struct rendezvous_options *options, c
         if (r == 0)
                 r = proof_greet(&start->proof, &asker, client, token, start);
         if (r < 0)
-                (void) fprintf(stderr, "remuda-launch: %s\n", err.msg);
+                log_end(options->log, err.msg);
         else
                 r = sd_event_loop(start->loop.event);
         grpc_client_free(client);
@@ -95,7 +96,8 @@ static int call(struct start *start, const struct rendezvous_options *options, c
 
 int remote_start(const struct rendezvous_options *options, char *const *words, size_t count)
 {
-        struct start start = { .loop = { .signal_fd = -1, .on_signal = on_signal, .userdata = &start },
+        struct start start = { .log = options->log,
+                               .loop = { .signal_fd = -1, .on_signal = on_signal, .userdata = &start },
                                .message = RENDEZVOUS__START__INIT };
         char token[MESSAGE_TOKEN_BYTES];
         struct err err = { 0 };
@@ -112,7 +114,7 @@ int remote_start(const struct rendezvous_options *options, char *const *words, s
                 exit_code = call(&start, options, token);
         }
         if (err.code < 0)
-                (void) fprintf(stderr, "remuda-launch: %s\n", err.msg);
+                log_end(options->log, err.msg);
         rendezvous_loop_close(&start.loop);
         return exit_code;
 }

@@ -14,11 +14,13 @@
 #include <systemd/sd-event.h>
 
 #include "base/err.h"
+#include "io/log.h"
 #include "job/launcher/message.h"
 #include "job/launcher/trust/keys.h"
 
 struct rendezvous_options {
-        const char *address; /* "10.0.0.1:7000" */
+        const struct log *log; /* what is said on standard error; not what ranks print */
+        const char *address;   /* "10.0.0.1:7000" */
         const char *token_file;
         struct keys tls;
         const char *group, *runtime; /* of --join */

@@ -61,14 +61,14 @@ int server_main(const struct option_program *program, const char *version, int a
         r = options_start(program, version, argc, argv, options, &operands, stdout, stderr);
         if (r >= 0)
                 return r;
-        log_init(&log, program->name, options->log_format);
+        log_init(&log, program->name, options->log_format, options->log_level);
         options->log = write_log;
         options->log_userdata = &log;
         keep_freed_memory();
         r = options->check != NULL ? check_running(options, &err) : run(options, kind, &err);
         json_memory_release();
         if (r < 0) {
-                fprintf(stderr, "%s: %s\n", program->name, err.msg);
+                log_end(&log, err.msg);
                 return exit_code_of(r);
         }
         return r;

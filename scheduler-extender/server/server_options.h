@@ -18,7 +18,7 @@ struct server_options {
         const char *overflow;
         const char *emergency_namespaces; /* "a,b" or "*" */
         const char *programs;             /* program table */
-        const char *log_format;
+        const char *log_format, *log_level;
         const char *check;            /* ask a running one instead of serving */
         const char *identity;         /* of this replica; NULL = HOST_ADDRESS */
         const char *leader_namespace; /* of the Lease; NULL = the pod's own */
@@ -40,7 +40,7 @@ struct server_options {
 #define SERVER_OPTIONS_ROWS(at) \
         { .name = "metrics-listen", .type = OPTION_STRING, .offset = at(metrics_listen), .value = "ADDR:PORT|none", \
           .default_ = "none", .help = "/metrics, /healthz and /readyz alone, by plain HTTP" }, \
-        LOG_FORMAT_ROW(at(log_format)), \
+        LOG_ROWS(at(log_format), at(log_level), "text", "info"), \
         { .name = "store", .type = OPTION_STRING, .offset = at(store), .value = "dir:PATH|kubernetes", \
           .default_ = "kubernetes", .help = "where nodes, pods and jobs are read and written" }, \
         { .name = "kubeconfig", .type = OPTION_STRING, .offset = at(kubeconfig), .value = "FILE", \
