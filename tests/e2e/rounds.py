@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""rounds.py: Remuda is installed, upgraded and taken away again, ROUNDS times, on the cluster of tests/e2e/run, beside a pod that holds a chip and
+must not notice. tests/e2e/test_rounds runs it. Prints TAP.
+
+An upgrade is other arguments for agent, extender and controller: every pod of ours is made anew, as with another image. Nothing of ours may be left
+after a round: no object of any kind, no label, annotation or condition of a node, no socket, no process."""
+import glob
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+from kube import KUBE, get, kubectl, pod, wait, wait_running  # noqa: E402
+import scenarios  # noqa: E402
+
+ROUNDS = int(os.environ.get("ROUNDS", "2"))
+RESOURCE, TICK_SECONDS = "nvidia.com/gpu", 0.2
+PARTS = ("daemonset/remuda-agent", "deployment/remuda-scheduler", "deployment/remuda-controller")
+UPGRADED = """
+- target: {kind: DaemonSet, name: remuda-agent}
+  patch: |
+    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --rescan-ms=%(number)d}
+- target: {kind: Deployment, name: remuda-scheduler}
+  patch: |
+    - {op: add, path: /spec/template/spec/containers/1/args/-, value: --audit-seconds=%(number)d}
+- target: {kind: Deployment, name: remuda-controller}
+  patch: |
+    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --keep-pods=%(number)d}
+"""
+number = failures = 0
+
+
+def ok(condition, what, detail=""):
+    global number, failures
+    number += 1
+    failures += not condition
+    print("%s %d - %s" % ("ok" if condition else "not ok", number, what), flush=True)
+    if not condition:
+        print("# " + str(detail)[-3000:].replace("\n", "\n# "), flush=True)
+
+
+def apply(name, more=""):
+    """The manifests with what this machine needs, and what an upgrade changes."""
+    overlay = os.path.join(KUBE, name)
+    os.makedirs(overlay, exist_ok=True)
+    with open(os.path.join(overlay, "kustomization.yaml"), "w") as f:
+        f.write(scenarios.OVERLAY.rstrip("\n") % {"manifests": os.path.relpath("manifests", overlay), "machine": scenarios.MACHINE} + more)
+    kubectl("apply", "-k", overlay)
+
+
+def roll_out():
+    for part in PARTS:
+        kubectl("rollout", "status", "-n", "remuda-system", part, "--timeout=120s")
+
+
+def usable(chips=8):
+    wait("%d usable chips at the kubelet" % chips, 60, lambda: scenarios.get("/api/v1/nodes/n1")["status"]["allocatable"].get(RESOURCE) == str(chips))
+
+
+def has_left():
+    """What is there of ours: objects of every kind that can be listed, marks of nodes, sockets, processes."""
+    kinds = [k for k in kubectl("api-resources", "--verbs=list", "-o", "name").split() if not k.startswith("events")]
+    left = [name for name in kubectl("get", ",".join(kinds), "-A", "-o", "name").split() if "remuda" in name]
+    for node in get("/api/v1/nodes")["items"]:
+        marks = [*node["metadata"].get("labels", {}), *node["metadata"].get("annotations", {})]
+        left += ["mark " + m for m in marks if "remuda" in m]
+        left += ["condition " + c["type"] for c in node["status"]["conditions"] if c["type"] == "AcceleratorsHealthy"]
+    left += glob.glob("/var/lib/kubelet/device-plugins/remuda-*") + glob.glob("/run/remuda/*") + glob.glob("/var/run/cdi/remuda*")
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            program = os.path.basename(open(path, "rb").read().split(b"\0")[0].decode(errors="replace"))
+        except OSError:
+            continue
+        left += ["process " + program] if program in ("remuda-agent", "remuda-extender", "remuda-controller") else []
+    return left
+
+
+class Bystander:
+    """A pod that holds a chip and counts: a number a tick, of one process, from its start on."""
+    def __init__(self):
+        scenarios.kubectl("create", "-f", "-", text=json.dumps(pod("bystander", RESOURCE, 1, ["sh", "-c", "i=0; while true; do i=$((i + 1)); echo $i; sleep %s; done" % TICK_SECONDS])))
+        wait_running("bystander")
+        self.was, self.began = self.state(), time.monotonic()
+
+    @staticmethod
+    def state():
+        value = get("/api/v1/namespaces/default/pods/bystander")
+        said = value["status"]["containerStatuses"][0]
+        return value["metadata"]["uid"], said["containerID"], said["restartCount"], said["state"].get("running", {}).get("startedAt"), said["ready"]
+
+    def counted(self):
+        """What it has counted since it began, or None where a number is missing or comes twice."""
+        numbers = [int(n) for n in kubectl("logs", "bystander").split()]
+        return numbers[-1] if numbers == list(range(1, len(numbers) + 1)) else None
+
+
+def take_away():
+    done = subprocess.run([os.path.join(scenarios.BUILD, "bin/remuda"), "uninstall", "--kubeconfig", os.path.join(KUBE, "admin.conf")], capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def main():
+    scenarios.make_machine()
+    scenarios.import_images()
+    wait("the default service account", 30, lambda: get("/api/v1/namespaces/default/serviceaccounts/default"))
+    before, bystander, took, most = has_left(), None, [], 0
+    ok(before == [], "a cluster that never had it", before)
+    for turn in range(ROUNDS):
+        begin = time.monotonic()
+        apply("installed")
+        roll_out()
+        usable()
+        installed = time.monotonic()
+        if bystander is None:
+            bystander, seen = Bystander(), " ".join(has_left())
+            ok(all(word in seen for word in ("daemonset", "customresourcedefinition", "lease", "mark remuda.dev/", "device-plugins/remuda-", "process remuda-agent",
+                                             "condition AcceleratorsHealthy")), "while it is there, objects, marks, sockets and processes of it are seen", seen)
+        apply("upgraded", UPGRADED % {"number": 700 + turn})
+        roll_out()
+        usable()
+        upgraded = time.monotonic()
+        code, said = take_away()
+        # sockets and processes go with their pods, whose grace time the API server does not wait for
+        deadline, left = time.monotonic() + 60, has_left()
+        while left and time.monotonic() < deadline:
+            time.sleep(0.5)
+            left = has_left()
+        gone = time.monotonic()
+        took.append((installed - begin, upgraded - installed, gone - upgraded))
+        most = max(most, len(left))
+        ok(code == 0 and left == [], "round %d of %d: in, upgraded and out in %.0f + %.0f + %.0f s, nothing is left" % (turn + 1, ROUNDS, *took[-1]), "%s\n%s" % (left, said))
+        ok(bystander.state() == bystander.was, "... and the pod beside it was not touched", (bystander.was, bystander.state()))
+    counted, seconds = bystander.counted(), time.monotonic() - bystander.began
+    ok(counted is not None and counted > seconds / TICK_SECONDS / 4, "the pod's one process has counted on all the while", (counted, seconds))
+    print("# median of %d rounds: installed in %.1f s, upgraded in %.1f s, gone in %.1f s; %.1f s a round; left over: %d; the pod counted to %s in %.0f s" % (
+        ROUNDS, *(statistics.median(part) for part in zip(*took)), statistics.median(sum(t) for t in took), most, counted, seconds))
+    print("1..%d" % number)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
