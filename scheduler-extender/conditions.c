@@ -159,7 +159,7 @@ static void tainted(void *userdata, int result, const char *sentence)
 
 static bool send_taint(struct extender *x, struct seen_condition *seen, bool set)
 {
-        struct condition_write *write = calloc(1, sizeof(*write) + strlen(seen->name) + 1);
+        struct condition_write *write = calloc(1, sizeof(*write) + strlen(seen->entry.key) + 1);
         json_t *patch = node_taint_patch(seen->taints, seen->version, set);
 
         if (write == NULL || patch == NULL) {
@@ -169,9 +169,9 @@ static bool send_taint(struct extender *x, struct seen_condition *seen, bool set
         }
         *write = (struct condition_write){ .extender = x, .set = set };
         (void) text_copy(write->version, sizeof(write->version), seen->version);
-        memcpy(write->node, seen->name, strlen(seen->name) + 1);
+        memcpy(write->node, seen->entry.key, strlen(seen->entry.key) + 1);
         seen->writing = true;
-        store_patch(cluster_store(x->cluster), STORE_NODE, NULL, seen->name, patch, tainted, write);
+        store_patch(cluster_store(x->cluster), STORE_NODE, NULL, seen->entry.key, patch, tainted, write);
         json_decref(patch);
         return true;
 }

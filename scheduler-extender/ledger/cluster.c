@@ -448,12 +448,11 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
                 ledger_chips_mark(c->ledger, options->managed_resources[i]);
         take_programs(c);
         r = store_open(loop, &store, &c->store, err);
-        if (r < 0) {
+        if (r < 0)
                 cluster_close(c);
-                return r;
-        }
-        *ret = c;
-        return 0;
+        else
+                *ret = c;
+        return r;
 }
 
 void cluster_close(struct cluster *cluster)
