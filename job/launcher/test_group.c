@@ -457,7 +457,9 @@ static const struct grpc_method methods[] = {
 static pid_t start_group(const struct play *play, const char *address)
 {
         const struct row *row = play->row;
-        const struct rendezvous_options options = { .address = row->by_file ? NULL : address,
+        const struct log log = { .program = "remuda-launch" };
+        const struct rendezvous_options options = { .log = &log,
+                                                    .address = row->by_file ? NULL : address,
                                                     .join_file =
                                                             row->by_file ? path_of(play, "manager") : NULL,
                                                     .token_file = path_of(NULL, "token"),

@@ -103,7 +103,9 @@ static bool log_says(const char *words, char line[200])
 /* *ret_address: where it listens. */
 static pid_t start_manager(char ret_address[64])
 {
-        const struct rendezvous_options options = { .address = "127.0.0.1:0",
+        const struct log log = { .program = "remuda-launch" };
+        const struct rendezvous_options options = { .log = &log,
+                                                    .address = "127.0.0.1:0",
                                                     .token_file = path_of("token"),
                                                     .plan = path_of("plan"),
                                                     .mpirun = path_of("mpirun"),
