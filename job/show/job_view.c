@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 
+#define UNSEEN_SEC 30 /* since it was made */
 #define TABLE(rows_, type, initial_)                                                                         \
         {                                                                                                    \
                 .rows = (rows_), .size_bytes = sizeof(type), .initial = (initial_), .lenient = true          \
@@ -497,6 +498,15 @@ static void set_trainers(const json_t *spec, struct job_view *view)
                 view->epochs = 1;
 }
 
+/* A controller says of each job within seconds how it is: of this one none has. */
+static void note_unseen(struct job_view *view, uint64_t now_usec)
+{
+        if (view->phase == NULL && seconds_between(view->created, NULL, now_usec) >= UNSEEN_SEC)
+                set_default(&view->message,
+                            "no controller has looked at it yet: `remuda doctor --cluster` says whether one "
+                            "leads, and works in this namespace");
+}
+
 void job_view_read_object(const json_t *value, struct job_view *view, uint64_t now_usec)
 {
         struct object object = { .view = unknown, .samples_done = NAN };
@@ -505,6 +515,7 @@ void job_view_read_object(const json_t *value, struct job_view *view, uint64_t n
         *view = object.view;
         object.view = unknown;
         set_default(&view->namespace_, "default");
+        note_unseen(view, now_usec);
         set_default(&view->phase, "Pending");
         set_default(&view->reason, "");
         set_default(&view->message, "");

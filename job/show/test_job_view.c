@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -66,10 +67,35 @@ static void gains_are_of_measured_speeds(void **state)
         }
 }
 
+/* clang-format off */
+static const struct { const char *what, *object; bool says; } unseen[] = {
+        { "made a minute ago",   "{\"metadata\":{\"creationTimestamp\":\"1970-01-01T00:00:00Z\"}}", true },
+        { "made just now",       "{\"metadata\":{\"creationTimestamp\":\"1970-01-01T00:00:40Z\"}}", false },
+        { "nobody knows when",   "{}", false },
+        { "a controller has",    "{\"metadata\":{\"creationTimestamp\":\"1970-01-01T00:00:00Z\"},\"status\":{\"phase\":\"Pending\"}}", false },
+};
+/* clang-format on */
+
+static void a_job_that_no_controller_has_seen_says_so(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(unseen); i++) {
+                CLEANUP(job_view_list_free) struct job_view_list views = { 0 };
+                struct job_view *view = job_view_list_add(&views);
+                json_t *object = json_loads(unseen[i].object, 0, NULL);
+
+                job_view_read_object(object, view, 60000000);
+                if ((strstr(view->message, "no controller has looked at it yet") != NULL) != unseen[i].says)
+                        fail_msg("%s: '%s'", unseen[i].what, view->message);
+                json_decref(object);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(gains_are_of_measured_speeds),
+                cmocka_unit_test(a_job_that_no_controller_has_seen_says_so),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
