@@ -13,6 +13,7 @@
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/node_condition.h"
 #include "scheduler-extender/node_taint.h"
+#include "store/store.h"
 
 #define MINUTE_USEC UINT64_C(60000000)
 
@@ -35,11 +36,6 @@ struct condition_write {
 static bool is_on(const struct extender *x)
 {
         return strcmp(x->options->node_conditions, "on") == 0;
-}
-
-static bool is_cluster(const struct extender *x)
-{
-        return !text_starts_with(x->options->server.store, "dir:");
 }
 
 static struct seen_condition *find(struct extender *x, const char *node, bool make)
@@ -91,7 +87,7 @@ void conditions_seen(struct extender *x, const char *node, const json_t *object)
                 forget(x, seen);
                 return;
         }
-        if (!is_cluster(x))
+        if (store_directory(x->options->server.store) != NULL)
                 return;
         seen->has = node_condition_read(object);
         json_decref(seen->taints);
@@ -263,7 +259,7 @@ static void compare(struct extender *x, const struct ledger_node *node)
         if (settle_taint(x, seen, &wanted) || !is_on(x) || node_condition_equal(&wanted, &before) ||
             !may_write(x))
                 return;
-        if (!is_cluster(x))
+        if (store_directory(x->options->server.store) != NULL)
                 seen->has = wanted;
         else if (!send_patch(x, seen, &wanted))
                 return;

@@ -13,6 +13,7 @@
 #include "io/loop.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
+#include "store/store.h"
 
 /* A label's name or value holds [A-Za-z0-9._-] and begins and ends with a letter or digit; at most 63. */
 static void make_label_part(const char *from, char *to, size_t bytes)
@@ -190,8 +191,8 @@ void labels_free(struct extender *x)
 
 static bool has_labels(const struct extender *x)
 {
-        return !text_starts_with(x->options->server.store,
-                                 "dir:"); /* a directory's Node objects are somebody's files */
+        return store_directory(x->options->server.store) ==
+               NULL; /* a directory's Node objects are somebody's files */
 }
 
 static void remember(struct seen_labels *seen, const json_t *labels)

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "io/loop.h"
 #include "store/lease.h"
+#include "store/store.h"
 
 #define LOCK_USEC 500000u
 
@@ -240,7 +241,7 @@ static void try_lock(struct leader *l)
 
 static int open_directory(struct leader *l)
 {
-        const char *path = l->options.store + strlen("dir:");
+        const char *path = store_directory(l->options.store);
         int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
         if (fd < 0)
@@ -268,7 +269,7 @@ static int open_lock(struct leader *l, struct err *err)
 
         if (r < 0)
                 return err_set(err, r, "open the store's directory '%.200s': %s",
-                               l->options.store + strlen("dir:"), strerror(-r));
+                               store_directory(l->options.store), strerror(-r));
         try_lock(l);
         l->read_since = l->lock_fd >= 0; /* the store is opened after this */
         return loop_every(l->loop, LOCK_USEC, LOCK_USEC, on_again, l, &l->again);
@@ -285,7 +286,7 @@ int leader_open(sd_event *loop, const struct leader_options *options, struct lea
         l->options = *options;
         l->directory_fd = l->lock_fd = -1;
         (void) text_format(l->lock_name, sizeof(l->lock_name), ".%s.lock", options->name);
-        if (text_starts_with(options->store, "dir:"))
+        if (store_directory(options->store) != NULL)
                 r = open_lock(l, err);
         if (r < 0)
                 leader_close(l);

@@ -175,10 +175,15 @@ void store_done(struct store *store)
         sd_event_unref(store->loop);
 }
 
+const char *store_directory(const char *spec)
+{
+        return text_starts_with(spec, "dir:") ? spec + strlen("dir:") : NULL;
+}
+
 int store_open(sd_event *loop, const struct store_options *options, struct store **ret, struct err *err)
 {
-        if (text_starts_with(options->spec, "dir:"))
-                return store_dir_new(loop, options, options->spec + strlen("dir:"), ret, err);
+        if (store_directory(options->spec) != NULL)
+                return store_dir_new(loop, options, store_directory(options->spec), ret, err);
         if (strcmp(options->spec, "kubernetes") == 0)
                 return store_kubernetes_new(loop, options, ret, err);
         return err_set(err, -EINVAL, "'%s' is no store: write dir:PATH or kubernetes", options->spec);

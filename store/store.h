@@ -34,9 +34,9 @@ enum store_kind {
 /* store_kind_name() - "Node", "Pod", "NodeAccelerators" ...: the `kind` of its objects. */
 const char *store_kind_name(enum store_kind kind);
 int store_kind_parse(const char *name, enum store_kind *ret); /* 0 or -ENOENT */
-
 /* store_key_split() - the name in "namespace/name"; *ret_namespace: what stands before it, "" = nothing. */
 const char *store_key_split(const char *key, char ret_namespace[256]);
+const char *store_directory(const char *spec); /* the PATH of "dir:PATH"; NULL = it is another, or none */
 
 struct store_options {
         const char *spec;                /* "dir:PATH" or "kubernetes" */

@@ -21,6 +21,7 @@
 #include "store/kubernetes/port_forward.h"
 #include "store/leader.h"
 #include "store/lease.h"
+#include "store/store.h"
 
 #define ANSWER_MAX_BYTES ((size_t) 64 << 20)
 #define STEP_USEC        UINT64_C(10000000) /* of a look at the Lease, and of a forwarded port */
@@ -242,7 +243,7 @@ int ask_extender(const struct ask_arguments *a, const struct cluster_arguments *
         if (address != NULL && address[0] == '\0')
                 address = NULL;
         (void) text_format(who, ASK_WHO_BYTES, "store %s", cluster->store);
-        if (address != NULL ? strcmp(address, "none") == 0 : text_starts_with(cluster->store, "dir:"))
+        if (address != NULL ? strcmp(address, "none") == 0 : store_directory(cluster->store) != NULL)
                 return ASK_E_STORE;
         r = address != NULL ? ask_address(address, question, ret, &why)
                             : ask_leading(a->namespace_, cluster->kubeconfig, question, &leading, ret, &why);

@@ -12,6 +12,7 @@
 #include "job/plan/job_lease.h"
 #include "scheduler-extender/decide/overflow.h"
 #include "store/kubernetes/kube_reach.h"
+#include "store/store.h"
 
 #define LOAD_USEC   60000000u
 #define SILENT_USEC 5000000u  /* then it is said that nothing has come */
@@ -197,7 +198,7 @@ int cluster_arguments_open(const struct cluster_arguments *a, struct cluster_arg
         if (r < 0)
                 return r;
         options.programs = &ret->programs;
-        ret->is_cluster = !text_starts_with(a->store, "dir:");
+        ret->is_cluster = store_directory(a->store) == NULL;
         r = ret->is_cluster ? kube_reach(a->kubeconfig, err) : 0;
         if (r == 0)
                 r = loop_new(&ret->loop, err);

@@ -113,8 +113,8 @@ static void add_known(struct completions *c)
                 add_jobs_of_folder(c, folder);
         else
                 add_of_store(c, spec == NULL ? KUBERNETES : spec, kubeconfig);
-        if (c->names == COMPLETIONS_JOBS && spec != NULL && text_starts_with(spec, DIRECTORY))
-                add_jobs_of_folder(c, spec + strlen(DIRECTORY));
+        if (c->names == COMPLETIONS_JOBS && spec != NULL && store_directory(spec) != NULL)
+                add_jobs_of_folder(c, store_directory(spec));
 }
 
 static int read_inventory(const struct options_cursor *cursor, struct inventory *ret)

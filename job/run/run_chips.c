@@ -21,6 +21,7 @@
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
 #include "scheduler-extender/ledger/role_hint.h"
+#include "store/store.h"
 #include "store/store_once.h"
 
 /* Of two inventories of one node the later one counts, as in the ledger. */
@@ -126,7 +127,7 @@ static int read_store(struct run_chips *list, const char *spec, struct err *err)
                                          .userdata = &reading };
         int r;
 
-        if (!text_starts_with(spec, "dir:"))
+        if (store_directory(spec) == NULL)
                 return err_set(
                         err, -EINVAL,
                         "--store: '%.100s' is not dir:PATH; jobs of a cluster are submitted with kubectl",

@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "cli/command/commands.h"
 #include "job/spec/job.h"
+#include "store/store.h"
 
 #define AT(member) offsetof(struct jobs_options, member)
 
@@ -81,7 +82,7 @@ long jobs_rank(const struct jobs_options *options, struct err *err)
 static int read_directory(const struct jobs_options *options, const char *name, struct job_view_list *views,
                           struct err *err)
 {
-        const char *path = options->store + strlen("dir:");
+        const char *path = store_directory(options->store);
         int r = jobs_store_read(options, name, views, err);
 
         if (r < 0 || (name != NULL && views->count > 0))
@@ -111,7 +112,7 @@ static int read_place(const struct jobs_options *options, const char *name, stru
 
         if (jobs_place(options) == JOBS_FOLDER)
                 return jobs_folder_read(options->work_dir, name, views, err);
-        if (jobs_place(options) == JOBS_DIRECTORY && !text_starts_with(options->store, "dir:"))
+        if (jobs_place(options) == JOBS_DIRECTORY && store_directory(options->store) == NULL)
                 return err_set(err, -EINVAL, "--store: '%.100s' is no store; write dir:PATH or kubernetes",
                                options->store);
         r = jobs_place(options) == JOBS_KUBERNETES ? jobs_store_read(options, name, views, err)

@@ -13,6 +13,7 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "job/show/jobs.h"
+#include "store/store.h"
 #include "store/store_once.h"
 
 #define END_MSEC  30000
@@ -77,7 +78,7 @@ static int annotate(const struct jobs_options *options, const struct job_view *v
 int jobs_cancel(const struct jobs_options *options, const char *name)
 {
         struct err err = { 0 };
-        const char *work = options->store == NULL ? options->work_dir : options->store + strlen("dir:");
+        const char *work = options->store == NULL ? options->work_dir : store_directory(options->store);
         CLEANUP(job_view_list_free) struct job_view_list views = { 0 };
         const struct job_view *view;
         bool folder;

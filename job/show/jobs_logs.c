@@ -13,6 +13,7 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "job/show/jobs.h"
+#include "store/store.h"
 
 #define LOOK_MSEC  150
 #define BLOCK      65536
@@ -99,7 +100,7 @@ static int check_rank(const struct job_view *view, long rank, struct err *err)
 
 static int folder_logs(const struct jobs_options *options, const struct job_view *view, long rank)
 {
-        const char *work = options->store == NULL ? options->work_dir : options->store + strlen("dir:");
+        const char *work = options->store == NULL ? options->work_dir : store_directory(options->store);
         size_t ranks = view->rank_count;
         CLEANUP(free_p) struct log_file *files = calloc(ranks * FILES_EACH + 1, sizeof(*files));
         size_t count = files == NULL ? 0 : name_files(view, rank, files, ranks);

@@ -96,7 +96,7 @@ static void on_impatience(void *userdata)
 
 static int read_store(const struct jobs_watch *w, struct job_view_list *views, struct err *err)
 {
-        const char *path = w->options->store + strlen("dir:");
+        const char *path = store_directory(w->options->store);
         int r;
 
         for (struct name_map_entry *e = name_map_first(&w->objects); e != NULL;

@@ -439,7 +439,7 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
         }
         c->options = *options;
         c->loop = loop;
-        c->is_directory = text_starts_with(options->store, "dir:");
+        c->is_directory = store_directory(options->store) != NULL;
         if (c->is_directory)
                 store.kinds &= ~(1u << STORE_LEASE);
         c->watched = store.kinds;
