@@ -1,9 +1,18 @@
 /* The five fields that change, once as they are written and once as they are read. */
 #include "job/controller/spec_change.h"
 
+/* Takes the reference. */
+static void drop_default(json_t *restart, const char *name, json_t *value)
+{
+        if (json_equal(json_object_get(restart, name), value))
+                (void) json_object_del(restart, name);
+        json_decref(value);
+}
+
 json_t *spec_change_fixed(const json_t *spec)
 {
         json_t *fixed = json_deep_copy(spec), *restart = json_object_get(fixed, "restart");
+        struct job defaults;
 
         (void) json_object_del(fixed, "suspend");
         (void) json_object_del(fixed, "priority");
@@ -11,10 +20,9 @@ json_t *spec_change_fixed(const json_t *spec)
         (void) json_object_del(fixed, "ttlSecondsAfterFinished");
         (void) json_object_del(restart, "max");
         /* restart may come or go with its max: what it has beside that by default is no change */
-        if (json_is_true(json_object_get(restart, "migrate")))
-                (void) json_object_del(restart, "migrate");
-        if (json_integer_value(json_object_get(restart, "hangSeconds")) == JOB_HANG_SECONDS)
-                (void) json_object_del(restart, "hangSeconds");
+        job_init(&defaults);
+        drop_default(restart, "migrate", json_boolean(defaults.restart.migrate));
+        drop_default(restart, "hangSeconds", json_integer((json_int_t) defaults.restart.hang_seconds));
         if (json_object_size(restart) == 0)
                 (void) json_object_del(fixed, "restart");
         return fixed;
