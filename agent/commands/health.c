@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/inventory/inventory_json.h"
 #include "base/cleanup.h"
@@ -16,6 +15,7 @@
 #include "cli/command/agent_client.h"
 #include "cli/command/commands.h"
 #include "cli/command/document.h"
+#include "cli/command/duration.h"
 #include "cli/command/listing.h"
 #include "cli/command/watching.h"
 #include "io/clock.h"
@@ -65,19 +65,12 @@ static bool is_listed(const struct health_options *options, const struct device 
                listing_is_known(&options->listing, d->id); /* it is well again: that is news of a watch */
 }
 
-static void format_since(uint64_t usec, char *field, size_t field_bytes)
+/* Since then; NAN = it is not known, or the clock was set back. */
+static double seconds_since(uint64_t usec)
 {
-        time_t since = (time_t) (usec / 1000000);
-        long seconds = usec == 0 ? 0 : (long) (clock_realtime_usec() / 1000000) - (long) since;
+        uint64_t now = clock_realtime_usec();
 
-        if (usec == 0 || seconds < 0)
-                (void) text_copy(field, field_bytes, "");
-        else if (seconds < 120)
-                (void) text_format(field, field_bytes, "%ld s", seconds);
-        else if (seconds < 7200)
-                (void) text_format(field, field_bytes, "%ld min", seconds / 60);
-        else
-                (void) text_format(field, field_bytes, "%ld h", seconds / 3600);
+        return usec == 0 || usec > now ? NAN : (double) (now - usec) / 1e6;
 }
 
 static int print_table(const struct inventory *inventory, const struct health_options *options)
@@ -90,12 +83,11 @@ static int print_table(const struct inventory *inventory, const struct health_op
         listing_table(&options->listing, headings, &table);
         for (size_t i = 0; i < inventory->device_count; i++) {
                 const struct device *d = &inventory->devices[i];
-                char since[32];
+                char since[DURATION_BYTES];
 
                 if (!is_listed(options, d))
                         continue;
                 rows++;
-                format_since(d->since_usec, since, sizeof(since));
                 table_add(&table, TABLE_PLAIN, "%s", d->id);
                 table_add(&table, TABLE_PLAIN, "%s", d->group);
                 table_add(&table, TABLE_PLAIN, "%s", d->pci);
@@ -105,7 +97,7 @@ static int print_table(const struct inventory *inventory, const struct health_op
                                                       : TABLE_BAD,
                           "%s", device_health_name(d->health));
                 table_add(&table, TABLE_PLAIN, "%s", d->usable ? "yes" : "no");
-                table_add(&table, TABLE_PLAIN, "%s", since);
+                table_add(&table, TABLE_PLAIN, "%s", duration_format(since, seconds_since(d->since_usec)));
                 table_add(&table, TABLE_PLAIN, "%s", d->reason);
                 table_add(&table, TABLE_FAINT, "%s", d->rule);
                 table_add(&table, TABLE_FAINT, "%s", d->message);

@@ -9,6 +9,7 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "cli/command/document.h"
+#include "cli/command/duration.h"
 #include "cli/command/listing.h"
 #include "job/show/jobs.h"
 
@@ -51,20 +52,6 @@ static const char *epoch(char text[32], const struct job_view *view)
         return text;
 }
 
-static const char *duration(char text[32], double seconds)
-{
-        text[0] = '\0';
-        if (!isfinite(seconds) || seconds < 0)
-                return text;
-        if (seconds < 100)
-                (void) text_format(text, 32, "%.0fs", seconds);
-        else if (seconds < 6000)
-                (void) text_format(text, 32, "%.0fm", seconds / 60);
-        else
-                (void) text_format(text, 32, "%.1fh", fmin(seconds / 3600, 1e6));
-        return text;
-}
-
 static const char *workers(char text[32], const struct job_view *view)
 {
         text[0] = '\0';
@@ -86,11 +73,12 @@ static void add_job(struct table *table, const struct job_view *view, bool names
         table_add(table, colour_of(phase), "%s", phase);
         table_add(table, TABLE_PLAIN, "%s", epoch(a, view));
         table_add(table, TABLE_PLAIN, "%s", number(a, "%.0f", view->samples_per_s));
-        table_add(table, TABLE_PLAIN, "%s", job_view_ended(view) ? "" : duration(a, view->seconds_left));
+        table_add(table, TABLE_PLAIN, "%s",
+                  job_view_ended(view) ? "" : duration_format(a, view->seconds_left));
         table_add(table, TABLE_PLAIN, "%s", number(a, "%.4f", view->loss));
         table_add(table, TABLE_PLAIN, "%s", workers(a, view));
         table_add(table, TABLE_PLAIN, "%s", number(a, "%.0f", view->restarts));
-        table_add(table, TABLE_PLAIN, "%s", duration(a, view->seconds));
+        table_add(table, TABLE_PLAIN, "%s", duration_format(a, view->seconds));
         table_add(table, TABLE_FAINT, "%s", job_view_word(view->reason));
 }
 
@@ -266,7 +254,7 @@ static void print_progress(const struct job_view *view)
         if (isfinite(view->accuracy))
                 (void) printf(", accuracy %.4f", view->accuracy);
         if (!job_view_ended(view) && isfinite(view->seconds_left))
-                (void) printf(", %s left", duration(a, view->seconds_left));
+                (void) printf(", %s left", duration_format(a, view->seconds_left));
         (void) printf("\n");
 }
 
@@ -328,7 +316,8 @@ static void print_view(const struct job_view *view)
         (void) printf("%s: %s%s%s", job_view_word(view->job), job_view_word(view->phase),
                       job_view_word(view->reason)[0] == '\0' ? "" : ", ", job_view_word(view->reason));
         if (isfinite(view->seconds))
-                (void) printf(", %s%s", job_view_ended(view) ? "after " : "for ", duration(a, view->seconds));
+                (void) printf(", %s%s", job_view_ended(view) ? "after " : "for ",
+                              duration_format(a, view->seconds));
         (void) printf("%s%s\n", job_view_word(view->message)[0] == '\0' ? "" : "\n",
                       job_view_word(view->message));
         print_progress(view);
