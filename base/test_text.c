@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -146,9 +147,51 @@ static void a_field_holds_what_it_can(void **state)
         text_free(NULL);
 }
 
+/* What a terminal would obey. */
+/* clang-format off */
+static const struct {
+        const char *what, *text, *plain, *lines, *ascii;
+} shown[] = {
+        { "words",                       "a ~b",                 "a ~b",                 "a ~b",                 "a ~b" },
+        { "nothing",                     "",                     "",                     "",                     "" },
+        { "lines and tabs",              "a\nb\rc\td",           "a?b?c?d",              "a\nb\rc\td",           "a?b?c?d" },
+        { "escapes, bells, DEL",         "\033[2J\a\x7f\b\v",    "?[2J????",             "?[2J????",             "?[2J????" },
+        { "U+0080, U+009F, U+00A0",      "\xc2\x80\xc2\x9f\xc2\xa0", "????\xc2\xa0",     "????\xc2\xa0",         "??????" },
+        { "the same bytes, bare",        "a\x80\x9b\x9f\xa0z",   "a????z",               "a????z",               "a????z" },
+        { "letters of two to four bytes", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\xb4", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\xb4", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\xb4", "?????????" },
+        { "sequences that are cut",      "\xe2\x82|\xf0\x9f\x90", "??|???",              "??|???",               "??|???" },
+        { "... by a control character",  "\xe2\x1b\x82",         "???",                  "???",                  "???" },
+        { "longer than they need be",    "\xc0\xaf\xe0\x80\x9b", "?????",                "?????",                "?????" },
+        { "a surrogate",                 "\xed\xa0\x80",         "???",                  "???",                  "???" },
+        { "no letter of UTF-8 at all",   "\xff\xfe",             "??",                   "??",                   "??" },
+};
+/* clang-format on */
+
+static void expect_shown(const char *what, const char *text, unsigned flags, const char *wanted)
+{
+        char copy[64];
+
+        (void) strncpy(copy, text, sizeof(copy) - 1);
+        copy[sizeof(copy) - 1] = '\0';
+        text_harmless(copy, flags);
+        if (strcmp(copy, wanted) != 0)
+                fail_msg("%s, %u: '%s'", what, flags, copy);
+}
+
+static void nothing_is_obeyed(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
+                expect_shown(shown[i].what, shown[i].text, 0, shown[i].plain);
+                expect_shown(shown[i].what, shown[i].text, TEXT_HARMLESS_LINES, shown[i].lines);
+                expect_shown(shown[i].what, shown[i].text, TEXT_HARMLESS_ASCII, shown[i].ascii);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(nothing_is_obeyed),
                 cmocka_unit_test(parses_integers_strictly),
                 cmocka_unit_test(parses_doubles_strictly),
                 cmocka_unit_test(a_text_past_its_maximum_fails_once_and_for_all),

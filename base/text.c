@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json/json_scan.h"
+
 void text_free(struct text *t)
 {
         if (t == NULL)
@@ -225,4 +227,29 @@ bool text_ends_with(const char *s, const char *suffix)
         size_t n = strlen(s), m = strlen(suffix);
 
         return n >= m && memcmp(s + n - m, suffix, m) == 0;
+}
+
+/* @bytes: of the sequence that begins there, 0 = it is none */
+static bool is_harmful(const char *s, size_t bytes, unsigned flags)
+{
+        if (bytes == 0)
+                return true;
+        if (bytes == 1)
+                return ((unsigned char) *s < ' ' &&
+                        ((flags & TEXT_HARMLESS_LINES) == 0 || strchr("\n\r\t", *s) == NULL)) ||
+                       *s == 0x7f;
+        return (flags & TEXT_HARMLESS_ASCII) != 0 || (s[0] == '\xc2' && (unsigned char) s[1] < 0xa0);
+}
+
+void text_harmless(char *text, unsigned flags)
+{
+        size_t bytes;
+
+        for (char *s = text; *s != '\0'; s += bytes) {
+                bytes = (signed char) *s < 0 ? json_scan_utf8(s, s + strnlen(s, 4)) : 1;
+                if (is_harmful(s, bytes, flags)) {
+                        *s = '?';
+                        bytes = 1; /* what follows of a sequence is by itself no UTF-8 */
+                }
+        }
 }

@@ -50,3 +50,10 @@ int text_parse_double(const char *s, double *ret);  /* finite only; decimal or e
 
 bool text_starts_with(const char *s, const char *prefix);
 bool text_ends_with(const char *s, const char *suffix);
+
+/* text_harmless() - text from outside (names of tenants, files, replies) made safe to show, in place: a '?'
+ * for each byte below a space, of DEL, of U+0080 to U+009F (some terminals take them as they take ESC), and
+ * of what is no UTF-8: nothing is obeyed, and nothing forges a line. */
+#define TEXT_HARMLESS_LINES 1U /* '\n', '\r' and '\t' stay: where they are written they are quoted */
+#define TEXT_HARMLESS_ASCII 2U /* beyond ASCII nothing stays: where every byte has to be one letter wide */
+void text_harmless(char *text, unsigned flags);

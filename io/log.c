@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/json/json_scan.h"
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "io/clock.h"
@@ -44,26 +43,6 @@ void log_set(struct log *log, const char *format, const char *level)
         for (int i = 0; level != NULL && i < LOG_NOTICE; i++)
                 if (strcmp(level, priority_names[i]) == 0)
                         log->least = i;
-}
-
-/* U+0080 to U+009F: some terminals take them as they take ESC. */
-static bool is_c1(const char *s)
-{
-        return s[0] == '\xc2' && (unsigned char) s[1] < 0xa0;
-}
-
-/* In place, a '?' for what would forge a line, or is no UTF-8: text may quote anything. */
-static void make_harmless(char *text)
-{
-        size_t bytes;
-
-        for (char *s = text; *s != '\0'; s += bytes) {
-                bytes = (signed char) *s < 0 ? json_scan_utf8(s, s + strnlen(s, 4)) : 1;
-                if (bytes == 0 || (unsigned char) *s < 0x20 || *s == 0x7f || is_c1(s)) {
-                        *s = '?';
-                        bytes = 1; /* of a C1 the second byte follows, by itself no UTF-8 */
-                }
-        }
 }
 
 /* "2026-11-28T06:11:00.123Z", of as many digits at each moment. */
@@ -119,7 +98,7 @@ void log_write(const struct log *log, int priority, const char *event, const cha
 
         if (harmless == NULL || is_light(log, priority))
                 return;
-        make_harmless(harmless);
+        text_harmless(harmless, 0);
         if (log->json)
                 append_json(&line, log, level, event, harmless);
         else if (log->journal)

@@ -20,32 +20,36 @@ static void put_quoted(FILE *out, const char *word)
         fputc('"', out);
 }
 
-/* What a terminal would obey, in place: lines may be several, but nothing else below a space, no DEL, and of
- * U+0080 to U+009F neither byte. */
-static void make_harmless(char *word)
+static void put(struct csv *csv, const char *field)
 {
-        for (char *s = word; *s != '\0'; s++)
-                if ((unsigned char) *s == 0xc2 && (unsigned char) s[1] >= 0x80 && (unsigned char) s[1] < 0xa0)
-                        s[0] = s[1] = '?';
-                else if (((unsigned char) *s < ' ' && strchr("\n\r\t", *s) == NULL) || *s == 0x7f)
-                        *s = '?';
+        if (csv->inside)
+                fputc(',', csv->out);
+        csv->inside = true;
+        if (field[strcspn(field, ",\"\r\n")] != '\0')
+                put_quoted(csv->out, field);
+        else
+                fputs(field, csv->out);
+}
+
+/* A spreadsheet would calculate it, also where it stands in quotes. */
+static bool is_formula(const char *word)
+{
+        double number;
+
+        return word[0] != '\0' && strchr("=+-@\t\r", word[0]) != NULL && text_parse_double(word, &number) < 0;
 }
 
 void csv_word(struct csv *csv, const char *word)
 {
-        CLEANUP(free_p) char *harmless = word != NULL ? strdup(word) : NULL;
+        CLEANUP(free_p) char *harmless = NULL;
 
-        if (csv->inside)
-                fputc(',', csv->out);
-        csv->inside = true;
-        csv->failed = csv->failed || (harmless == NULL && word != NULL);
-        if (harmless == NULL)
-                return;
-        make_harmless(harmless);
-        if (harmless[strcspn(harmless, ",\"\r\n")] != '\0')
-                put_quoted(csv->out, harmless);
-        else
-                fputs(harmless, csv->out);
+        if (word != NULL && asprintf(&harmless, "%s%s", is_formula(word) ? "'" : "", word) < 0) {
+                harmless = NULL;
+                csv->failed = true;
+        }
+        if (harmless != NULL)
+                text_harmless(harmless, TEXT_HARMLESS_LINES);
+        put(csv, harmless == NULL ? "" : harmless);
 }
 
 void csv_count(struct csv *csv, uint64_t count)
@@ -53,7 +57,7 @@ void csv_count(struct csv *csv, uint64_t count)
         char text[24];
 
         (void) text_format(text, sizeof(text), "%" PRIu64, count);
-        csv_word(csv, text);
+        put(csv, text);
 }
 
 void csv_known(struct csv *csv, uint64_t count)
@@ -70,7 +74,7 @@ void csv_number(struct csv *csv, double number)
 
         if (isfinite(number))
                 (void) text_format(text, sizeof(text), "%.10g", number);
-        csv_word(csv, text);
+        put(csv, text);
 }
 
 void csv_end_row(struct csv *csv)

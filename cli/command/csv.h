@@ -1,6 +1,8 @@
 /* CSV: rows for programs and spreadsheets, as RFC 4180 has them: lines end with CR LF, a field that holds a
- * comma, a quote or a line break stands in quotes, and a quote in it is doubled. Bytes are kept as they
- * are, but what a terminal would obey (ESC and the like) becomes '?': names come from tenants.
+ * comma, a quote or a line break stands in quotes, and a quote in it is doubled. Names come from
+ * tenants: what a terminal would obey (ESC and the like) and what is no UTF-8 becomes '?', and a word that a
+ * spreadsheet would take for a formula (it begins with = + - @, a tab or a CR, and is no number) has a '
+ * before it.
  *
  * A struct csv is initialised with its stream alone and owns nothing. The names of columns are API: whole
  * words in small letters, the unit at the end ("memory_bytes"). What is not known is an empty field. */

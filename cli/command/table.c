@@ -30,9 +30,7 @@ void table_free(struct table *table)
 
 void table_clean(char *text)
 {
-        for (char *c = text; *c != '\0'; c++)
-                if ((unsigned char) *c < ' ' || (unsigned char) *c >= 0x7f)
-                        *c = '?';
+        text_harmless(text, TEXT_HARMLESS_ASCII);
 }
 
 void table_line(FILE *out, const char *fmt, ...)

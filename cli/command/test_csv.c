@@ -45,6 +45,30 @@ static void test_words(void **state)
         expect_field("\033]0;title\a\x7f\xc2\x9b"
                      "2J\ttab",
                      "?]0;title????2J\ttab"); /* a terminal obeys nothing */
+        expect_field("a\x80\x9b"
+                     "2J\x9f\xe4z",
+                     "a??2J??z"); /* nor such bytes alone */
+        expect_field("\xe2\x82", "??");
+}
+
+/* A spreadsheet calculates nothing. */
+static void test_formulas(void **state)
+{
+        (void) state;
+        expect_field("=1+2", "'=1+2");
+        expect_field("+A1", "'+A1");
+        expect_field("-A1", "'-A1");
+        expect_field("@SUM(A1)", "'@SUM(A1)");
+        expect_field("=HYPERLINK(\"http://x\",\"y\")", "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\"");
+        expect_field("\t=1", "'\t=1");
+        expect_field("\r=1", "\"'\r=1\"");
+        expect_field("-", "'-");
+        expect_field("-1.5", "-1.5"); /* a number is what it is */
+        expect_field("-1e3", "-1e3");
+        expect_field("-1+cmd", "'-1+cmd");
+        expect_field("a=1", "a=1");
+        expect_field(" =1", " =1");
+        expect_field("'=1", "'=1");
 }
 
 static void test_numbers(void **state)
@@ -63,10 +87,12 @@ static void test_numbers(void **state)
         csv_count(&csv, 0);
         csv_known(&csv, 8);
         csv_number(&csv, NAN);
+        csv_number(&csv, -0.5);
         csv_end_row(&csv);
         assert_int_equal(csv_end(&csv), 0);
         (void) fclose(csv.out);
-        assert_string_equal(text, "count,chips,rate_per_second\r\n18446744073709551615,,0.25\r\n0,8,\r\n");
+        assert_string_equal(text,
+                            "count,chips,rate_per_second\r\n18446744073709551615,,0.25\r\n0,8,,-0.5\r\n");
 }
 
 static void test_full(void **state)
@@ -85,6 +111,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_words),
+                cmocka_unit_test(test_formulas),
                 cmocka_unit_test(test_numbers),
                 cmocka_unit_test(test_full),
         };
