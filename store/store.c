@@ -182,10 +182,12 @@ const char *store_directory(const char *spec)
 
 int store_open(sd_event *loop, const struct store_options *options, struct store **ret, struct err *err)
 {
-        if (store_directory(options->spec) != NULL)
-                return store_dir_new(loop, options, store_directory(options->spec), ret, err);
+        const char *directory = store_directory(options->spec);
+
         if (strcmp(options->spec, "kubernetes") == 0)
                 return store_kubernetes_new(loop, options, ret, err);
+        if (directory != NULL)
+                return store_dir_new(loop, options, directory, ret, err);
         return err_set(err, -EINVAL, "'%s' is no store: write dir:PATH or kubernetes", options->spec);
 }
 
