@@ -26,8 +26,11 @@ void ustar_name(const char *text, char *ret, size_t ret_bytes)
 {
         size_t length = 0;
 
-        for (; text[length] != '\0' && length + 1 < ret_bytes; length++)
-                ret[length] = is_plain(text[length]) && (length > 0 || text[0] != '.') ? text[length] : '_';
+        for (; text[length] != '\0' && length + 1 < ret_bytes; length++) {
+                ret[length] = '_';
+                if (is_plain(text[length]) && (length > 0 || text[0] != '.'))
+                        ret[length] = text[length];
+        }
         if (length == 0)
                 ret[length++] = '_';
         ret[length] = '\0';

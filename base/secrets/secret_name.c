@@ -46,8 +46,10 @@ static void plain_name(const char *name, size_t size, char plain[SECRET_NAME_MAX
                 size = SECRET_NAME_MAX_BYTES;
         }
         for (size_t i = 0; i < size; i++) {
-                char c = name[i] >= 'A' && name[i] <= 'Z' ? (char) (name[i] | 0x20) : name[i];
+                char c = name[i];
 
+                if (c >= 'A' && c <= 'Z')
+                        c = (char) (c - 'A' + 'a');
                 if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
                         plain[length++] = c;
         }

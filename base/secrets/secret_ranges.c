@@ -326,7 +326,9 @@ static void look_for_urls(struct reading *r)
 
 void secret_ranges_find(const char *text, size_t size, bool *hidden)
 {
-        struct reading r = { .text = text, .size = size, .hidden = hidden };
+        struct reading r = { .text = text, .size = size };
+
+        r.hidden = hidden;
 
         look_for_keys(&r);
         look_at_runs(&r);

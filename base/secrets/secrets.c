@@ -55,7 +55,7 @@ static void learn_serial(struct secrets *secrets, const char *text)
         struct serial *serial;
 
         if (strlen(token) < SECRETS_LEAST_BYTES || name_map_find(&secrets->serials, token) != NULL ||
-            secrets->serials.count >= 64 * SECRETS_MAX)
+            secrets->serials.count >= SECRETS_SERIALS_MAX)
                 return;
         serial = malloc(sizeof(*serial) + strlen(token) + 1);
         if (serial == NULL) {

@@ -20,7 +20,8 @@
 
 #define SECRETS_MASK        "[masked]"
 #define SECRETS_LEAST_BYTES 8    /* shorter ones are not looked for everywhere: they are words, too */
-#define SECRETS_MAX         1024 /* that are learned; of serials 64 times as many */
+#define SECRETS_MAX         1024 /* that are learned */
+#define SECRETS_SERIALS_MAX 65536
 
 struct secrets {
         char **values;

@@ -237,7 +237,8 @@ static void name_root(struct packing *p, uint64_t now_usec)
         (void) timestamp_format(now_usec - now_usec % 1000000, now);
         (void) text_format(p->root, sizeof(p->root), "remuda-support-%s", now);
         for (char *c = p->root; *c != '\0'; c++)
-                *c = *c == ':' ? '-' : *c;
+                if (*c == ':')
+                        *c = '-';
 }
 
 int bundle_pack(struct bundle *bundle, uint64_t now_usec, struct text *archive, struct err *err)

@@ -13,7 +13,7 @@
 #include "io/read_file.h"
 
 #define FOLDER        "node"
-#define JOURNAL_LINES "2000"
+#define JOURNAL_LINES "--lines=2000"
 #define CONFIG_MAX    ((size_t) 1 << 20)
 #define PROGRAMS      "/etc/remuda/programs.yaml"
 
@@ -122,9 +122,9 @@ static void start(struct bundle_child *child, const struct bundle_node_options *
 
 void bundle_node_gather(struct bundle *bundle, const struct bundle_node_options *options)
 {
-        static const char *const journal[] = {
-                "journalctl", "--unit=remuda-agent", "--lines=" JOURNAL_LINES, "--no-pager", "--quiet", NULL
-        };
+        static const char *const journal[] = { "journalctl",  "--unit=remuda-agent",
+                                               JOURNAL_LINES, "--no-pager",
+                                               "--quiet",     NULL };
         const char *programs = options->programs != NULL ? options->programs : PROGRAMS;
         bool live = options->root == NULL && options->machine == NULL;
         struct bundle_child doctor, record, log;
