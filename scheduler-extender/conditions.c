@@ -240,8 +240,9 @@ static bool settle_taint(struct extender *x, struct seen_condition *seen, const 
         enum node_taint wanted = node_taint_judge(says, x->options->taint_all_bad);
         bool has = node_taint_index(seen->taints) >= 0;
 
-        if (store_directory(x->options->server.store) != NULL || seen->version[0] == '\0' || wanted == NODE_TAINT_STAYS ||
-            has == (wanted == NODE_TAINT_SET) || !may_write(x) || !send_taint(x, seen, !has))
+        if (store_directory(x->options->server.store) != NULL || seen->version[0] == '\0' ||
+            wanted == NODE_TAINT_STAYS || has == (wanted == NODE_TAINT_SET) || !may_write(x) ||
+            !send_taint(x, seen, !has))
                 return false;
         x->conditions.written++;
         return true;
