@@ -137,6 +137,9 @@ static void patches_leave_what_is_anothers(void **state)
                 "{'metadata':{'labels':{'remuda.dev/pool':'regular','remuda.dev/mine':'x',"
                 "'remuda.dev/cpu.count':'2','zone':'a'}}}",
                 "{'metadata':{'labels':{'remuda.dev/cpu.count':null,'remuda.dev/pool':null}}}");
+        patched(uninstall_node_patch,
+                "{'metadata':{'labels':{'zone':'a'},'annotations':{'remuda.dev/changed':'1','b':'c'}}}",
+                "{'metadata':{'annotations':{'remuda.dev/changed':null}}}");
         patched(uninstall_node_patch, "{'metadata':{'labels':{'zone':'a'}}}", NULL);
         patched(uninstall_node_patch, "{}", NULL);
         patched(uninstall_condition_patch,

@@ -9,6 +9,7 @@
 #include "scheduler-extender/labels.h"
 #include "scheduler-extender/node_condition.h"
 #include "scheduler-extender/node_taint.h"
+#include "scheduler-extender/wake.h"
 #include "scheduler-extender/wire/pod_json.h"
 #include "store/kubernetes/kube.h"
 #include "store/leader.h"
@@ -140,21 +141,31 @@ bool uninstall_matches(const struct uninstall_step *step, const json_t *object)
         return false;
 }
 
-json_t *uninstall_node_patch(const json_t *node)
+/* Of labels or annotations, those that are ours, each to be taken away; NULL: none. */
+static json_t *marks_gone(const json_t *node, const char *of, bool (*is_ours)(const char *name))
 {
-        json_t *labels = json_object_get(json_object_get(node, "metadata"), "labels"), *gone = json_object(),
-               *value;
+        json_t *marks = json_object_get(json_object_get(node, "metadata"), of), *gone = json_object(), *value;
         const char *name;
 
-        json_object_foreach(labels, name, value)
+        json_object_foreach(marks, name, value)
         {
-                if (labels_are_ours(name))
+                if (is_ours(name))
                         (void) json_object_set_new(gone, name, json_null());
         }
         if (json_object_size(gone) > 0)
-                return json_pack("{s:{s:o}}", "metadata", "labels", gone);
+                return gone;
         json_decref(gone);
         return NULL;
+}
+
+json_t *uninstall_node_patch(const json_t *node)
+{
+        json_t *labels = marks_gone(node, "labels", labels_are_ours),
+               *annotations = marks_gone(node, "annotations", wake_is_mark);
+
+        if (labels == NULL && annotations == NULL)
+                return NULL;
+        return json_pack("{s:{s:o*, s:o*}}", "metadata", "labels", labels, "annotations", annotations);
 }
 
 json_t *uninstall_condition_patch(const json_t *node)

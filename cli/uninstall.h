@@ -48,9 +48,10 @@ bool uninstall_object_path(const struct uninstall_step *step, const json_t *obje
 
 bool uninstall_matches(const struct uninstall_step *step, const json_t *object);
 
-/* uninstall_node_patch() - a merge patch that takes our labels from a Node; NULL: it has none, or no memory.
- * uninstall_condition_patch() - a strategic merge patch that takes our condition from its status, likewise.
- * uninstall_finalizer_patch() - one that leaves a job's finalizers without ours; NULL: it has not. */
+/* uninstall_node_patch() - a merge patch that takes our labels and annotation from a Node; NULL: none, or no
+ * memory. uninstall_condition_patch() - a strategic merge patch that takes our condition from its status,
+ * likewise. uninstall_finalizer_patch() - one that leaves a job's finalizers without ours; NULL: it has not.
+ */
 json_t *uninstall_node_patch(const json_t *node);
 json_t *uninstall_condition_patch(const json_t *node);
 json_t *uninstall_finalizer_patch(const json_t *job);

@@ -15,6 +15,12 @@
 #include "scheduler-extender/ledger/ledger_pods.h"
 
 #define WAKE_EVERY_USEC 1000000u
+#define WAKE_MARK       "remuda.dev/changed"
+
+bool wake_is_mark(const char *name)
+{
+        return strcmp(name, WAKE_MARK) == 0;
+}
 
 static bool somebody_waits(const struct cluster *cluster, const struct ledger *ledger)
 {
@@ -57,7 +63,7 @@ void wake_waiting(struct extender *x, const char *node, const char *why)
                 return;
         x->woken_usec = now;
         (void) text_format(value, sizeof(value), "%llu", (unsigned long long) extender_now(x));
-        patch = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", "remuda.dev/changed", value);
+        patch = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", WAKE_MARK, value);
         if (patch == NULL)
                 return;
         extender_log(x, LOG_INFO, "wake", "node=%s why=\"%s\"", node, why);
