@@ -9,6 +9,7 @@ struct metadata metadata_of(const json_t *object)
         /* clang-format off */
         static const struct json_table_row rows[] = {
                 { "kind",                       AT(kind) },
+                { "apiVersion",                 AT(api_version) },
                 { "metadata.name",              AT(name) },
                 { "metadata.namespace",         AT(namespace_) },
                 { "metadata.uid",               AT(uid) },
@@ -21,7 +22,7 @@ struct metadata metadata_of(const json_t *object)
         static const struct json_table table = { .rows = rows,
                                                  .size_bytes = sizeof(struct metadata),
                                                  .lenient = true };
-        struct metadata metadata = { "", "", "", "", "", "", "" };
+        struct metadata metadata = { "", "", "", "", "", "", "", "" };
 
         (void) json_table_decode(&table, object, &metadata, NULL);
         return metadata;

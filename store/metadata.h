@@ -5,7 +5,7 @@
 
 /* Borrowed from the object; what is absent or no text is "". */
 struct metadata {
-        const char *kind, *name, *namespace_, *uid, *version;
+        const char *kind, *api_version, *name, *namespace_, *uid, *version;
         const char *node;    /* spec.nodeName */
         const char *deleted; /* metadata.deletionTimestamp */
 };

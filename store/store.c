@@ -45,6 +45,8 @@ static const struct store_kind_info kinds[] = {
         [STORE_RESOURCE_CLAIM] = { "ResourceClaim",    "resource.k8s.io/v1",     "/apis/resource.k8s.io/v1/resourceclaims",       true,  true,  true, unread },
         [STORE_WORKLOAD]       = { "Workload",         "scheduling.k8s.io/v1alpha1", "/apis/scheduling.k8s.io/v1alpha1/workloads", true, false, true, unread },
         [STORE_POD_GROUP]      = { "PodGroup",         "scheduling.k8s.io/v1alpha2", "/apis/scheduling.k8s.io/v1alpha2/podgroups", true, true,  true, unread },
+        [STORE_KUEUE_WORKLOAD] = { "Workload.kueue.x-k8s.io", "kueue.x-k8s.io/v1beta1", "/apis/kueue.x-k8s.io/v1beta1/workloads", true, true, true, unread },
+        [STORE_KUEUE_FLAVOR]   = { "ResourceFlavor",   "kueue.x-k8s.io/v1beta1", "/apis/kueue.x-k8s.io/v1beta1/resourceflavors",  false, false, true, unread },
 };
 /* clang-format on */
 
@@ -77,6 +79,25 @@ void store_collection(enum store_kind kind, const char *namespace_, struct text 
                             plural);
         else
                 text_append(path, collection);
+}
+
+void store_kind_write(enum store_kind kind, json_t *object)
+{
+        const char *name = kinds[kind].kind;
+
+        (void) json_object_set_new(object, "apiVersion", json_string(kinds[kind].api_version));
+        (void) json_object_set_new(object, "kind", json_stringn(name, strcspn(name, ".")));
+}
+
+int store_kind_of(const char *kind, const char *api_version, enum store_kind *ret)
+{
+        char full[128];
+
+        if (text_format(full, sizeof(full), "%.60s.%.*s", kind, (int) strcspn(api_version, "/"),
+                        api_version) &&
+            store_kind_parse(full, ret) == 0)
+                return 0;
+        return store_kind_parse(kind, ret);
 }
 
 const char *store_key_split(const char *key, char ret_namespace[256])

@@ -1,8 +1,8 @@
 /* Store: where inventories, nodes, pods and jobs are read from and where binds are written to.
  *
  * One interface, two backends: "dir:PATH" (files watched by inotify) and "kubernetes" (list + watch on the
- * API server). The same decisions run on both. Everything happens on the caller's loop; callbacks are never
- * made from within the call that caused them. JSON objects are borrowed for the callback. */
+ * API server). Everything happens on the caller's loop; callbacks are never made from within the call that
+ * caused them. JSON objects are borrowed for the callback. */
 #pragma once
 
 #include <jansson.h>
@@ -28,10 +28,12 @@ enum store_kind {
         STORE_RESOURCE_CLAIM,
         STORE_WORKLOAD, /* this and the next: of gangs, scheduling.k8s.io; likewise */
         STORE_POD_GROUP,
+        STORE_KUEUE_WORKLOAD, /* this and the next: of Kueue; likewise */
+        STORE_KUEUE_FLAVOR,
         STORE_KIND_COUNT
 };
 
-/* store_kind_name() - "Node", "Pod", "NodeAccelerators" ...: the `kind` of its objects. */
+/* store_kind_name() - as kubectl: the `kind` of its objects, "Node", "Pod" ..., "Workload.kueue.x-k8s.io". */
 const char *store_kind_name(enum store_kind kind);
 int store_kind_parse(const char *name, enum store_kind *ret); /* 0 or -ENOENT */
 /* store_key_split() - the name in "namespace/name"; *ret_namespace: what stands before it, "" = nothing. */
@@ -109,14 +111,13 @@ void store_put(struct store *store, enum store_kind kind, const char *namespace_
  * dir: under the directory's lock and by rename; kubernetes: with the resourceVersion that was read, again
  * after a conflict.
  * @change: makes the new object (a new reference) from the present one, NULL = there is none; may be called
- * more than once; NULL = leave it as it is. Called from the loop or from within this call, never after the
- * answer. */
+ * more than once, from the loop or this call, never after the answer; NULL = leave it as it is. */
 typedef json_t *(*store_changer)(void *userdata, const json_t *object, struct err *err);
 void store_change(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                   store_changer change, store_answer answer, void *userdata);
 
-/* store_patch() - merge-patch metadata of any object (node labels, pod annotations), or spec of one that is
- * no pod; or status.conditions of a Node alone (kubernetes), where those of other types stay. */
+/* store_patch() - merge-patch metadata of any object, or spec of one that is no pod; or status (kubernetes):
+ * of a Node conditions alone, where other types stay. Not of another metadata.resourceVersion: -ESTALE. */
 void store_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                  const json_t *patch, store_answer answer, void *userdata);
 

@@ -6,8 +6,8 @@
 #include "store/store.h"
 
 struct store_kind_info {
-        const char *kind, *api_version;
-        const char *collection; /* "/api/v1/pods"; with a namespace "/api/v1/namespaces/NS/pods" */
+        const char *kind, *api_version; /* kind: as store_kind_name() has it */
+        const char *collection;         /* "/api/v1/pods"; with a namespace "/api/v1/namespaces/NS/pods" */
         bool namespaced;
         bool status;   /* has a status subresource */
         bool optional; /* where there are none, or none for us, nothing is amiss */
@@ -16,6 +16,11 @@ struct store_kind_info {
 };
 
 const struct store_kind_info *store_kind_info(enum store_kind kind);
+
+/* store_kind_of() - of an object that says so of itself. Return: 0 or -ENOENT. store_kind_write() - it says
+ * so. */
+int store_kind_of(const char *kind, const char *api_version, enum store_kind *ret);
+void store_kind_write(enum store_kind kind, json_t *object);
 
 struct store_backend {
         void (*close)(struct store *store);

@@ -317,14 +317,12 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
         struct err err = { 0 };
         int r;
 
-        if (takers[kind] == NULL)
-                return;
         if (kind == STORE_POD && c->store != NULL && store_is_fresh(c->store))
                 settle_pod(c, key, object);
         if (recheck && (kind == STORE_POD || kind == STORE_INVENTORY))
                 r = (kind == STORE_POD ? recheck_pod : recheck_inventory)(c, key, object, &err);
         else
-                r = takers[kind](c, key, object, &err);
+                r = takers[kind] == NULL ? 0 : takers[kind](c, key, object, &err);
         if (r == -ENOMEM && err.code == 0)
                 (void) err_set(&err, r, "out of memory");
         note_reading(c, kind, key, &err);
@@ -430,6 +428,8 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
 
         if (options->reads_classes)
                 store.kinds |= 1u << STORE_PRIORITY_CLASS;
+        if (options->reads_queues)
+                store.kinds |= 1u << STORE_KUEUE_WORKLOAD | 1u << STORE_KUEUE_FLAVOR;
         if (options->may_commit != NULL)
                 store.may_commit = may_commit;
         store.commit_usec = options->commit_usec;

@@ -33,7 +33,7 @@ int objects_identify(json_t *object, const char *list_kind, enum store_kind *kin
                 return err_set(err, -EBADMSG, "an item is not an object");
         if (kind_name[0] == '\0')
                 return err_set(err, -EBADMSG, "an object has no kind");
-        if (store_kind_parse(kind_name, kind) < 0)
+        if (store_kind_of(kind_name, metadata.api_version, kind) < 0)
                 return 1;
         if (!objects_key(key, *kind, metadata.namespace_, metadata.name))
                 return err_set(err, -EBADMSG, "a %s has no (usable) metadata.name", kind_name);

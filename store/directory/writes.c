@@ -155,8 +155,7 @@ static json_t *complete(struct store_dir *d, enum store_kind kind, const char *n
         (void) json_object_set_new(metadata, "uid", json_string(uid));
         (void) json_object_set_new(metadata, "creationTimestamp",
                                    json_string(timestamp_format(loop_realtime_usec(d->store.loop), time)));
-        (void) json_object_set_new(copy, "apiVersion", json_string(store_kind_info(kind)->api_version));
-        (void) json_object_set_new(copy, "kind", json_string(store_kind_name(kind)));
+        store_kind_write(kind, copy);
         return copy;
 }
 

@@ -234,8 +234,7 @@ void api_writes_create(struct store *store, enum store_kind kind, const char *na
         if (o == NULL)
                 return;
         o->body = json_deep_copy(object);
-        (void) json_object_set_new(o->body, "apiVersion", json_string(store_kind_info(kind)->api_version));
-        (void) json_object_set_new(o->body, "kind", json_string(store_kind_name(kind)));
+        store_kind_write(kind, o->body);
         operation_call(o, "POST", "", NULL, o->body, on_create);
 }
 
@@ -250,11 +249,12 @@ static void on_patch(void *userdata, const struct http_call_result *result)
 static void try_patch(void *userdata)
 {
         struct operation *o = userdata;
-        bool conditions = o->kind == STORE_NODE && json_object_get(o->body, "status") != NULL;
+        bool status = json_object_get(o->body, "status") != NULL,
+             conditions = o->kind == STORE_NODE && status;
 
         operation_call(o, "PATCH",
-                       o->kind == STORE_POD || conditions ? "/status?fieldManager=" OPERATION_FIELD_MANAGER
-                                                          : "?fieldManager=" OPERATION_FIELD_MANAGER,
+                       o->kind == STORE_POD || status ? "/status?fieldManager=" OPERATION_FIELD_MANAGER
+                                                      : "?fieldManager=" OPERATION_FIELD_MANAGER,
                        conditions ? "application/strategic-merge-patch+json" : "application/merge-patch+json",
                        o->body, on_patch);
 }
@@ -351,8 +351,7 @@ static json_t *applicable(const struct operation *o, const json_t *object)
         (void) json_object_set_new(metadata, "name", json_string(o->name));
         if (o->namespace_ != NULL)
                 (void) json_object_set_new(metadata, "namespace", json_string(o->namespace_));
-        (void) json_object_set_new(copy_of, "apiVersion", json_string(store_kind_info(o->kind)->api_version));
-        (void) json_object_set_new(copy_of, "kind", json_string(store_kind_name(o->kind)));
+        store_kind_write(o->kind, copy_of);
         return copy_of;
 }
 
