@@ -383,6 +383,7 @@ json_t *job_pods_group(const struct job *job, const struct job_state *state, con
         pod = pod_of(job, group_metadata(job, state, group, owner), options, keys, false, group->name,
                      container, volumes);
         put(json_object_get(pod, "spec"), "affinity", only_on(group->node));
+        pod_template_place(job, group, pod);
         return pod;
 }
 
@@ -568,7 +569,7 @@ json_t *job_pods_manager(const struct job *job, const struct job_state *state,
                          const struct job_pods_owner *owner, const struct job_pods_options *options,
                          const char *keys, const char *status_token)
 {
-        json_t *volumes = json_array(), *mounts = json_array(), *metadata, *container, *command;
+        json_t *volumes = json_array(), *mounts = json_array(), *metadata, *container, *command, *pod;
         json_t *plan = job_pods_manager_plan(job, state, status_token);
         CLEANUP(free_p) char *text = NULL;
         char name[JOB_POD_NAME_BYTES], address[32];
@@ -591,5 +592,7 @@ json_t *job_pods_manager(const struct job *job, const struct job_state *state,
                           "IfNotPresent", "terminationMessagePolicy", "FallbackToLogsOnError", "command",
                           command, "env", "name", "POD_IP", "valueFrom", "fieldRef", "fieldPath",
                           "status.podIP", "volumeMounts", mounts, "resources", pod_template_resources(NULL));
-        return pod_of(job, metadata, options, keys, true, "manager", container, volumes);
+        pod = pod_of(job, metadata, options, keys, true, "manager", container, volumes);
+        pod_template_place(job, NULL, pod);
+        return pod;
 }

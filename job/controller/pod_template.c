@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "scheduler-extender/decide/assignment.h"
 
 /* Little enough for any node, and something: without a request a pod is the first that a node short of memory
@@ -96,4 +97,32 @@ void pod_template_apply(const struct job *job, const struct job_group *group, js
                                              json_pack("{s:s, s:s}", "name", template->environment[i].name,
                                                        "value", template->environment[i].value));
         apply_shm(template, container, volumes);
+}
+
+/* What is ours, or begins as ours do, is nobody else's to say. */
+static void add_others(json_t *to, const json_t *from)
+{
+        const char *name;
+        json_t *value;
+
+        json_object_foreach((json_t *) from, name, value)
+        {
+                if (!text_starts_with(name, "remuda.dev/") && json_object_get(to, name) == NULL)
+                        (void) json_object_set(to, name, value);
+        }
+}
+
+void pod_template_place(const struct job *job, const struct job_group *group, json_t *pod)
+{
+        const struct job_role *role =
+                group == NULL ? NULL : assignment_role(job, group->server, group->entry);
+        const struct job_role_place *place = role == NULL ? &job->manager_place : &role->place;
+        json_t *metadata = json_object_get(pod, "metadata"), *spec = json_object_get(pod, "spec");
+
+        if (place->match == NULL)
+                return;
+        add_others(json_object_get(metadata, "labels"), place->labels);
+        add_others(json_object_get(metadata, "annotations"), place->annotations);
+        (void) json_object_set(spec, "nodeSelector", place->node_selector);
+        (void) json_object_set(spec, "tolerations", place->tolerations);
 }

@@ -18,3 +18,8 @@ int pod_template_check(const struct job *job, const struct job_group *group, str
 /* pod_template_apply() - its variables, resources and /dev/shm, beside what the container has. */
 void pod_template_apply(const struct job *job, const struct job_group *group, json_t *container,
                         json_t *volumes);
+
+/* pod_template_place() - what a queue added to the pods of the group's entry; @group: NULL = to the
+ * manager's.
+ */
+void pod_template_place(const struct job *job, const struct job_group *group, json_t *pod);

@@ -92,9 +92,13 @@ void job_free(struct job *job)
         free(job->depends_on);
         free(job->segment_list);
         free(job->pull_secrets);
-        for (size_t i = 0; i < job->worker_count; i++)
+        for (size_t i = 0; i < job->worker_count; i++) {
                 json_table_free(&job_template_table, &job->workers[i].template);
+                job_role_free_place(&job->workers[i].place);
+        }
         json_table_free(&job_template_table, &job->servers.template);
+        job_role_free_place(&job->servers.place);
+        job_role_free_place(&job->manager_place);
         free(job->workers);
         job_init(job);
 }

@@ -1,8 +1,7 @@
 /* Job: one TrainingJob, as `remuda run` and the controller understand it. Pure data and its rules.
  *
  * The same struct comes from a YAML file and from a custom resource (job/spec/job_yaml.h); both are judged
- * here, so that a job is refused with the same words in both places. The job owns its lists; names are fixed
- * fields. docs/reference/trainingjob.md describes every field. */
+ * here, in the same words. The job owns its lists; names are fixed fields (docs/reference/trainingjob.md). */
 #pragma once
 
 #include <stdbool.h>
@@ -86,6 +85,7 @@ struct job {
         size_t worker_count;
         bool has_servers; /* given; else one on a processor, where the strategy has servers */
         struct job_role servers;
+        struct job_role_place manager_place;
         char (*pull_secrets)[JOB_DNS_BYTES]; /* by which its pods pull their images */
         size_t pull_secret_count;
         struct job_program *programs;

@@ -1,9 +1,20 @@
 /* The alternatives of a model, one after the other; the letters of a runtime. */
 #include "job/spec/job_role.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const char *const job_role_names[] = { "worker", "server", NULL };
+
+void job_role_free_place(struct job_role_place *place)
+{
+        json_decref(place->node_selector);
+        json_decref(place->tolerations);
+        json_decref(place->labels);
+        json_decref(place->annotations);
+        free(place->match);
+        *place = (struct job_role_place){ 0 };
+}
 
 bool job_role_model_matches(const char *wanted, const char *model)
 {

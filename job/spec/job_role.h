@@ -4,10 +4,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "agent/inventory/inventory.h"
 #include "job/spec/job_template.h"
 
 #define JOB_RUNTIME_BYTES 16
+
+/* Where alone its pods may be, by the labels and taints of nodes: no field of a job, but what a queue said
+ * when it admitted it. All NULL = wherever there are chips. */
+struct job_role_place {
+        json_t *node_selector, *tolerations; /* of a pod; owned */
+        json_t *labels, *annotations;        /* beside those that it has of ours; owned */
+        char *match;                         /* the same as scheduler-extender/decide/node_match.h has it */
+};
 
 /* Every selector that is not "" must match. */
 struct job_role {
@@ -18,7 +28,12 @@ struct job_role {
         uint64_t chips;     /* >= 1 */
         uint64_t min_chips; /* 1..chips; equal to chips = a fixed count, which is always used */
         struct job_template template;
+        struct job_role_place place;
+        uint64_t spec_chips, spec_min_chips; /* as they are written, where a queue has changed the above; 0 =
+                                                none has */
 };
+
+void job_role_free_place(struct job_role_place *place); /* leaves all NULL */
 
 /* {"worker", "server", NULL}: by whether it is a server. */
 extern const char *const job_role_names[];

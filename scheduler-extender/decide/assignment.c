@@ -421,13 +421,14 @@ int assignment_spare(const struct open_groups_claim *claim, const struct assignm
         (void) text_copy(role.runtime, sizeof(role.runtime), runtime);
         assigner_init(&a, claim, NULL);
         r = open_groups_collect(claim, NULL, &a.groups);
+        if (r == 0)
+                open_groups_consider(&claim->job, &role, &a.groups);
         for (size_t i = 0; r == 0 && asked != NULL && i < a.groups.count; i++) {
                 struct open_group *candidate = &a.groups.items[i];
                 uint32_t held = held_by_others(parts, count, index, candidate->group);
                 bool same = candidate->group->model == model;
 
-                if (candidate->choice.open < held + chips ||
-                    !open_groups_takes(&role, &a.ledger->symbols, candidate->group))
+                if (candidate->choice.open < held + chips || !candidate->fits)
                         continue;
                 candidate->choice.open -= held;
                 if (best == NULL || (same && best->group->model != model) ||

@@ -1,6 +1,7 @@
 /* Which groups' chips are open to a job, by the rules that judge pods, and how fast they are for a role. */
 #include "scheduler-extender/decide/open_groups.h"
 #include "base/array.h"
+#include "scheduler-extender/decide/node_match.h"
 #include "scheduler-extender/ledger/ledger_account.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
@@ -24,6 +25,23 @@ bool open_groups_is_cpu(const struct symbols *symbols, const struct ledger_group
         return strcmp(symbols_name(symbols, group->runtime), "cpu") == 0;
 }
 
+/* Do the labels and taints of the node let pods of the role be there? Of a node without a Node object nothing
+ * is known. */
+static bool node_lets(const struct job_role *role, const struct ledger_node *node)
+{
+        return !node->has_object || node_match_judge(role->place.match == NULL ? "" : role->place.match,
+                                                     node->name, &node->traits, NULL, 0);
+}
+
+static bool has_places(const struct job *job)
+{
+        bool some = job->servers.place.match != NULL;
+
+        for (size_t i = 0; i < job->worker_count; i++)
+                some = some || job->workers[i].place.match != NULL;
+        return some;
+}
+
 static struct request request_for_one(const struct open_groups_claim *claim, const struct ledger_group *group)
 {
         const struct job *job = claim->job.job;
@@ -33,7 +51,8 @@ static struct request request_for_one(const struct open_groups_claim *claim, con
                 .emergency = claim->emergency,
                 .preemptible = job->preemptible,
                 .class_chips = job_worker_chips(job) + job_server_chips(job),
-                .match = NODE_MATCH_NOTHING, /* our pods tolerate no taint */
+                /* our pods tolerate no taint; what each role demands any_role_takes() has judged */
+                .match = has_places(job) ? NODE_MATCH_ANY : NODE_MATCH_NOTHING,
         };
 
         if (group->model != 0) {
@@ -56,14 +75,20 @@ uint32_t open_groups_lent(const struct ledger_node *node, const struct ledger_gr
         return group->held > held ? group->held - held : 0;
 }
 
-static bool any_role_takes(const struct batch_cut_job *job, const struct ledger_group *group)
+static bool role_takes(const struct batch_cut_job *job, const struct job_role *role,
+                       const struct ledger_node *node, const struct ledger_group *group)
 {
-        const struct symbols *symbols = &job->ledger->symbols;
+        return open_groups_takes(role, &job->ledger->symbols, group) &&
+               (!has_places(job->job) || node_lets(role, node));
+}
 
-        if (job_server_chips(job->job) > 0 && open_groups_takes(&job->job->servers, symbols, group))
+static bool any_role_takes(const struct batch_cut_job *job, const struct ledger_node *node,
+                           const struct ledger_group *group)
+{
+        if (job_server_chips(job->job) > 0 && role_takes(job, &job->job->servers, node, group))
                 return true;
         for (size_t i = 0; i < job->job->worker_count; i++)
-                if (open_groups_takes(&job->job->workers[i], symbols, group))
+                if (role_takes(job, &job->job->workers[i], node, group))
                         return true;
         return false;
 }
@@ -78,7 +103,7 @@ static uint64_t left_of(const struct open_groups_claim *claim, const struct rule
 
         for (uint32_t i = 0; left != UINT64_MAX && &node->groups[i] != group; i++)
                 if (node->groups[i].resource == group->resource &&
-                    any_role_takes(&claim->job, &node->groups[i])) {
+                    any_role_takes(&claim->job, node, &node->groups[i])) {
                         uint32_t before = ledger_group_open(&accounts[i]);
 
                         left -= before < left ? before : left;
@@ -156,7 +181,8 @@ uint64_t open_groups_possible(const struct open_groups_claim *claim, bool *ret)
         for (uint32_t n = 0; n < ledger->node_count; n++)
                 for (uint32_t g = 0; g < ledger->nodes[n]->group_count; g++) {
                         const struct ledger_group *group = &ledger->nodes[n]->groups[g];
-                        bool possible = group->resource != 0 && any_role_takes(&claim->job, group) &&
+                        bool possible = group->resource != 0 &&
+                                        any_role_takes(&claim->job, ledger->nodes[n], group) &&
                                         !is_barred(claim, ledger->nodes[n], group);
 
                         usable += possible ? group->usable : 0;
@@ -202,7 +228,8 @@ int open_groups_collect(const struct open_groups_claim *claim, const struct ledg
                 if (!is_asked(equal_to, node))
                         continue;
                 for (uint32_t g = 0; g < node->group_count; g++)
-                        if (node->groups[g].resource != 0 && any_role_takes(&claim->job, &node->groups[g]) &&
+                        if (node->groups[g].resource != 0 &&
+                            any_role_takes(&claim->job, node, &node->groups[g]) &&
                             add(claim, node, &node->groups[g], groups) < 0)
                                 return -ENOMEM;
         }
@@ -220,7 +247,7 @@ uint64_t open_groups_held(const struct open_groups_claim *claim, const struct le
 
                 for (uint32_t g = 0; node->backfills != NULL && g < node->group_count; g++)
                         if (node->groups[g].resource != 0 && is_asked(equal_to, node) &&
-                            open_groups_takes(role, &ledger->symbols, &node->groups[g]))
+                            role_takes(&claim->job, role, node, &node->groups[g]))
                                 (void) open_chips(claim, node, &node->groups[g], &held);
         }
         return held;
@@ -271,8 +298,7 @@ void open_groups_consider(const struct batch_cut_job *job, const struct job_role
                           struct open_groups *groups)
 {
         for (size_t i = 0; i < groups->count; i++)
-                groups->items[i].fits =
-                        open_groups_takes(role, &job->ledger->symbols, groups->items[i].group);
+                groups->items[i].fits = role_takes(job, role, groups->items[i].node, groups->items[i].group);
         if (placement_of_job(job->job) == PLACEMENT_FASTEST)
                 compare_speeds(job, role, groups);
 }

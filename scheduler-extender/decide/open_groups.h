@@ -69,7 +69,8 @@ struct open_group *open_groups_first(const struct open_groups *groups, enum plac
 uint32_t open_groups_lent(const struct ledger_node *node, const struct ledger_group *group,
                           enum ledger_pods_takes takes);
 
-/* open_groups_takes() - does a device group of the ledger match every selector of the role? */
+/* open_groups_takes() - does a device group of the ledger match every selector of the role? Its `place` is
+ * the node's to match: those that are collected and fit do. */
 bool open_groups_takes(const struct job_role *role, const struct symbols *symbols,
                        const struct ledger_group *group);
 
