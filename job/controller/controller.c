@@ -125,12 +125,19 @@ void controller_observe(struct controller *controller, enum store_kind kind, con
                 observe_pod(controller, key, object);
         else if (kind == STORE_INVENTORY || kind == STORE_NODE)
                 observe_node(controller, key);
+        else if (kind == STORE_KUEUE_WORKLOAD)
+                kueue_observe_workload(controller, key, object);
+        else if (kind == STORE_KUEUE_FLAVOR)
+                kueue_observe_flavor(controller, key, object);
 }
 
 void controller_synced(struct controller *controller, enum store_kind kind)
 {
         controller->jobs_synced = controller->jobs_synced || kind == STORE_TRAINING_JOB;
         controller->pods_synced = controller->pods_synced || kind == STORE_POD;
+        controller->kueue.workloads_synced =
+                controller->kueue.workloads_synced || kind == STORE_KUEUE_WORKLOAD;
+        controller->kueue.flavors_synced = controller->kueue.flavors_synced || kind == STORE_KUEUE_FLAVOR;
         queue_all(controller);
 }
 
@@ -149,6 +156,7 @@ struct controller_options controller_options_of(const struct server_options *opt
                 .pods_wait_sec = options->pods_wait_sec,
                 .budgets = !options->no_disruption_budgets && options->store != NULL &&
                            strcmp(options->store, "kubernetes") == 0,
+                .kueue = strcmp(options->kueue, "on") == 0,
         };
 }
 
@@ -195,6 +203,7 @@ void controller_free(struct controller *c)
                 record_free((struct record *) e);
         }
         name_map_free(&c->records);
+        kueue_free(&c->kueue);
         sd_event_unref(c->loop);
         free(c);
 }
@@ -214,7 +223,7 @@ static void put_ages(const struct ages *ages, struct text *page)
 
 void controller_metrics(const struct controller *c, struct text *page)
 {
-        uint64_t phases[JOB_PHASE_COUNT] = { 0 }, refused = 0;
+        uint64_t phases[JOB_PHASE_COUNT] = { 0 }, refused = 0, queued = 0;
         struct ages ages = { 0 };
 
         if (c == NULL)
@@ -226,6 +235,7 @@ void controller_metrics(const struct controller *c, struct text *page)
                 if (record->uid[0] == '\0' || record->gone)
                         continue;
                 phases[record->state.phase]++;
+                queued += !job_phase_ended(record->state.phase) && record->queue.holds;
                 refused += !job_phase_ended(record->state.phase) && job_state_is_refused(&record->state);
                 if (c->leading) /* who does not lead asks no manager */
                         ages_add(&ages, &record->job, &record->state, controller_now(c));
@@ -239,6 +249,8 @@ void controller_metrics(const struct controller *c, struct text *page)
                       controller_ledger(c)->liveness.held);
         metrics_gauge(page, "remuda_jobs_refused", "TrainingJobs whose pods the store refuses to make",
                       (double) refused);
+        metrics_gauge(page, "remuda_jobs_queued", "TrainingJobs that Kueue has not admitted, or has evicted",
+                      (double) queued);
         put_ages(&ages, page);
         metrics_gauge(page, "remuda_jobs_leading", "1 while this process carries jobs out", c->leading);
         metrics_family(page, "remuda_jobs_ended_total", METRIC_COUNTER, "Jobs that ended, by phase");

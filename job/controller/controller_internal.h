@@ -3,6 +3,7 @@
 
 #include "base/metrics.h"
 #include "job/controller/controller_options.h"
+#include "job/controller/kueue/kueue.h"
 #include "job/controller/record.h"
 #include <systemd/sd-event.h>
 
@@ -18,6 +19,7 @@ struct controller {
         uint64_t learnt_usec;     /* CLOCK_MONOTONIC: when the SpeedTable was refined */
         bool learning_failed;
         bool plan_wanted, leading, jobs_synced, pods_synced;
+        struct kueue kueue;
         bool held; /* held: most nodes are silent, so that none is lost */
         struct {
                 uint64_t pods_created, pods_existed, pods_refused, unbound, faults, restarts, recuts, moves,

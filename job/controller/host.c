@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -215,6 +216,7 @@ static int open_cluster(struct host *h, struct err *err)
         struct cluster_options options = settings_cluster(&h->settings, h->options);
 
         options.reads_classes = true;
+        options.reads_queues = strcmp(h->options->kueue, "on") == 0;
         options.changed = on_changed;
         options.trouble = on_trouble;
         options.refreshed = on_refreshed;

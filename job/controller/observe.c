@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "job/controller/controller_internal.h"
 #include "job/controller/job_keys.h"
+#include "job/controller/kueue/kueue.h"
 #include "job/controller/progress.h"
 #include "job/controller/spec_change.h"
 #include "job/controller/write.h"
@@ -20,6 +21,7 @@ struct job_metadata {
         uint64_t generation, created_usec;
         char *deleted;
         json_t *finalizers;
+        char queue[KUEUE_NAME_BYTES];
 };
 
 /* clang-format off */
@@ -29,6 +31,11 @@ static const struct json_table_row annotation_rows[] = {
         { .name = NULL },
 };
 static const struct json_table annotation_table = { .rows = annotation_rows, .size_bytes = sizeof(struct job_metadata), .lenient = true, .literal = true };
+static const struct json_table_row label_rows[] = {
+        { KUEUE_LABEL_QUEUE, JSON_TABLE_CHARS, AT(queue) },
+        { .name = NULL },
+};
+static const struct json_table label_table = { .rows = label_rows, .size_bytes = sizeof(struct job_metadata), .lenient = true, .literal = true };
 static const struct json_table_row metadata_rows[] = {
         { "uid",               JSON_TABLE_CHARS,  AT(uid) },
         { "resourceVersion",   JSON_TABLE_CHARS,  AT(version) },
@@ -36,6 +43,7 @@ static const struct json_table_row metadata_rows[] = {
         { "creationTimestamp", JSON_TABLE_TIME,   AT(created_usec) },
         { "deletionTimestamp", JSON_TABLE_STRING, AT(deleted) },
         { "finalizers",        JSON_TABLE_VALUE,  AT(finalizers) },
+        { "labels",            JSON_TABLE_OBJECT, .size_bytes = sizeof(struct job_metadata), .table = &label_table },
         { "annotations",       JSON_TABLE_OBJECT, .size_bytes = sizeof(struct job_metadata), .table = &annotation_table },
         { .name = NULL },
 };
@@ -50,6 +58,7 @@ static void take_metadata(struct record *record, struct job_metadata *metadata)
         record->deleting = metadata->deleted != NULL;
         record->cancel = strcmp(metadata->cancel, "true") == 0;
         memcpy(record->version, metadata->version, sizeof(record->version));
+        memcpy(record->queue.label, metadata->queue, sizeof(record->queue.label));
         json_decref(record->finalizers);
         record->finalizers = metadata->finalizers;
         metadata->finalizers = NULL;
@@ -99,6 +108,8 @@ static void take_spec(struct record *record, const json_t *object, bool is_new)
         }
         job_free(&record->job);
         record->job = job;
+        record->queue.admitted = false;
+        record->queue.compared_usec = 0;
         json_decref(record->fixed);
         record->fixed = fixed;
         json_decref(record->ignored);
@@ -155,6 +166,7 @@ static void take_job(struct record *record, struct job_metadata *metadata, const
         /* another generation of the spec is judged: a status that says so is there already */
         if (record->state.observed_generation != 0 && record->state.observed_generation != record->generation)
                 record->dirty = true;
+        kueue_look(record);
 }
 
 void observe_job(struct controller *c, const char *key, const json_t *object)

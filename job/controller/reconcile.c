@@ -10,6 +10,7 @@
 #include "job/controller/disruption.h"
 #include "job/controller/expire.h"
 #include "job/controller/job_keys.h"
+#include "job/controller/kueue/kueue.h"
 #include "job/controller/progress.h"
 #include "job/controller/suspend.h"
 #include "job/controller/watch.h"
@@ -221,12 +222,8 @@ static void drop_finalizer(struct record *record)
 {
         bool said = job_phase_ended(record->state.phase) || record->state.reason[0] != '\0';
 
-        if (!said || record->dirty || record->writing)
-                return;
-        for (const struct job_pod *pod = record->pods; pod != NULL; pod = pod->next)
-                if (!job_pod_has_ended(pod))
-                        return;
-        write_finalizer(record, false);
+        if (said && !record->dirty && !record->writing && !record_uses_chips(record))
+                write_finalizer(record, false);
 }
 
 static void remove_pods(struct record *record)
@@ -423,6 +420,7 @@ void reconcile(struct record *record)
                 end_early(record, JOB_CANCELLED, "Cancelled",
                           "cancelled by its annotation " JOB_ANNOTATION_CANCEL);
         if (job_phase_ended(record->state.phase)) {
+                kueue_end(record);
                 record_lease(record);
                 progress_close(record);
                 expire_note_end(record);
@@ -433,6 +431,8 @@ void reconcile(struct record *record)
                         write_removal(record);
                 return;
         }
+        kueue_look(record);
+        kueue_step(record);
         if (suspend_holds(record)) {
                 hold(record);
                 return;

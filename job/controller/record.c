@@ -27,6 +27,14 @@ void record_drop_pod(struct record *record, struct job_pod *pod)
         free(pod);
 }
 
+bool record_uses_chips(const struct record *record)
+{
+        for (const struct job_pod *pod = record->pods; pod != NULL; pod = pod->next)
+                if (!job_pod_has_ended(pod))
+                        return true;
+        return false;
+}
+
 bool record_was_planned(const struct record *record)
 {
         return record->state.start_usec != 0;
@@ -128,6 +136,7 @@ void record_start_again(struct record *record, const char *uid)
         record->budget.pods = BUDGET_UNKNOWN;
         record->budget.refused = record->budget.under_way = false;
         record->budget.after_usec = 0;
+        record->queue = (struct record_queue){ .label = "" };
         record->rate = (struct job_rate){ .count = 0 };
         record->stragglers = 0;
         record->retry_usec = record->accepted_usec = record->ended_usec = record->end_age_usec = 0;

@@ -4,6 +4,7 @@
 
 #include "base/name_map.h"
 #include "job/controller/job_pod.h"
+#include "job/controller/kueue/kueue_workload.h"
 #include "job/launcher/trust/proof.h"
 #include "job/spec/job.h"
 #include "job/world/job_rate.h"
@@ -24,6 +25,19 @@ struct record_asking {
 };
 
 #define BUDGET_UNKNOWN UINT32_MAX /* of another controller, perhaps */
+/* How it stands in its queue (kueue.h). */
+struct record_queue {
+        char label[KUEUE_NAME_BYTES]; /* of the object, as it is now; "" = it has none */
+        bool holds;                   /* it is not admitted: nothing is planned or made for it */
+        bool admitted;                /* its job is as it was admitted */
+        bool writing;                 /* a write of its Workload is under way */
+        uint64_t retry_usec;          /* CLOCK_MONOTONIC: no other one before */
+        bool unlike;                  /* its Workload does not ask for what the job asks for now */
+        uint64_t compared_usec; /* CLOCK_MONOTONIC: when that was looked at; 0 = not since either changed */
+        char refused[300];      /* why the last one was refused; "" = it was not */
+        char ignored[KUEUE_NAME_BYTES]; /* the change of its label that was said to be ignored */
+        char reason[JOB_REASON_BYTES], sentence[500]; /* why it holds, or held */
+};
 
 struct record {
         struct name_map_entry entry; /* the key is `key` */
@@ -78,6 +92,7 @@ struct record {
         unsigned refusals, unbound_times; /* times in a row that it was given up for either */
         unsigned calls;                   /* writes under way: the record is not freed before they end */
         struct record_asking asking;
+        struct record_queue queue;
         struct job_rate rate; /* CLOCK_MONOTONIC */
         uint64_t stragglers;  /* ranks that its managers named slow */
         struct job_pod *pods;
@@ -103,6 +118,9 @@ void record_lease(struct record *record);
  * record_give_up() - the whole plan, its lease and its pods. */
 void record_drop_plan(struct record *record, const char *reason, const char *sentence);
 void record_give_up(struct record *record, const char *reason, const char *sentence);
+
+/* record_uses_chips() - is there a pod of it that has not ended? */
+bool record_uses_chips(const struct record *record);
 
 struct job_pod *record_find_pod(struct record *record, const char *name);
 struct job_pod *record_add_pod(struct record *record, const char *name); /* NULL without memory */

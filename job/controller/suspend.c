@@ -6,7 +6,8 @@
 #include "job/controller/controller_internal.h"
 #include "job/controller/write.h"
 
-#define LEAVES "Suspending" /* the reason by which the next controller knows */
+#define LEAVES   "Suspending" /* the reason by which the next controller knows */
+#define SAY_USEC 10000000u
 
 /* Does it give its chips up just now? */
 static bool leaves(const struct record *record)
@@ -16,7 +17,13 @@ static bool leaves(const struct record *record)
 
 bool suspend_holds(const struct record *record)
 {
-        return record->job.suspend || leaves(record);
+        return record->job.suspend || record->queue.holds || leaves(record);
+}
+
+/* Its author's word, or its queue's. */
+static const char *cause_of(const struct record *record)
+{
+        return record->job.suspend ? "spec.suspend is true" : record->queue.sentence;
 }
 
 static void say(struct record *record, enum job_phase phase, const char *reason, const char *sentence)
@@ -34,13 +41,13 @@ static void say(struct record *record, enum job_phase phase, const char *reason,
 
 void suspend_begin(struct record *record)
 {
-        char sentence[160];
+        char sentence[JOB_MESSAGE_BYTES];
 
         if (leaves(record))
                 return;
         (void) text_format(sentence, sizeof(sentence),
-                           "spec.suspend is true: its pods are told to end and have %u s for a checkpoint",
-                           record->controller->options.pods.grace_sec);
+                           "%.400s: its pods are told to end and have %u s for a checkpoint",
+                           cause_of(record), record->controller->options.pods.grace_sec);
         say(record, record->state.phase, LEAVES, sentence);
 }
 
@@ -51,23 +58,43 @@ void suspend_leave(struct record *record)
         record_give_up(record, LEAVES, "its pods are gone");
 }
 
+/* Is this said already? What changes in a queue from moment to moment is said now and then. */
+static bool is_said(const struct record *record, const char *reason, const char *sentence)
+{
+        const struct job_state *state = &record->state;
+
+        if (state->phase != JOB_SUSPENDED || strcmp(state->reason, reason) != 0)
+                return false;
+        return strcmp(state->message, sentence) == 0 ||
+               controller_monotonic(record->controller) - record->said_usec < SAY_USEC;
+}
+
 void suspend_settle(struct record *record)
 {
-        if (record->state.phase == JOB_SUSPENDED)
+        bool queued = !record->job.suspend && record->queue.holds;
+        const char *reason = queued ? record->queue.reason : "Suspended", *sentence;
+
+        sentence = queued ? record->queue.sentence
+                   : record->state.world == 0
+                           ? "spec.suspend is true: it has no pods and no chips until that is false"
+                   : record->job.checkpoint.given
+                           ? "spec.suspend is true: it goes on from its last checkpoint when that is false"
+                           : "spec.suspend is true: it has no checkpoint, and begins anew when that is false";
+        if (is_said(record, reason, sentence))
                 return;
+        record->said_usec = controller_monotonic(record->controller);
         record->plan_after_usec = record->blocks_usec = 0;
         job_state_doubt_condition(&record->state, JOB_CONDITION_PODS_CREATED,
                                   controller_now(record->controller), "Suspended",
                                   "another plan's pods were asked for; it has none now");
-        say(record, JOB_SUSPENDED, "Suspended",
-            record->state.world == 0 ? "spec.suspend is true: it has no pods and no chips until that is false"
-            : record->job.checkpoint.given
-                    ? "spec.suspend is true: it goes on from its last checkpoint when that is false"
-                    : "spec.suspend is true: it has no checkpoint, and begins anew when that is false");
+        say(record, JOB_SUSPENDED, reason, sentence);
 }
 
 void suspend_resume(struct record *record)
 {
+        bool queued = strcmp(record->state.reason, "Suspended") != 0 && record->queue.admitted;
+
         if (record->state.phase == JOB_SUSPENDED)
-                say(record, JOB_PENDING, "Resumed", "spec.suspend is false: it is planned again");
+                say(record, JOB_PENDING, queued ? "Admitted" : "Resumed",
+                    queued ? record->queue.sentence : "spec.suspend is false: it is planned again");
 }

@@ -1,7 +1,8 @@
-/* Suspend: spec.suspend in the state of a job. One that runs goes as who is evicted does: its groups have
- * their grace time for a checkpoint, and no restart is charged; then it has no plan, no lease and no pods
- * until it is planned again. What is under way stands in the status, so that the next controller ends it. In
- * memory only; reconcile.h does what is to be done with the pods. */
+/* Suspend: spec.suspend, and a queue that has not admitted it (kueue.h), in the state of a job. One that runs
+ * goes as who is evicted does: its groups have their grace time for a checkpoint, and no restart is charged;
+ * then it has no plan, no lease and no pods until it is planned again. What is under way stands in the
+ * status, so that the next controller ends it. In memory only; reconcile.h does what is to be done with the
+ * pods. */
 #pragma once
 
 #include "job/controller/record.h"

@@ -17,6 +17,7 @@
 #include "job/controller/controller_internal.h"
 #include "job/controller/expire.h"
 #include "job/controller/job_keys.h"
+#include "job/controller/kueue/kueue.h"
 #include "job/plan/job_status.h"
 
 #define RETRY_USEC     1000000u
@@ -543,6 +544,30 @@ void write_removal(struct record *record)
         FAILPOINT("job.removal");
         store_delete(store_of(record), STORE_TRAINING_JOB, record->namespace_, record->name, record->uid, 0,
                      on_removed, write);
+}
+
+static void on_workload(void *userdata, int result, const char *sentence)
+{
+        struct record *record = end(userdata, "workload", result, sentence);
+
+        if (record != NULL)
+                kueue_written(record, result, sentence);
+}
+
+void write_workload(struct record *record, const char *name, json_t *object)
+{
+        struct write *write = begin(record, name == NULL ? "" : name);
+
+        if (write != NULL) {
+                record->queue.writing = true;
+                if (name == NULL)
+                        store_create(store_of(record), STORE_KUEUE_WORKLOAD, record->namespace_, object,
+                                     on_workload, write);
+                else
+                        store_patch(store_of(record), STORE_KUEUE_WORKLOAD, record->namespace_, name, object,
+                                    on_workload, write);
+        }
+        json_decref(object);
 }
 
 void write_event(struct record *record, bool warning, const char *reason, const char *fmt, ...)

@@ -15,6 +15,8 @@ void write_manager(struct record *record, struct job_pod *pod, const char *value
 void write_plan(struct record *record,
                 struct job_pod *manager); /* of the world that it has; it reads restart.max */
 void write_delete(struct record *record, struct job_pod *pod, unsigned grace_sec);
+/* Its Workload (kueue.h): made, or of this name patched; takes the object, kueue_written() hears of it. */
+void write_workload(struct record *record, const char *name, json_t *object);
 void write_removal(struct record *record); /* the object itself, if it is still this one */
 void write_event(struct record *record, bool warning, const char *reason, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
