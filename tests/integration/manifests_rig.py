@@ -22,14 +22,16 @@ def shipped(key):
     return textwrap.dedent(re.search(r"(?m)^  %s: \|\n((?:    .*\n)+)" % re.escape(key), text).group(1))
 
 
-def install(c, namespace):
-    """`kubectl apply -k` of the manifests, or of the documented overlay for another namespace."""
+def install(c, namespace, *components):
+    """`kubectl apply -k` of the manifests, or of the documented overlay for another namespace; with these components of them."""
     overlay = os.path.join(c.folder, "overlay-" + namespace)
     os.mkdir(overlay)
     text = next(o for o in overlays() if "transformers:" in o)
     text = text.replace("../manifests", os.path.relpath("manifests", os.path.realpath(overlay))).replace("chips", namespace)
     with open(os.path.join(overlay, "kustomization.yaml"), "w") as f:
         f.write(text if namespace != "remuda-system" else text.split("transformers")[0])
+        if components:
+            f.write("components: [%s]\n" % ", ".join(os.path.join(os.path.relpath("manifests", os.path.realpath(overlay)), name) for name in components))
     made = kubectl(c, "kustomize", "--load-restrictor=LoadRestrictionsNone", overlay)
     config = c.config("admin-config", {"token": "good-token"})
     for _ in range(2):  # objects of a kind that was just made are not known yet

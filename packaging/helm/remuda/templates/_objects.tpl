@@ -49,6 +49,7 @@ name no image have the trainer's */}}
 {{- range $root.Values.imagePullSecrets }}{{ $secrets = append $secrets .name }}{{ end -}}
 {{- with $root.Values.jobs.namespaces }}{{ $args = append $args (printf "--namespaces=%s" (join "," (uniq .))) }}{{ end -}}
 {{- if $secrets }}{{ $args = append $args (printf "--job-pull-secrets=%s" (join "," $secrets)) }}{{ end -}}
+{{- if $root.Values.jobs.kueue }}{{ $args = append $args "--kueue=on" }}{{ end -}}
 {{- $_ := set $main "args" $args -}}
 {{- end }}
 
