@@ -122,6 +122,7 @@ def main():
         roll_out()
         usable()
         upgraded = time.monotonic()
+        kubectl("annotate", "node", "n1", "remuda.dev/changed=1", "--overwrite")  # as the extender does where a pod waits: it may be there or not
         code, said = take_away()
         # sockets and processes go with their pods, whose grace time the API server does not wait for
         deadline, left = time.monotonic() + 60, has_left()
