@@ -54,8 +54,7 @@ struct store_options {
         void (*synced)(void *userdata, enum store_kind kind);
         /* Something worth a log line or a metric happened: a file could not be read, a watch was lost... */
         void (*trouble)(void *userdata, enum store_kind kind, const char *sentence);
-        /* kubernetes: asked before every write, and when it leaves; NULL = it may, else the answer is -EPERM.
-         */
+        /* kubernetes: asked before every write, and when it leaves; not = -EPERM; NULL = it may */
         bool (*may_commit)(void *userdata);
         uint64_t commit_usec;  /* every try of a write ends within it */
         uint64_t silence_usec; /* kubernetes: a silent watch with bookmarks is dead; 0 = 150 s */

@@ -25,6 +25,7 @@ struct record_asking {
 };
 
 #define BUDGET_UNKNOWN UINT32_MAX /* of another controller, perhaps */
+
 /* How it stands in its queue (kueue.h). */
 struct record_queue {
         char label[KUEUE_NAME_BYTES]; /* of the object, as it is now; "" = it has none */

@@ -23,7 +23,7 @@ struct server_options {
         const char *identity;         /* of this replica; NULL = HOST_ADDRESS */
         const char *leader_namespace; /* of the Lease; NULL = the pod's own */
         const char *namespaces; /* "a,b": of the controller, the only ones that it reads and writes in */
-        const char *kueue;            /* on | off */
+        const char *kueue;      /* on | off */
         const char *job_image, *launcher_image, *scheduler_name, *job_pull_secrets;
         bool lend_reserve, no_evict, take_from_regular, no_leader_elect, fail_open, no_disruption_budgets;
         unsigned stale_after_sec, lease_seconds, lease_share, hold_seconds, cache_limit_sec,
