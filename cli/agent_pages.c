@@ -10,11 +10,12 @@
 #include "base/json/json_field.h"
 #include "base/json/json_read.h"
 #include "base/text.h"
+#include "cli/command/metrics_port.h"
 #include "cli/command/table.h"
 #include "io/clock.h"
 #include "store/kubernetes/kube.h"
 
-#define AGENT_PORT     9510 /* docs/reference/ports.md */
+#define AGENT_PORT     9510U /* docs/reference/ports.md */
 #define PODS           "/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dremuda-agent"
 #define ONE_USEC       UINT64_C(5000000)
 #define ALL_USEC       UINT64_C(20000000)
@@ -55,16 +56,17 @@ static const json_t *pod_on(const struct asking *a, const char *node)
 
 static bool path_of(const struct asking *a, const char *node, char *ret, size_t ret_bytes)
 {
-        const json_t *metadata = json_object_get(pod_on(a, node), "metadata");
+        const json_t *pod = pod_on(a, node), *metadata = json_object_get(pod, "metadata");
+        unsigned port = metrics_port(pod);
         const char *name = json_string_value(json_object_get(metadata, "name")),
                    *namespace_ = json_string_value(json_object_get(metadata, "namespace"));
 
         if (name != NULL && namespace_ != NULL)
                 return kube_name_is_safe(name) && kube_name_is_safe(namespace_) &&
-                       text_format(ret, ret_bytes, "/api/v1/namespaces/%s/pods/%s:%d/proxy/metrics",
-                                   namespace_, name, AGENT_PORT);
+                       text_format(ret, ret_bytes, "/api/v1/namespaces/%s/pods/%s:%u/proxy/metrics",
+                                   namespace_, name, port > 0 ? port : AGENT_PORT);
         return kube_name_is_safe(node) &&
-               text_format(ret, ret_bytes, "/api/v1/nodes/%s:%d/proxy/metrics", node, AGENT_PORT);
+               text_format(ret, ret_bytes, "/api/v1/nodes/%s:%u/proxy/metrics", node, AGENT_PORT);
 }
 
 static void set_reason(struct agent_page *page, const char *whose, const char *sentence)

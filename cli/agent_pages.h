@@ -2,9 +2,9 @@
  * the pod of each node that is an agent, by `pods/proxy`; of a node without one, where the agent may be a
  * service, at its port by `nodes/proxy`.
  *
- * So that it works from wherever kubectl does, with the rights of whoever asks, and nothing new listens. At
- * most AGENT_PAGES_PARALLEL requests are under way, each for five seconds, all together for twenty: who is
- * silent keeps no other waiting. */
+ * So the caller reaches no more than kubectl does, with his own rights, and nothing new listens; the network
+ * must let the API server reach the agents. At most AGENT_PAGES_PARALLEL requests are under way, each for
+ * five seconds, all together for twenty: who is silent keeps no other waiting. */
 #pragma once
 
 #include <systemd/sd-event.h>

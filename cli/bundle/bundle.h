@@ -42,15 +42,16 @@ struct bundle {
 
 void bundle_free(struct bundle *bundle);
 
-/* bundle_add() - @folder: "node", "cluster/logs"; @name: from anywhere, NULL-terminated list of its parts,
- * which stand with '.' between. bundle_add_bytes() copies, bundle_add_json() takes over the reference (NULL:
- * memory was short). A name that there is already is missing. */
+/* bundle_add_bytes(), bundle_add_json() - @folder: "node", "logs"; @parts: of the name, from anywhere,
+ * NULL-terminated, with '.' between. The one copies, the other takes over the reference (NULL: memory was
+ * short). A name that there is already is missing. */
 void bundle_add_bytes(struct bundle *bundle, const char *folder, const char *const *parts, const char *bytes,
                       size_t size_bytes);
+void bundle_add_json(struct bundle *bundle, const char *folder, const char *const *parts, json_t *value);
+
 /* bundle_serials_are_masked() - in the file that was added last, as `remuda machine record` does: once more
  * they would be others than elsewhere. */
 void bundle_serials_are_masked(struct bundle *bundle);
-void bundle_add_json(struct bundle *bundle, const char *folder, const char *const *parts, json_t *value);
 #define BUNDLE_PARTS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 /* bundle_miss() - a source gave nothing. */

@@ -23,8 +23,8 @@ struct bundle_child {
 void bundle_child_start(struct bundle_child *child, const char *const *words, size_t max_bytes);
 
 /* bundle_child_end() - wait until it ends or its BUNDLE_SOURCE_USEC since the start are over.
- * @output: what it printed on standard output. Return: its exit code (130 ... a signal's); a negative errno
- * with *err: it was not started (-ENOENT), took too long (-ETIMEDOUT). @errors: its standard error, one line
- * of it */
+ * @output: what it printed on standard output. Return: its exit code (128 and the signal's number, of one
+ * that it ended by); a negative errno with *err: it was not started (-ENOENT), took too long (-ETIMEDOUT).
+ * @errors: its standard error, one line of it */
 int bundle_child_end(struct bundle_child *child, struct text *output, char *errors, size_t errors_bytes,
                      struct err *err);

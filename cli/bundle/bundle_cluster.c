@@ -12,18 +12,19 @@
 #include "cli/bundle/bundle_prune.h"
 #include "cli/bundle/bundle_store.h"
 #include "cli/command/exchange.h"
+#include "cli/command/metrics_port.h"
 #include "io/clock.h"
 #include "io/loop.h"
 #include "store/kubernetes/kube.h"
 #include "store/kubernetes/kube_reach.h"
 #include "store/kubernetes/port_forward.h"
+#include "store/store.h"
 
 #define FOLDER     "cluster"
 #define LIST_USEC  (BUNDLE_SOURCE_USEC - LOOK_USEC)
 #define LOOK_USEC  UINT64_C(1000000) /* is the API server there? */
 #define PART_OF    "labelSelector=app.kubernetes.io%2Fpart-of%3Dremuda"
 #define PATH_BYTES 1024
-#define METRICS    "metrics" /* the name of our pods' port */
 
 struct look {
         struct bundle *bundle;
@@ -199,24 +200,6 @@ static void take_logs(struct look *x, const json_t *pod)
                         take_log(x, pod, name, true);
                 take_log(x, pod, name, false);
         }
-}
-
-/* The port of its pod at which a program of ours gives its metrics; 0 = none. */
-static unsigned metrics_port(const json_t *pod)
-{
-        const json_t *container, *port;
-        size_t i, k;
-
-        json_array_foreach(json_object_get(json_object_get(pod, "spec"), "containers"), i, container)
-                json_array_foreach(json_object_get(container, "ports"), k, port)
-        {
-                const char *name = json_string_value(json_object_get(port, "name"));
-                json_int_t number = json_integer_value(json_object_get(port, "containerPort"));
-
-                if (name != NULL && strcmp(name, METRICS) == 0 && number > 0 && number <= UINT16_MAX)
-                        return (unsigned) number;
-        }
-        return 0;
 }
 
 /* @socket: that leads there, or NULL. Return: did it answer at all? */
@@ -513,8 +496,8 @@ int bundle_cluster_gather(struct bundle *bundle, const struct bundle_cluster_opt
         if (r == 0)
                 take_address(&x);
         if (r == 0)
-                r = text_starts_with(options->cluster->store, "dir:") ? look_at_store(&x, err)
-                                                                      : look_at_server(&x, err);
+                r = store_directory(options->cluster->store) != NULL ? look_at_store(&x, err)
+                                                                     : look_at_server(&x, err);
         if (r < 0)
                 bundle_miss(bundle, "the cluster", "%s", err->msg);
         kube_client_free(x.client);

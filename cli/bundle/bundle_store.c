@@ -7,6 +7,7 @@
 #include "cli/bundle/bundle_prune.h"
 #include "io/loop.h"
 #include "io/read_file.h"
+#include "store/store.h"
 
 #define EVENTS_TAIL_BYTES ((size_t) 1 << 20)
 #define EVENTS_MAX_BYTES  ((size_t) 256 << 20)
@@ -63,7 +64,7 @@ static void add_events(struct bundle *bundle, const char *spec)
         char path[4096];
         size_t size = 0;
 
-        if (!text_format(path, sizeof(path), "%s/events.jsonl", spec + strlen("dir:")))
+        if (!text_format(path, sizeof(path), "%s/events.jsonl", store_directory(spec)))
                 return;
         if (read_file(path, EVENTS_MAX_BYTES, &bytes, &size, &err) < 0) {
                 bundle_miss(bundle, "events of the store", "%s", err.msg);

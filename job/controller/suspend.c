@@ -96,5 +96,5 @@ void suspend_resume(struct record *record)
 
         if (record->state.phase == JOB_SUSPENDED)
                 say(record, JOB_PENDING, queued ? "Admitted" : "Resumed",
-                    queued ? record->queue.sentence : "spec.suspend is false: it is planned again");
+                    queued ? record->queue.sentence : "nothing holds it any more: it is planned again");
 }

@@ -14,6 +14,7 @@
 #include "base/yaml/yaml_parse.h"
 #include "io/read_file.h"
 #include "store/leader.h"
+#include "store/store.h"
 
 #define CONFIG_MAX_BYTES ((size_t) 1 << 20)
 
@@ -160,7 +161,7 @@ static int read_namespaces(const struct server_options *options, struct settings
 
         if (text == NULL || text[0] == '\0')
                 return 0;
-        if (text_starts_with(options->store, "dir:"))
+        if (store_directory(options->store) != NULL)
                 return err_set(err, -EINVAL,
                                "--namespaces: only with --store kubernetes; a directory has no rights "
                                "to be without");
