@@ -141,7 +141,7 @@ static void tainted(void *userdata, int result, const char *sentence)
         if (result < 0 && result != -ECANCELED && result != -ESTALE && result != -ENOENT) {
                 extender_log(x, LOG_WARNING, "conditions", "node=%s taint=%s error=\"%s\"", write->node,
                              write->set ? "set" : "cleared", sentence);
-                x->conditions.not_before_usec = loop_now_usec(x->loop) + MINUTE_USEC;
+                x->conditions.taint_not_before_usec = loop_now_usec(x->loop) + MINUTE_USEC;
         }
         if (result == 0)
                 tell_taint(x, write->node, write->set);
@@ -223,7 +223,7 @@ static void tell(struct extender *x, const char *node, const struct node_conditi
                 store_event(cluster_store(x->cluster), &event);
 }
 
-static bool may_write(struct extender *x)
+static bool may_write(struct extender *x, uint64_t not_before_usec)
 {
         uint64_t now = loop_now_usec(x->loop);
 
@@ -231,41 +231,48 @@ static bool may_write(struct extender *x)
                 x->conditions.minute_usec = now;
                 x->conditions.written = 0;
         }
-        return x->conditions.written < CONDITIONS_PER_MINUTE && now >= x->conditions.not_before_usec;
+        return x->conditions.written < CONDITIONS_PER_MINUTE && now >= not_before_usec;
 }
 
-/* Return: is it being written now? */
-static bool settle_taint(struct extender *x, struct seen_condition *seen, const struct node_condition *says)
+static void settle_taint(struct extender *x, struct seen_condition *seen, const struct node_condition *says)
 {
         enum node_taint wanted = node_taint_judge(says, x->options->taint_all_bad);
         bool has = node_taint_index(seen->taints) >= 0;
 
         if (store_directory(x->options->server.store) != NULL || seen->version[0] == '\0' ||
-            wanted == NODE_TAINT_STAYS || has == (wanted == NODE_TAINT_SET) || !may_write(x) ||
-            !send_taint(x, seen, !has))
-                return false;
+            wanted == NODE_TAINT_STAYS || has == (wanted == NODE_TAINT_SET) ||
+            !may_write(x, x->conditions.taint_not_before_usec) || !send_taint(x, seen, !has))
+                return;
         x->conditions.written++;
-        return true;
+}
+
+static void settle_condition(struct extender *x, const char *node, struct seen_condition *seen,
+                             const struct node_condition *wanted)
+{
+        struct node_condition before = seen->has;
+
+        if (!may_write(x, x->conditions.not_before_usec))
+                return;
+        if (store_directory(x->options->server.store) != NULL)
+                seen->has = *wanted;
+        else if (!send_patch(x, seen, wanted))
+                return;
+        x->conditions.written++;
+        tell(x, node, &before, wanted);
 }
 
 static void compare(struct extender *x, const struct ledger_node *node)
 {
         struct seen_condition *seen = node->has_object ? find(x, node->name, is_on(x)) : NULL;
-        struct node_condition wanted, before;
+        struct node_condition wanted;
 
         if (seen == NULL || seen->writing)
                 return;
-        before = seen->has;
-        wanted = node_condition_judge(cluster_ledger(x->cluster), node, before.status[0] != '\0');
-        if (settle_taint(x, seen, &wanted) || !is_on(x) || node_condition_equal(&wanted, &before) ||
-            !may_write(x))
-                return;
-        if (store_directory(x->options->server.store) != NULL)
-                seen->has = wanted;
-        else if (!send_patch(x, seen, &wanted))
-                return;
-        x->conditions.written++;
-        tell(x, node->name, &before, &wanted);
+        wanted = node_condition_judge(cluster_ledger(x->cluster), node, seen->has.status[0] != '\0');
+        if (is_on(x) && !node_condition_equal(&wanted, &seen->has))
+                settle_condition(x, node->name, seen, &wanted);
+        if (!seen->writing)
+                settle_taint(x, seen, &wanted);
 }
 
 void conditions_look(struct extender *x)

@@ -19,11 +19,11 @@
 struct extender;
 
 struct conditions {
-        struct name_map nodes;    /* what each Node has */
-        uint32_t next;            /* of the ledger's nodes: where the next look begins */
-        uint64_t minute_usec;     /* since when writes are counted (monotonic) */
-        unsigned written;         /* since then */
-        uint64_t not_before_usec; /* after a write that was refused (monotonic) */
+        struct name_map nodes; /* what each Node has */
+        uint32_t next;         /* of the ledger's nodes: where the next look begins */
+        uint64_t minute_usec;  /* since when writes are counted (monotonic) */
+        unsigned written;      /* since then */
+        uint64_t not_before_usec, taint_not_before_usec; /* after one that was refused (monotonic) */
 };
 
 /* conditions_seen() - a Node object as the store has it; NULL: it is gone. conditions_look() - called every

@@ -304,6 +304,32 @@ static void it_comes_and_goes_among_those_of_others(void **state)
         extender_bed_free(b);
 }
 
+/* Without the right for it: the condition is written all the same, of this node and of others. */
+static void a_taint_that_is_refused_keeps_no_condition(void **state)
+{
+        struct extender_bed *b = extender_bed_begin(false);
+        char text[200];
+
+        (void) state;
+        b->options.taint_all_bad = true;
+        b->options.node_conditions = "on";
+        NODE("a");
+        memory_store_merge(b->memory, "NodeAccelerators a", EXTENDER_BED_INVENTORY("a"));
+        HEALTHY("a", "0");
+        memory_store_tell(b->memory);
+        conditions_look(b->extender);
+        assert_int_equal(memory_store_count(b->memory, "patch Node a"), 1); /* the condition comes first */
+        assert_string_equal(condition(b, "a", "status"), "False");
+        assert_string_equal(taints_of(b, "a", text), "");
+        memory_store_refuse(b->memory, "patch Node a", -EPERM, "no right");
+        EXTENDER_BED_WAIT(b, extender_bed_said(b, "taint=set error=\"no right\""));
+        assert_true(b->extender->conditions.taint_not_before_usec > loop_now_usec(b->folder->loop));
+        memory_store_refuse(b->memory, NULL, 0, "");
+        HEALTHY("a", "8");
+        EXTENDER_BED_WAIT(b, strcmp(condition(b, "a", "status"), "True") == 0);
+        extender_bed_free(b);
+}
+
 /* What came meanwhile is not lost: a Node that has changed is written as it is then, without a pause. */
 static void a_taint_of_others_that_came_meanwhile_stays(void **state)
 {
@@ -335,6 +361,7 @@ int main(void)
                 cmocka_unit_test(so_many_are_written_in_a_minute),
                 cmocka_unit_test(a_taint_is_for_nodes_without_a_healthy_device),
                 cmocka_unit_test(it_comes_and_goes_among_those_of_others),
+                cmocka_unit_test(a_taint_that_is_refused_keeps_no_condition),
                 cmocka_unit_test(a_taint_of_others_that_came_meanwhile_stays),
         };
 

@@ -12,6 +12,7 @@
 #include "io/loop.h"
 #include "job/controller/ages.h"
 #include "job/controller/controller_internal.h"
+#include "job/controller/disruption.h"
 #include "job/controller/job_metrics.h"
 #include "job/controller/observe.h"
 #include "job/controller/plan_queue.h"
@@ -89,6 +90,9 @@ void controller_lead(struct controller *c)
 {
         bool leads = controller_leads(c);
 
+        for (struct name_map_entry *e = leads && !c->leading ? name_map_first(&c->records) : NULL; e != NULL;
+             e = name_map_next(&c->records, e))
+                disruption_forget((struct record *) e); /* another one may have written */
         if (leads != c->leading)
                 controller_log(c, LOG_NOTICE, "job-controller", "leading=%s", leads ? "yes" : "no");
         c->leading = leads;
@@ -154,8 +158,8 @@ struct controller_options controller_options_of(const struct server_options *opt
                           .grace_sec = options->eviction_grace_sec > 0 ? options->eviction_grace_sec : 1 },
                 .keep_pods_sec = options->keep_pods_sec,
                 .pods_wait_sec = options->pods_wait_sec,
-                .budgets = !options->no_disruption_budgets && options->store != NULL &&
-                           strcmp(options->store, "kubernetes") == 0,
+                .budgets = options->store != NULL && strcmp(options->store, "kubernetes") == 0,
+                .no_budgets = options->no_disruption_budgets,
                 .kueue = strcmp(options->kueue, "on") == 0,
         };
 }

@@ -14,7 +14,8 @@ struct controller_options {
         bool kueue;                    /* jobs that name a queue wait until Kueue admits them */
         bool (*leads)(void *userdata); /* may it write now? Asked before every write */
         unsigned pods_wait_sec;        /* chips are leased so long while pods cannot be made; 0 = for ever */
-        bool budgets;                  /* evictions are refused by disruption budgets; else there are none */
+        bool budgets;                  /* the store has disruption budgets, which refuse evictions */
+        bool no_budgets;               /* but none shall: those that there are go */
         void (*log)(void *userdata, int priority, const char *event, const char *text);
         void *userdata;
 };

@@ -32,8 +32,9 @@ bool disruption_refuses(const struct job *job, const struct job_state *state)
 /* The pods that it should keep now: every one of the plan, or none. */
 static unsigned wanted_pods(const struct record *record)
 {
-        bool leaves = record->gone || record->deleting || !record->valid || record->cancel ||
-                      record->bad_status[0] != '\0' || suspend_holds(record);
+        bool leaves = record->controller->options.no_budgets || record->gone || record->deleting ||
+                      !record->valid || record->cancel || record->bad_status[0] != '\0' ||
+                      suspend_holds(record);
 
         return !leaves && disruption_refuses(&record->job, &record->state)
                        ? (unsigned) record->state.group_count + 1
@@ -112,6 +113,13 @@ static void write_budget(struct record *record, unsigned pods)
         budget = make_budget(record, name, pods);
         store_put(store, STORE_DISRUPTION_BUDGET, record->namespace_, name, budget, on_written, write);
         json_decref(budget);
+}
+
+void disruption_forget(struct record *record)
+{
+        record->budget.pods = BUDGET_UNKNOWN;
+        record->budget.refused = false;
+        record->budget.after_usec = 0;
 }
 
 void disruption_settle(struct record *record)

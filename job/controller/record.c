@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "job/controller/controller_internal.h"
+#include "job/controller/disruption.h"
 #include "job/plan/job_lease.h"
 
 struct job_pod *record_find_pod(struct record *record, const char *name)
@@ -133,9 +134,8 @@ void record_start_again(struct record *record, const char *uid)
                 false;
         record->gone = false;
         record->taken[0] = '\0';
-        record->budget.pods = BUDGET_UNKNOWN;
-        record->budget.refused = record->budget.under_way = false;
-        record->budget.after_usec = 0;
+        disruption_forget(record);
+        record->budget.under_way = false;
         record->queue = (struct record_queue){ .label = "" };
         record->rate = (struct job_rate){ .count = 0 };
         record->stragglers = 0;

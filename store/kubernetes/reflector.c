@@ -130,6 +130,8 @@ static void list_is_whole(struct reflector *r)
 {
         json_feed_free(&r->page);
         reflector_known_drop_unlisted(r);
+        r->missing = false; /* not before: what a first page does not have is not gone */
+        r->denied[0] = '\0';
         r->rechecking = false;
         r->in_step_usec = now_usec(r);
         r->failures = 0;
@@ -208,11 +210,8 @@ static void on_list(void *userdata, const struct http_call_result *result)
                 namespace_is_denied(r, sentence);
                 return;
         }
-        if (e == 0) {
-                r->missing = false;
-                r->denied[0] = '\0';
+        if (e == 0)
                 e = reflector_end_page(r, &r->page_problem);
-        }
         if (r->page_problem.code != 0) {
                 e = r->page_problem.code;
                 (void) text_copy(sentence, sizeof(sentence), r->page_problem.msg);

@@ -152,6 +152,33 @@ static void a_namespace_without_rights_stops_no_other(void **state)
         kube_store_free(f);
 }
 
+/* Who takes what is not there for gone waits for the last page. */
+static void a_namespace_is_read_when_its_list_is_whole(void **state)
+{
+        static const char *const namespaces[] = { "a", "b" };
+        enum { PODS = 501 }; /* one more than a page has */
+        struct kube_store *f = kube_store_new();
+
+        (void) state;
+        f->namespaces = namespaces;
+        f->namespace_count = ARRAY_SIZE(namespaces);
+        for (int i = 0; i < PODS; i++) {
+                char name[16];
+
+                (void) text_format(name, sizeof(name), "p%03d", i);
+                put_in(f, "b", name);
+        }
+        kube_store_admin(f, "{\"op\":\"fault\",\"match\":\"namespaces/b/"
+                            "pods\",\"times\":1000000,\"do\":\"status\",\"code\":403}");
+        kube_store_open(f, 1u << STORE_POD, NULL);
+        KUBE_STORE_WAIT(f, f->synced[STORE_POD] == 1 && store_namespace_trouble(f->store, "b") != NULL);
+        assert_int_equal(f->deliveries, 0);
+        kube_store_admin(f, "{\"op\":\"well\"}");
+        KUBE_STORE_WAIT(f, store_namespace_trouble(f->store, "b") == NULL);
+        assert_int_equal(f->deliveries, PODS);
+        kube_store_free(f);
+}
+
 static void a_dropped_watch_resumes_where_it_was(void **state)
 {
         struct kube_store *f = kube_store_new();
@@ -454,6 +481,7 @@ int main(void)
                 cmocka_unit_test(only_the_pods_of_one_node),
                 cmocka_unit_test(only_what_is_in_some_namespaces),
                 cmocka_unit_test(a_namespace_without_rights_stops_no_other),
+                cmocka_unit_test(a_namespace_is_read_when_its_list_is_whole),
                 cmocka_unit_test(a_dropped_watch_resumes_where_it_was),
                 cmocka_unit_test(history_that_is_gone_means_a_new_list),
                 cmocka_unit_test(bookmarks_keep_the_place),
