@@ -12,7 +12,6 @@
 #include "io/loop.h"
 #include "job/controller/ages.h"
 #include "job/controller/controller_internal.h"
-#include "job/controller/disruption.h"
 #include "job/controller/job_metrics.h"
 #include "job/controller/observe.h"
 #include "job/controller/plan_queue.h"
@@ -92,7 +91,7 @@ void controller_lead(struct controller *c)
 
         for (struct name_map_entry *e = leads && !c->leading ? name_map_first(&c->records) : NULL; e != NULL;
              e = name_map_next(&c->records, e))
-                disruption_forget((struct record *) e); /* another one may have written */
+                record_forget_budget((struct record *) e); /* another one may have written */
         if (leads != c->leading)
                 controller_log(c, LOG_NOTICE, "job-controller", "leading=%s", leads ? "yes" : "no");
         c->leading = leads;

@@ -115,13 +115,6 @@ static void write_budget(struct record *record, unsigned pods)
         json_decref(budget);
 }
 
-void disruption_forget(struct record *record)
-{
-        record->budget.pods = BUDGET_UNKNOWN;
-        record->budget.refused = false;
-        record->budget.after_usec = 0;
-}
-
 void disruption_settle(struct record *record)
 {
         unsigned pods = wanted_pods(record);

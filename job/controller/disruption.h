@@ -11,8 +11,5 @@
  * end, or lose all that it has trained. In memory only. */
 bool disruption_refuses(const struct job *job, const struct job_state *state);
 
-/* disruption_forget() - what was written of it is not known any more: it is written anew where it matters. */
-void disruption_forget(struct record *record);
-
 /* disruption_settle() - its budget is made, changed or taken away, if that is due. */
 void disruption_settle(struct record *record);

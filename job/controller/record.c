@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "job/controller/controller_internal.h"
-#include "job/controller/disruption.h"
 #include "job/plan/job_lease.h"
 
 struct job_pod *record_find_pod(struct record *record, const char *name)
@@ -114,6 +113,13 @@ struct record *record_new(struct controller *c, const char *key)
         return record;
 }
 
+void record_forget_budget(struct record *record)
+{
+        record->budget.pods = BUDGET_UNKNOWN;
+        record->budget.refused = false;
+        record->budget.after_usec = 0;
+}
+
 void record_start_again(struct record *record, const char *uid)
 {
         job_state_free(&record->state);
@@ -134,7 +140,7 @@ void record_start_again(struct record *record, const char *uid)
                 false;
         record->gone = false;
         record->taken[0] = '\0';
-        disruption_forget(record);
+        record_forget_budget(record);
         record->budget.under_way = false;
         record->queue = (struct record_queue){ .label = "" };
         record->rate = (struct job_rate){ .count = 0 };

@@ -105,8 +105,9 @@ struct record *record_new(struct controller *c, const char *key);
 void record_free(struct record *record); /* its lease is given back and nobody is asked any more */
 
 /* record_start_again() - another object of the same name: nothing that was known of the old one holds for it.
- */
+ * record_forget_budget() - somebody else may have written it. */
 void record_start_again(struct record *record, const char *uid);
+void record_forget_budget(struct record *record);
 
 /* record_was_planned() - its parents had succeeded then: nobody asks for them again, whatever becomes of it.
  */
