@@ -424,6 +424,8 @@ static void serve_ready(struct record **records, const size_t *order, size_t rea
 
                 if (controller_monotonic(record->controller) < record->plan_after_usec)
                         continue; /* its pods were refused: it blocks nobody meanwhile */
+                if (!kueue_may_plan(record))
+                        continue;
                 if (lacks_class(record))
                         continue;
                 if (waits_for_refused(record)) {

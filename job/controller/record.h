@@ -35,6 +35,7 @@ struct record_queue {
         uint64_t retry_usec;          /* CLOCK_MONOTONIC: no other one before */
         bool unlike;                  /* its Workload does not ask for what the job asks for now */
         uint64_t compared_usec; /* CLOCK_MONOTONIC: when that was looked at; 0 = not since either changed */
+        char unnamed[120];      /* which of its chips nobody can say the name of; "" = none */
         char refused[300];      /* why the last one was refused; "" = it was not */
         char ignored[KUEUE_NAME_BYTES]; /* the change of its label that was said to be ignored */
         char reason[JOB_REASON_BYTES], sentence[500]; /* why it holds, or held */

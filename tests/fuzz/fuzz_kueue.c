@@ -37,7 +37,7 @@ static void ask(const struct kueue_workload *workload)
 
         if (ledger == NULL || job_yaml_parse(spec, sizeof(spec) - 1, &job, NULL) < 0)
                 __builtin_trap();
-        sets = kueue_workload_pod_sets(&job, ledger);
+        sets = kueue_workload_pod_sets(&job, ledger, workload, NULL);
         (void) kueue_workload_asks(workload, sets);
         json_decref(sets);
         job_free(&job);

@@ -187,22 +187,31 @@ static void hold_without(struct record *record)
                 hold(record, WAITS, "waits in queue '%.100s'", queue->label);
 }
 
+/* Would it be asked for so now? Where a name cannot be said, that is no change of the job. */
+static void compare(struct record *record, const struct kueue_workload *workload)
+{
+        struct record_queue *queue = &record->queue;
+        struct err err = { 0 };
+        json_t *sets = kueue_workload_pod_sets(&record->job, controller_ledger(record->controller), workload,
+                                               &err);
+
+        queue->unlike = sets != NULL && !kueue_workload_asks(workload, sets);
+        queue->compared_usec = sets != NULL ? controller_monotonic(record->controller) : 0;
+        (void) text_copy(queue->unnamed, sizeof(queue->unnamed), err.msg);
+        json_decref(sets);
+}
+
 /* A plan holds as it was admitted; without one it is asked whether it would be admitted so now. That looks
- * through all groups of the ledger, so not at every look. */
+ * through all groups of the ledger, so not at every look; and before these are read it says nothing. */
 static bool has_changed(struct record *record, const struct kueue_workload *workload)
 {
         struct record_queue *queue = &record->queue;
         uint64_t now = controller_monotonic(record->controller);
-        json_t *sets;
 
-        if (record->state.group_count > 0)
+        if (record->state.group_count > 0 || !cluster_is_ready(record->controller->options.cluster))
                 return false;
-        if (queue->compared_usec != 0 && now - queue->compared_usec < COMPARE_USEC)
-                return queue->unlike;
-        sets = kueue_workload_pod_sets(&record->job, controller_ledger(record->controller));
-        queue->unlike = !kueue_workload_asks(workload, sets);
-        queue->compared_usec = now;
-        json_decref(sets);
+        if (queue->compared_usec == 0 || now - queue->compared_usec >= COMPARE_USEC)
+                compare(record, workload);
         return queue->unlike;
 }
 
@@ -216,6 +225,10 @@ static void take_admission(struct record *record, const struct kueue_workload *w
         if (has_changed(record, workload)) {
                 hold(record, WAITS, "it has changed since it was admitted: it waits in queue '%.100s' again",
                      workload->queue);
+                return;
+        }
+        if (record->state.group_count == 0 && record->queue.unnamed[0] != '\0') {
+                hold(record, "AdmissionUnusable", "Kueue admitted it, but %.400s", record->queue.unnamed);
                 return;
         }
         record->queue.admitted =
@@ -263,6 +276,21 @@ void kueue_look(struct record *record)
                                    workload->cluster_queue);
 }
 
+bool kueue_may_plan(struct record *record)
+{
+        const struct kueue_workload *workload = is_on(record) ? workload_of(record) : NULL;
+
+        if (workload == NULL)
+                return !record->queue.holds;
+        compare(record, workload);
+        if (record->queue.unlike || record->queue.unnamed[0] != '\0') {
+                record->queue.admitted = false;
+                kueue_look(record);
+                controller_queue(record);
+        }
+        return !record->queue.holds;
+}
+
 /* Nothing of it uses chips. */
 static bool is_at_rest(const struct record *record)
 {
@@ -274,7 +302,8 @@ static void create(struct record *record)
         struct job_pods_owner owner = write_owner(record);
         const char *class = record->job.priority_class;
         int64_t priority = 0;
-        json_t *object;
+        struct err err = { 0 };
+        json_t *sets;
         int r = class[0] == '\0' ? 0
                                  : cluster_class_value(record->controller->options.cluster, class, &priority);
 
@@ -285,10 +314,13 @@ static void create(struct record *record)
                                            class);
                 return;
         }
-        object = kueue_workload_new(
-                &record->job, &owner, record->queue.label, priority,
-                kueue_workload_pod_sets(&record->job, controller_ledger(record->controller)));
-        write_workload(record, NULL, object);
+        sets = kueue_workload_pod_sets(&record->job, controller_ledger(record->controller), NULL, &err);
+        if (sets != NULL)
+                write_workload(
+                        record, NULL,
+                        kueue_workload_new(&record->job, &owner, record->queue.label, priority, sets));
+        else
+                (void) text_copy(record->queue.refused, sizeof(record->queue.refused), err.msg);
 }
 
 /* Of a change of the label that comes too late: the quota is in the other queue. */
@@ -323,8 +355,8 @@ static json_t *spec_patch(struct record *record, const struct kueue_workload *wo
                 return json_pack("{s:{s:s}}", "spec", "queueName", label);
         if (workload->reserved || !has_changed(record, workload))
                 return NULL;
-        sets = kueue_workload_pod_sets(&record->job, controller_ledger(record->controller));
-        return json_pack("{s:{s:o}}", "spec", "podSets", sets);
+        sets = kueue_workload_pod_sets(&record->job, controller_ledger(record->controller), workload, NULL);
+        return sets == NULL ? NULL : json_pack("{s:{s:o}}", "spec", "podSets", sets);
 }
 
 /* What its status has to say otherwise now. A new reference, or NULL. */

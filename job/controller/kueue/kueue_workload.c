@@ -165,37 +165,71 @@ static uint64_t least_of(const struct job_role *role)
         return role->spec_chips != 0 ? role->spec_min_chips : role->min_chips;
 }
 
-/* What the chips that a role may take are called: as most of them are, whoever has them. */
-static const char *resource_in(const struct ledger *ledger, const struct job_role *role)
+static const json_t *requests_of(const json_t *set)
 {
-        uint64_t best = 0;
-        const char *name = NULL;
+        const json_t *spec = json_object_get(json_object_get(set, "template"), "spec");
+
+        return json_object_get(
+                json_object_get(json_array_get(json_object_get(spec, "containers"), 0), "resources"),
+                "requests");
+}
+
+/* Is the one name better than the other (NULL = none yet)? What a Workload asks for already stands; else as most
+ * chips are called, whoever has them. */
+static bool is_better(const struct ledger *ledger, const struct ledger_group *one,
+                      const struct ledger_group *other, const json_t *asked)
+{
+        const char *name = symbols_name(&ledger->symbols, one->resource), *than;
+        bool stands = json_object_get(asked, name) != NULL, other_stands;
+
+        if (other == NULL)
+                return true;
+        than = symbols_name(&ledger->symbols, other->resource);
+        other_stands = json_object_get(asked, than) != NULL;
+        if (stands != other_stands)
+                return stands;
+        return one->usable != other->usable ? one->usable > other->usable : strcmp(name, than) < 0;
+}
+
+/* What the chips that a role may take are called on the nodes. */
+static const char *resource_in(const struct ledger *ledger, const struct job_role *role, const json_t *asked)
+{
+        const struct ledger_group *best = NULL;
 
         for (uint32_t n = 0; n < ledger->node_count; n++)
                 for (uint32_t g = 0; g < ledger->nodes[n]->group_count; g++) {
                         const struct ledger_group *group = &ledger->nodes[n]->groups[g];
 
-                        if (group->resource == 0 || !open_groups_takes(role, &ledger->symbols, group))
-                                continue;
-                        if (name == NULL || group->usable > best ||
-                            (group->usable == best &&
-                             strcmp(symbols_name(&ledger->symbols, group->resource), name) < 0)) {
-                                best = group->usable;
-                                name = symbols_name(&ledger->symbols, group->resource);
-                        }
+                        if (group->resource != 0 && open_groups_takes(role, &ledger->symbols, group) &&
+                            is_better(ledger, group, best, asked))
+                                best = group;
                 }
+        return best != NULL ? symbols_name(&ledger->symbols, best->resource) : NULL;
+}
+
+/* ... by those who make them. */
+static const char *resource_by_vendor(const struct job_role *role, const json_t *asked)
+{
+        const char *name = NULL;
+
+        for (size_t i = 0; vendors[i] != NULL; i++) {
+                const struct vendor *vendor = vendors[i];
+
+                if (role->vendor[0] != '\0' ? strcmp(vendor->name, role->vendor) != 0
+                                            : !vendor_serves(vendor->runtime, role->runtime))
+                        continue;
+                if (json_object_get(asked, vendor->resource) != NULL)
+                        return vendor->resource;
+                name = name == NULL ? vendor->resource : name;
+        }
         return name;
 }
 
-static const char *resource_of(const struct ledger *ledger, const struct job_role *role)
+static const char *resource_of(const struct ledger *ledger, const struct job_role *role, const json_t *asked)
 {
-        const char *name = resource_in(ledger, role);
+        const char *name = resource_in(ledger, role, asked);
 
-        for (size_t i = 0; name == NULL && vendors[i] != NULL; i++)
-                if (role->vendor[0] != '\0' ? strcmp(vendors[i]->name, role->vendor) == 0
-                                            : vendor_serves(vendors[i]->runtime, role->runtime))
-                        name = vendors[i]->resource;
-        return name;
+        return name != NULL ? name : resource_by_vendor(role, asked);
 }
 
 /* @resource: NULL = no chip */
@@ -214,18 +248,37 @@ static json_t *pod_set(const char *name, uint64_t count, const struct job_templa
                          "resources", resources);
 }
 
-/* Kueue takes one pod set that may be smaller: the first entry that may. */
-json_t *kueue_workload_pod_sets(const struct job *job, const struct ledger *ledger)
+/* Of the chips of a role; NULL: nobody can say what these are called, and none of them may go uncounted. */
+static json_t *role_set(const char *name, const char *field, const struct job_role *role,
+                        const struct ledger *ledger, const struct kueue_workload *workload, struct err *err)
 {
-        json_t *list = json_array(), *set;
+        const json_t *present = workload != NULL ? find_named(workload->pod_sets, name) : NULL;
+        const char *resource = resource_of(ledger, role, requests_of(present));
+
+        if (resource == NULL) {
+                (void) err_set(err, -ENOENT,
+                               "%s: no node shows what chips of this kind are called; give its vendor", field);
+                return NULL;
+        }
+        return pod_set(name, chips_of(role), &role->template, resource);
+}
+
+/* Kueue takes one pod set that may be smaller: the first entry that may. Return: 0 or -ENOENT. */
+static int add_workers(const struct job *job, const struct ledger *ledger,
+                       const struct kueue_workload *workload, json_t *list, struct err *err)
+{
         bool partial = false;
-        char name[24];
+        char name[24], field[32];
 
         for (size_t i = 0; i < job->worker_count; i++) {
                 const struct job_role *role = &job->workers[i];
+                json_t *set;
 
                 (void) text_format(name, sizeof(name), "w%zu", i);
-                set = pod_set(name, chips_of(role), &role->template, resource_of(ledger, role));
+                (void) text_format(field, sizeof(field), "spec.workers[%zu]", i);
+                set = role_set(name, field, role, ledger, workload, err);
+                if (set == NULL)
+                        return -ENOENT;
                 if (!partial && least_of(role) < chips_of(role)) {
                         partial = true;
                         (void) json_object_set_new(set, "minCount",
@@ -233,10 +286,23 @@ json_t *kueue_workload_pod_sets(const struct job *job, const struct ledger *ledg
                 }
                 (void) json_array_append_new(list, set);
         }
-        if (job_server_chips(job) > 0)
-                (void) json_array_append_new(list,
-                                             pod_set(SERVERS, job_server_chips(job), &job->servers.template,
-                                                     resource_of(ledger, &job->servers)));
+        return 0;
+}
+
+json_t *kueue_workload_pod_sets(const struct job *job, const struct ledger *ledger,
+                                const struct kueue_workload *workload, struct err *err)
+{
+        json_t *list = json_array(), *set = NULL;
+        int r = add_workers(job, ledger, workload, list, err);
+
+        if (r == 0 && job_server_chips(job) > 0) {
+                set = role_set(SERVERS, "spec.servers", &job->servers, ledger, workload, err);
+                r = set != NULL ? json_array_append_new(list, set) : -ENOENT;
+        }
+        if (r < 0) {
+                json_decref(list);
+                return NULL;
+        }
         (void) json_array_append_new(list, pod_set(MANAGER, 1, NULL, NULL));
         return list;
 }
@@ -261,15 +327,6 @@ json_t *kueue_workload_new(const struct job *job, const struct job_pods_owner *o
                                                         "scheduling.k8s.io/priorityclass", "priority",
                                                         (json_int_t) priority));
         return object;
-}
-
-static const json_t *requests_of(const json_t *set)
-{
-        const json_t *spec = json_object_get(json_object_get(set, "template"), "spec");
-
-        return json_object_get(
-                json_object_get(json_array_get(json_object_get(spec, "containers"), 0), "resources"),
-                "requests");
 }
 
 /* A quantity may have been written anew: "1024Mi" as "1Gi". */

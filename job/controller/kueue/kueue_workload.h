@@ -41,9 +41,11 @@ void kueue_workload_free(struct kueue_workload *workload);
 /* kueue_workload_name() - follows from the job, so that making it again is found out. */
 void kueue_workload_name(const char *job, const char *uid, char name[KUEUE_NAME_BYTES]);
 
-/* kueue_workload_pod_sets() - what the job asks for, admitted or not. Chips of a role have the name that most
- * of those have that it may take, else its vendor's. A new reference; NULL = out of memory. */
-json_t *kueue_workload_pod_sets(const struct job *job, const struct ledger *ledger);
+/* kueue_workload_pod_sets() - what the job asks for, admitted or not. Chips of a role have the name that they
+ * have in @workload (NULL = there is none), while it may take some of that name; else the one that most of those
+ * have that it may take, else its vendor's. A new reference; NULL and *err: a name that nobody can say. */
+json_t *kueue_workload_pod_sets(const struct job *job, const struct ledger *ledger,
+                                const struct kueue_workload *workload, struct err *err);
 
 /* kueue_workload_new() - the object. @pod_sets: taken. @priority: the value of the job's priorityClassName. A
  * new reference; NULL = out of memory. */

@@ -65,7 +65,7 @@ static void a_pod_set_is_a_chip_of_each_entry(void **state)
 {
         struct job job = job_fixture_parse(PARTIAL);
         struct ledger *ledger = job_fixture_cluster();
-        json_t *sets = kueue_workload_pod_sets(&job, ledger), *first = json_array_get(sets, 0);
+        json_t *sets = kueue_workload_pod_sets(&job, ledger, NULL, NULL), *first = json_array_get(sets, 0);
         struct kueue_workload same = { .pod_sets = sets };
         static const char *const names[] = { "w0", "w1", "s", "manager" };
         static const char *const wrong[] = { "{\"count\":5}", "{\"minCount\":1}", "{\"name\":\"w1\"}" };
@@ -105,7 +105,7 @@ static void quantities_may_be_written_otherwise(void **state)
 {
         struct job job = job_fixture_parse(PARTIAL);
         struct ledger *ledger = job_fixture_cluster();
-        json_t *sets = kueue_workload_pod_sets(&job, ledger), *other = json_deep_copy(sets);
+        json_t *sets = kueue_workload_pod_sets(&job, ledger, NULL, NULL), *other = json_deep_copy(sets);
         struct kueue_workload workload = { .pod_sets = other };
 
         (void) state;
