@@ -238,9 +238,9 @@ uint64_t store_age_usec(const struct store *store, unsigned which, uint64_t now_
         return store->backend->age_usec(store, which, now_usec);
 }
 
-bool store_serves(const struct store *store, enum store_kind kind)
+bool store_serves(const struct store *store, enum store_kind kind, const char *namespace_)
 {
-        return store->backend->serves == NULL || store->backend->serves(store, kind);
+        return store->backend->serves == NULL || store->backend->serves(store, kind, namespace_);
 }
 
 const char *store_namespace_trouble(const struct store *store, const char *namespace_)

@@ -26,7 +26,8 @@ struct store_backend {
         void (*close)(struct store *store);
         void (*refresh)(struct store *store);
         uint64_t (*age_usec)(const struct store *store, unsigned kinds, uint64_t now_usec);
-        bool (*serves)(const struct store *store, enum store_kind kind); /* NULL = every kind */
+        bool (*serves)(const struct store *store, enum store_kind kind,
+                       const char *namespace_); /* NULL = every kind */
         const char *(*namespace_trouble)(const struct store *store,
                                          const char *namespace_); /* NULL = each is read */
         uint64_t (*inventory_mtime_usec)(const struct store *store, const char *node);

@@ -340,9 +340,9 @@ static void synced(void *userdata, enum store_kind kind)
 
         c->synced |= 1u << kind;
         if (kind == STORE_WORKLOAD)
-                groups_serve(c->ledger, REQUEST_GROUP_ALONE, store_serves(c->store, kind));
+                groups_serve(c->ledger, REQUEST_GROUP_ALONE, store_serves(c->store, kind, NULL));
         if (kind == STORE_POD_GROUP)
-                groups_serve(c->ledger, REQUEST_GROUP_CYCLE, store_serves(c->store, kind));
+                groups_serve(c->ledger, REQUEST_GROUP_CYCLE, store_serves(c->store, kind, NULL));
         for (uint32_t i = 0; kind == STORE_NODE && i < c->ledger->node_count; i++)
                 cluster_ages_update(c, c->ledger->nodes[i]->name);
         if (c->options.kind_synced != NULL)

@@ -52,13 +52,20 @@ static uint64_t age_usec(const struct store *store, unsigned kinds, uint64_t now
         return oldest;
 }
 
-static bool serves(const struct store *store, enum store_kind kind)
+/* One that is read in all namespaces answers for each. */
+static bool is_about(const struct reflector *reflector, enum store_kind kind, const char *namespace_)
+{
+        return reflector->kind == kind && (namespace_ == NULL || reflector->namespace_ == NULL ||
+                                           strcmp(reflector->namespace_, namespace_) == 0);
+}
+
+static bool serves(const struct store *store, enum store_kind kind, const char *namespace_)
 {
         const struct store_kubernetes *k = (const struct store_kubernetes *) store;
         bool missing = false;
 
         for (size_t i = 0; i < k->reflector_count; i++) {
-                if (k->reflectors[i].kind != kind)
+                if (!is_about(&k->reflectors[i], kind, namespace_))
                         continue;
                 if (!k->reflectors[i].missing)
                         return true;

@@ -313,6 +313,30 @@ static void an_optional_kind_is_missing_without_a_word(void **state)
         kube_store_free(f);
 }
 
+/* Who decides by what is not shown asks for the namespace that it is about. */
+static void what_is_not_shown_in_one_namespace_is_said_of_it(void **state)
+{
+        static const char *const namespaces[] = { "a", "b" };
+        struct kube_store *f = kube_store_new();
+
+        (void) state;
+        f->namespaces = namespaces;
+        f->namespace_count = ARRAY_SIZE(namespaces);
+        kube_store_admin(f,
+                         "{\"op\":\"put\",\"path\":\"/apis/kueue.x-k8s.io/v1beta1/namespaces/b/workloads\","
+                         "\"object\":{\"metadata\":{\"name\":\"w\"}}}");
+        kube_store_admin(f, "{\"op\":\"fault\",\"match\":\"namespaces/a/workloads\",\"times\":1000,"
+                            "\"do\":\"status\",\"code\":403,\"reason\":\"Forbidden\"}");
+        kube_store_open(f, 1u << STORE_KUEUE_WORKLOAD, NULL);
+        KUBE_STORE_WAIT(f, f->synced[STORE_KUEUE_WORKLOAD] == 1);
+        assert_false(store_serves(f->store, STORE_KUEUE_WORKLOAD, "a"));
+        assert_true(store_serves(f->store, STORE_KUEUE_WORKLOAD, "b"));
+        assert_true(store_serves(f->store, STORE_KUEUE_WORKLOAD, NULL));
+        assert_true(store_serves(f->store, STORE_POD, "a")); /* is not wanted: nothing is said of it */
+        kube_store_admin(f, "{\"op\":\"well\"}");
+        kube_store_free(f);
+}
+
 static void a_kind_that_is_not_installed_is_empty_until_it_is(void **state)
 {
         struct kube_store *f = kube_store_new();
@@ -489,6 +513,7 @@ int main(void)
                 cmocka_unit_test(a_rotated_token_is_read_again),
                 cmocka_unit_test(a_404_takes_nothing_that_is_known),
                 cmocka_unit_test(an_optional_kind_is_missing_without_a_word),
+                cmocka_unit_test(what_is_not_shown_in_one_namespace_is_said_of_it),
                 cmocka_unit_test(a_kind_that_is_not_installed_is_empty_until_it_is),
                 cmocka_unit_test(an_unwell_server_makes_the_store_old_not_empty),
                 cmocka_unit_test(one_odd_object_stops_nothing),

@@ -491,9 +491,10 @@ bool store_is_fresh(const struct store *view)
         return view->fresh;
 }
 
-bool store_serves(const struct store *view, enum store_kind kind)
+bool store_serves(const struct store *view, enum store_kind kind, const char *namespace_)
 {
         (void) view;
+        (void) namespace_;
         (void) kind;
         return true;
 }

@@ -29,9 +29,11 @@ static bool is_on(const struct record *record)
         return record->controller->options.kueue;
 }
 
-static struct store *store_of(const struct record *record)
+/* Can Workloads be read where the job is? */
+static bool are_shown(const struct record *record)
 {
-        return cluster_store(record->controller->options.cluster);
+        return store_serves(cluster_store(record->controller->options.cluster), STORE_KUEUE_WORKLOAD,
+                            record->namespace_);
 }
 
 static struct entry *find(struct kueue *kueue, const char *key)
@@ -166,14 +168,13 @@ static void hold_without(struct record *record)
 {
         const struct kueue *kueue = &record->controller->kueue;
         const struct record_queue *queue = &record->queue;
-        bool known = kueue->workloads_synced && kueue->flavors_synced &&
-                     store_serves(store_of(record), STORE_KUEUE_WORKLOAD);
+        bool known = kueue->workloads_synced && kueue->flavors_synced && are_shown(record);
 
         if (!known && record->state.group_count > 0)
                 return; /* what runs is not stopped because somebody cannot be asked */
         if (!kueue->workloads_synced || !kueue->flavors_synced)
                 hold(record, WAITS, "what Kueue says is not read yet");
-        else if (!store_serves(store_of(record), STORE_KUEUE_WORKLOAD))
+        else if (!are_shown(record))
                 hold(record, "KueueMissing",
                      "its label " KUEUE_LABEL_QUEUE " names queue '%.100s', and no Workloads of Kueue "
                      "(kueue.x-k8s.io/v1beta1) can be read: install Kueue and let remuda-controller read "
@@ -192,8 +193,8 @@ static void compare(struct record *record, const struct kueue_workload *workload
 {
         struct record_queue *queue = &record->queue;
         struct err err = { 0 };
-        json_t *sets = kueue_workload_pod_sets(&record->job, controller_ledger(record->controller), workload,
-                                               &err);
+        json_t *sets =
+                kueue_workload_pod_sets(&record->job, controller_ledger(record->controller), workload, &err);
 
         queue->unlike = sets != NULL && !kueue_workload_asks(workload, sets);
         queue->compared_usec = sets != NULL ? controller_monotonic(record->controller) : 0;
@@ -316,9 +317,8 @@ static void create(struct record *record)
         }
         sets = kueue_workload_pod_sets(&record->job, controller_ledger(record->controller), NULL, &err);
         if (sets != NULL)
-                write_workload(
-                        record, NULL,
-                        kueue_workload_new(&record->job, &owner, record->queue.label, priority, sets));
+                write_workload(record, NULL,
+                               kueue_workload_new(&record->job, &owner, record->queue.label, priority, sets));
         else
                 (void) text_copy(record->queue.refused, sizeof(record->queue.refused), err.msg);
 }
@@ -387,8 +387,7 @@ void kueue_step(struct record *record)
         const struct kueue_workload *workload = workload_of(record);
         json_t *patch;
 
-        if (!may_write(record) || !record->controller->kueue.workloads_synced ||
-            !store_serves(store_of(record), STORE_KUEUE_WORKLOAD))
+        if (!may_write(record) || !record->controller->kueue.workloads_synced || !are_shown(record))
                 return;
         if (workload == NULL) {
                 if (record->queue.label[0] != '\0' && !record->job.suspend && is_at_rest(record))

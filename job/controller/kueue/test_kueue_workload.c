@@ -101,6 +101,94 @@ static json_t *requests_of(const json_t *sets)
                 "requests");
 }
 
+static void put_group(struct ledger *ledger, const char *node, const char *resource, const char *model,
+                      unsigned healthy)
+{
+        struct inventory inventory;
+        struct device_group *group;
+
+        inventory_init(&inventory);
+        (void) text_copy(inventory.node, sizeof(inventory.node), node);
+        (void) text_copy(inventory.pool, sizeof(inventory.pool), "regular");
+        group = inventory_add_group(&inventory);
+        (void) text_copy(group->name, sizeof(group->name), "g");
+        (void) text_copy(group->vendor, sizeof(group->vendor), "acme");
+        (void) text_copy(group->runtime, sizeof(group->runtime), "cuda");
+        (void) text_copy(group->model, sizeof(group->model), model);
+        (void) text_copy(group->resource, sizeof(group->resource), resource);
+        group->total = 8;
+        group->healthy = healthy;
+        (void) ledger_nodes_set_inventory(ledger, &inventory);
+        inventory_free(&inventory);
+}
+
+/* Quota would let the job pass that asks for no chip. */
+static void chips_of_no_name_are_not_left_out(void **state)
+{
+        static const struct {
+                const char *spec, *field;
+        } rows[] = {
+                { "  workers: [{model: Z9, chips: 2}]\n", "spec.workers[0]: no node" },
+                { "  workers: [{vendor: nvidia, chips: 1}, {group: g, chips: 2}]\n", "spec.workers[1]: no node" },
+                { "  strategy: ps-sync\n  servers: {model: Z9, chips: 1}\n  workers: [{vendor: amd, chips: 1}]\n",
+                  "spec.servers: no node" },
+        };
+
+        (void) state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct job job = job_fixture_parse(rows[i].spec);
+                struct ledger *ledger = job_fixture_cluster();
+                struct err err = { 0 };
+                json_t *sets = kueue_workload_pod_sets(&job, ledger, NULL, &err);
+
+                assert_null(sets);
+                if (strstr(err.msg, rows[i].field) == NULL)
+                        fail_msg("%s: %s", rows[i].field, err.msg);
+                put_group(ledger, "z", "acme.example/chip", "Z9", 8); /* now one shows it */
+                sets = kueue_workload_pod_sets(&job, ledger, NULL, &err);
+                assert_non_null(sets);
+                json_decref(sets);
+                ledger_life_free(ledger);
+                job_free(&job);
+        }
+}
+
+static const char *chips_asked(const json_t *sets)
+{
+        return json_object_get(requests_of(sets), GPU) != NULL          ? GPU
+               : json_object_get(requests_of(sets), "acme.example/chip") ? "acme.example/chip"
+                                                                         : "";
+}
+
+/* A fault of a chip is no change of the job. */
+static void a_name_stands_while_it_may(void **state)
+{
+        struct job job = job_fixture_parse("  workers: [{model: H100|Z9, chips: 2}]\n");
+        struct ledger *ledger = test_ledger();
+        struct kueue_workload workload = { .name = "" };
+        json_t *sets;
+
+        (void) state;
+        put_group(ledger, "a", GPU, "H100", 8);
+        put_group(ledger, "z", "acme.example/chip", "Z9", 7);
+        workload.pod_sets = kueue_workload_pod_sets(&job, ledger, NULL, NULL);
+        assert_string_equal(chips_asked(workload.pod_sets), GPU);
+        put_group(ledger, "a", GPU, "H100", 1);
+        sets = kueue_workload_pod_sets(&job, ledger, &workload, NULL);
+        assert_true(kueue_workload_asks(&workload, sets));
+        json_decref(sets);
+        sets = kueue_workload_pod_sets(&job, ledger, NULL, NULL);
+        assert_string_equal(chips_asked(sets), "acme.example/chip"); /* as who comes now asks */
+        json_decref(sets);
+        put_group(ledger, "a", GPU, "A100", 8); /* there are none of that name that it may take */
+        sets = kueue_workload_pod_sets(&job, ledger, &workload, NULL);
+        assert_string_equal(chips_asked(sets), "acme.example/chip");
+        json_decref(sets);
+        json_decref(workload.pod_sets);
+        ledger_life_free(ledger);
+        job_free(&job);
+}
+
 static void quantities_may_be_written_otherwise(void **state)
 {
         struct job job = job_fixture_parse(PARTIAL);
@@ -296,6 +384,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_pod_set_is_a_chip_of_each_entry),
+                cmocka_unit_test(chips_of_no_name_are_not_left_out),
+                cmocka_unit_test(a_name_stands_while_it_may),
                 cmocka_unit_test(quantities_may_be_written_otherwise),
                 cmocka_unit_test(conditions_say_how_it_is),
                 cmocka_unit_test(whose_it_is_its_name_says_too),
