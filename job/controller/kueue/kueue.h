@@ -26,8 +26,8 @@ void kueue_observe_flavor(struct controller *c, const char *key, const json_t *o
 /* kueue_look() - does its queue hold it, and why? Puts onto the job what it was admitted with. */
 void kueue_look(struct record *record);
 
-/* kueue_may_plan() - asked just before it is planned: is what was admitted what it asks for, by the nodes as they
- * are now? */
+/* kueue_may_plan() - asked just before it is planned: is what was admitted what it asks for, by the nodes as
+ * they are now? */
 bool kueue_may_plan(struct record *record);
 
 /* kueue_step() - write what is missing in the Workload of a job that has not ended; one write at a time.

@@ -174,8 +174,8 @@ static const json_t *requests_of(const json_t *set)
                 "requests");
 }
 
-/* Is the one name better than the other (NULL = none yet)? What a Workload asks for already stands; else as most
- * chips are called, whoever has them. */
+/* Is the one name better than the other (NULL = none yet)? What a Workload asks for already stands; else as
+ * most chips are called, whoever has them. */
 static bool is_better(const struct ledger *ledger, const struct ledger_group *one,
                       const struct ledger_group *other, const json_t *asked)
 {
@@ -257,7 +257,8 @@ static json_t *role_set(const char *name, const char *field, const struct job_ro
 
         if (resource == NULL) {
                 (void) err_set(err, -ENOENT,
-                               "%s: no node shows what chips of this kind are called; give its vendor", field);
+                               "%s: no node shows what chips of this kind are called; give its vendor",
+                               field);
                 return NULL;
         }
         return pod_set(name, chips_of(role), &role->template, resource);

@@ -42,8 +42,9 @@ void kueue_workload_free(struct kueue_workload *workload);
 void kueue_workload_name(const char *job, const char *uid, char name[KUEUE_NAME_BYTES]);
 
 /* kueue_workload_pod_sets() - what the job asks for, admitted or not. Chips of a role have the name that they
- * have in @workload (NULL = there is none), while it may take some of that name; else the one that most of those
- * have that it may take, else its vendor's. A new reference; NULL and *err: a name that nobody can say. */
+ * have in @workload (NULL = there is none), while it may take some of that name; else the one that most of
+ * those have that it may take, else its vendor's. A new reference; NULL and *err: a name that nobody can say.
+ */
 json_t *kueue_workload_pod_sets(const struct job *job, const struct ledger *ledger,
                                 const struct kueue_workload *workload, struct err *err);
 

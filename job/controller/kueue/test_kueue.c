@@ -1,5 +1,5 @@
-/* When a job stands still for its queue, and when not: what the controller makes of Workloads, of nodes that come
- * and go, and of what it cannot read. Kueue is the test. */
+/* When a job stands still for its queue, and when not: what the controller makes of Workloads, of nodes that
+ * come and go, and of what it cannot read. Kueue is the test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,8 @@ static const char *workload_text(struct bed *b, const char *job, const char *pat
 static void admit(struct bed *b, const char *job)
 {
         bed_merge(b, KIND, workload_name(job),
-                  "{\"status\":{\"admission\":{\"clusterQueue\":\"cq\",\"podSetAssignments\":[{\"name\":\"w0\"},"
+                  "{\"status\":{\"admission\":{\"clusterQueue\":\"cq\",\"podSetAssignments\":[{\"name\":"
+                  "\"w0\"},"
                   "{\"name\":\"manager\"}]},\"conditions\":[{\"type\":\"QuotaReserved\",\"status\":\"True\"},"
                   "{\"type\":\"Admitted\",\"status\":\"True\"}]}}");
         bed_settle(b);
@@ -97,18 +98,20 @@ static void an_admission_without_its_chips_plans_nothing(void **state)
 
         (void) state;
         put(b, "j", OF_Z9);
-        (void) text_format(
-                json, sizeof(json),
-                "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\",\"uid\":\"w\",\"ownerReferences\":[{"
-                "\"apiVersion\":\"remuda.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"name\":\"j\",\"uid\":\"u-j\","
-                "\"controller\":true}]},\"spec\":{\"queueName\":\"team\",\"podSets\":[{\"name\":\"w0\",\"count\":2},"
-                "{\"name\":\"manager\",\"count\":1}]}}",
-                workload_name("j"));
+        (void) text_format(json, sizeof(json),
+                           "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\",\"uid\":\"w\","
+                           "\"ownerReferences\":[{"
+                           "\"apiVersion\":\"remuda.dev/"
+                           "v1alpha1\",\"kind\":\"TrainingJob\",\"name\":\"j\",\"uid\":\"u-j\","
+                           "\"controller\":true}]},\"spec\":{\"queueName\":\"team\",\"podSets\":[{\"name\":"
+                           "\"w0\",\"count\":2},"
+                           "{\"name\":\"manager\",\"count\":1}]}}",
+                           workload_name("j"));
         bed_merge(b, KIND, workload_name("j"), json);
         admit(b, "j");
         assert_true(bed_record(b, "j")->queue.holds);
         assert_string_equal(bed_record(b, "j")->queue.reason, "AdmissionUnusable");
-        assert_true(has_quota(b, "j")); /* that no node shows it is no change of the job */
+        assert_true(has_quota(b, "j"));                    /* that no node shows it is no change of the job */
         bed_record(b, "j")->queue.retry_usec = UINT64_MAX; /* nothing is given back just yet */
         bed_put_node(b, "z", "Z9", 8);
         bed_settle(b);

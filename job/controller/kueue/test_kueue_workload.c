@@ -129,8 +129,10 @@ static void chips_of_no_name_are_not_left_out(void **state)
                 const char *spec, *field;
         } rows[] = {
                 { "  workers: [{model: Z9, chips: 2}]\n", "spec.workers[0]: no node" },
-                { "  workers: [{vendor: nvidia, chips: 1}, {group: g, chips: 2}]\n", "spec.workers[1]: no node" },
-                { "  strategy: ps-sync\n  servers: {model: Z9, chips: 1}\n  workers: [{vendor: amd, chips: 1}]\n",
+                { "  workers: [{vendor: nvidia, chips: 1}, {group: g, chips: 2}]\n",
+                  "spec.workers[1]: no node" },
+                { "  strategy: ps-sync\n  servers: {model: Z9, chips: 1}\n  workers: [{vendor: amd, chips: "
+                  "1}]\n",
                   "spec.servers: no node" },
         };
 
@@ -155,7 +157,7 @@ static void chips_of_no_name_are_not_left_out(void **state)
 
 static const char *chips_asked(const json_t *sets)
 {
-        return json_object_get(requests_of(sets), GPU) != NULL          ? GPU
+        return json_object_get(requests_of(sets), GPU) != NULL           ? GPU
                : json_object_get(requests_of(sets), "acme.example/chip") ? "acme.example/chip"
                                                                          : "";
 }
