@@ -136,8 +136,10 @@ static void it_is_compared_again_before_it_is_planned(void **state)
         assert_true(bed_record(b, "j")->queue.admitted);
         bed_record(b, "j")->job.workers[0].spec_chips = 8; /* another job, of which nobody heard */
         bed_record(b, "j")->job.workers[0].chips = bed_record(b, "j")->job.workers[0].min_chips = 8;
+        bed_look(b, "j");
+        assert_false(bed_is_there(b, "j-w0-0") || bed_is_there(b, "j-m0"));
+        assert_true(bed_is(b, "j", "Suspended", "WaitingForQueue"));
         assert_false(kueue_may_plan(bed_record(b, "j")));
-        assert_true(bed_record(b, "j")->queue.holds);
         bed_end(b);
 }
 
