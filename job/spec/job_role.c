@@ -13,6 +13,7 @@ void job_role_free_place(struct job_role_place *place)
         json_decref(place->labels);
         json_decref(place->annotations);
         free(place->match);
+        free(place->resource);
         *place = (struct job_role_place){ 0 };
 }
 

@@ -17,6 +17,7 @@ struct job_role_place {
         json_t *node_selector, *tolerations; /* of a pod; owned */
         json_t *labels, *annotations;        /* beside those that it has of ours; owned */
         char *match;                         /* the same as scheduler-extender/decide/node_match.h has it */
+        char *resource;                      /* what alone its chips are called: those were counted; owned */
 };
 
 /* Every selector that is not "" must match. */

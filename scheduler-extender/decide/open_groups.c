@@ -33,6 +33,14 @@ static bool node_lets(const struct job_role *role, const struct ledger_node *nod
                                                      node->name, &node->traits, NULL, 0);
 }
 
+/* Quota for chips of one name is none for others that the role may take. */
+static bool is_counted(const struct job_role *role, const struct symbols *symbols,
+                       const struct ledger_group *group)
+{
+        return role->place.resource == NULL ||
+               strcmp(symbols_name(symbols, group->resource), role->place.resource) == 0;
+}
+
 static bool has_places(const struct job *job)
 {
         bool some = job->servers.place.match != NULL;
@@ -79,6 +87,7 @@ static bool role_takes(const struct batch_cut_job *job, const struct job_role *r
                        const struct ledger_node *node, const struct ledger_group *group)
 {
         return open_groups_takes(role, &job->ledger->symbols, group) &&
+               is_counted(role, &job->ledger->symbols, group) &&
                (!has_places(job->job) || node_lets(role, node));
 }
 

@@ -486,6 +486,32 @@ static int place_of(const struct kueue_workload *workload, const json_t *flavors
         return r;
 }
 
+/* What the chips of a pod set are called: what it asks for beside its template. NULL = it asks for none. */
+static char *name_of_chips(const struct kueue_workload *workload, const char *name,
+                           const struct job_role *role)
+{
+        json_t *resources = pod_template_resources(&role->template), *value;
+        const json_t *beside = json_object_get(resources, "requests");
+        const char *asked, *chips = NULL;
+
+        json_object_foreach((json_t *) requests_of(find_named(workload->pod_sets, name)), asked, value)
+        {
+                if (json_object_get(beside, asked) == NULL)
+                        chips = asked;
+        }
+        json_decref(resources);
+        return chips != NULL ? strdup(chips) : NULL;
+}
+
+static int role_place_of(const struct kueue_workload *workload, const json_t *flavors, const char *name,
+                         const struct job_role *role, struct job_role_place *ret, struct err *err)
+{
+        int r = place_of(workload, flavors, name, ret, err);
+
+        ret->resource = name_of_chips(workload, name, role);
+        return r;
+}
+
 /* How many chips an entry was admitted with. Return: 0; -EINVAL: the job cannot run on so few. */
 static int count_of(const struct kueue_workload *workload, const char *name, const struct job_role *role,
                     uint64_t *ret, struct err *err)
@@ -537,12 +563,12 @@ static int read_shares(const struct kueue_workload *workload, const json_t *flav
 
         for (size_t i = 0; r == 0 && i < count; i++) {
                 (void) text_format(name, sizeof(name), "w%zu", i);
-                r = place_of(workload, flavors, name, &shares[i].place, err);
+                r = role_place_of(workload, flavors, name, &job->workers[i], &shares[i].place, err);
                 if (r == 0)
                         r = count_of(workload, name, &job->workers[i], &shares[i].chips, err);
         }
         if (r == 0 && job_server_chips(job) > 0)
-                r = place_of(workload, flavors, SERVERS, &shares[count].place, err);
+                r = role_place_of(workload, flavors, SERVERS, &job->servers, &shares[count].place, err);
         return r == 0 ? place_of(workload, flavors, MANAGER, &shares[count + 1].place, err) : r;
 }
 

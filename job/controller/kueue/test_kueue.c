@@ -172,6 +172,37 @@ static void quota_is_kept_until_the_cluster_is_read(void **state)
         bed_end(b);
 }
 
+/* Quota for chips of one name is none for others that the entry may take. */
+static void no_other_chips_are_taken_than_were_counted(void **state)
+{
+        struct bed *b = begin();
+        char node[700];
+
+        (void) state;
+        put(b, "j", "\"workers\":[{\"model\":\"H100|Z9\",\"chips\":2}]");
+        (void) text_format(
+                node, sizeof(node),
+                "{\"apiVersion\":\"remuda.dev/v1alpha1\",\"kind\":\"NodeAccelerators\",\"metadata\":{"
+                "\"name\":\"a\"},\"status\":{\"generation\":1,\"bootID\":\"b\",\"nodeClass\":\"any\","
+                "\"pool\":\"regular\",\"devices\":[],\"groups\":[{\"name\":\"g\",\"vendor\":\"nvidia\","
+                "\"runtime\":\"cuda\",\"model\":\"Z9\",\"resource\":\"acme.example/chip\",\"fabric\":"
+                "\"none\",\"total\":8,\"healthy\":8,\"free\":0,\"tflopsBf16\":100,\"memoryBytes\":1}]}}");
+        bed_put_node(b, "b", "H100", 1); /* too few, and so they are called */
+        memory_store_merge(b->store, "NodeAccelerators a", node);
+        bed_settle(b);
+        admit(b, "j");
+        look(b, "j");
+        assert_true(has_quota(b, "j"));
+        assert_string_equal(bed_record(b, "j")->job.workers[0].place.resource, "nvidia.com/gpu");
+        assert_int_equal(bed_record(b, "j")->state.group_count, 0);
+        assert_true(bed_is(b, "j", "Pending", "Unschedulable"));
+        bed_put_node(b, "b", "H100", 2);
+        bed_settle(b);
+        look(b, "j");
+        assert_string_equal(bed_record(b, "j")->state.groups[0].node, "b");
+        bed_end(b);
+}
+
 static bool serves_others(const struct store *store, enum store_kind kind, const char *namespace_)
 {
         (void) store;
@@ -207,6 +238,7 @@ int main(void)
                 cmocka_unit_test(an_admission_without_its_chips_plans_nothing),
                 cmocka_unit_test(it_is_compared_again_before_it_is_planned),
                 cmocka_unit_test(quota_is_kept_until_the_cluster_is_read),
+                cmocka_unit_test(no_other_chips_are_taken_than_were_counted),
                 cmocka_unit_test(who_runs_where_workloads_cannot_be_read_runs_on),
         };
 
