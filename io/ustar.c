@@ -7,7 +7,8 @@
 
 /* POSIX.1-1988, 10.1.1: numbers are octal digits. */
 struct ustar_header {
-        char name[100], mode[8], uid[8], gid[8], size[12], time[12], checksum[8], type, link[100];
+        char name[USTAR_LAST_BYTES], mode[8], uid[8], gid[8], size[12], time[12], checksum[8], type,
+                link[100];
         char magic[6], version[2], user[32], group[32], device_major[8], device_minor[8], prefix[155],
                 unused[12];
 };

@@ -11,6 +11,7 @@
 #include "base/text.h"
 
 #define USTAR_BLOCK_BYTES 512
+#define USTAR_LAST_BYTES  100 /* that the last component has at most */
 
 /* ustar_name() - a component of a name from any text: every other byte becomes '_', and so does a leading
  * '.'; cut at what there is room for, "_" from an empty one. */

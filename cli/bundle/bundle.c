@@ -9,12 +9,17 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/sha256.h"
 #include "base/timestamp.h"
 #include "base/version.h"
 #include "base/yaml/yaml_dump.h"
 #include "cli/command/table.h"
 #include "io/gzip.h"
 #include "io/ustar.h"
+
+#define LEAF_BYTES   2048 /* of the last component before it is shortened */
+#define HASH_DIGITS  16
+#define ENDING_BYTES 8
 
 void bundle_free(struct bundle *bundle)
 {
@@ -45,23 +50,50 @@ void bundle_miss(struct bundle *bundle, const char *source, const char *fmt, ...
                 bundle->failed = true;
 }
 
-/* "folder/part.part", each part cleaned. Return: does it fit? */
-static bool file_name(const char *folder, const char *const *parts, char name[BUNDLE_NAME_BYTES])
+/* "part.part", each part cleaned. Return: does it fit? */
+static bool join(const char *const *parts, char leaf[LEAF_BYTES])
 {
-        size_t length = strlen(folder);
+        size_t length = 0;
 
-        if (!text_format(name, BUNDLE_NAME_BYTES, "%s/", folder))
-                return false;
-        for (length++; *parts != NULL; parts++) {
-                char part[BUNDLE_NAME_BYTES];
+        for (; *parts != NULL; parts++) {
+                char part[LEAF_BYTES];
 
                 ustar_name(*parts, part, sizeof(part));
-                if (!text_format(name + length, BUNDLE_NAME_BYTES - length, "%s%s", part,
+                if (!text_format(leaf + length, LEAF_BYTES - length, "%s%s", part,
                                  parts[1] == NULL ? "" : "."))
                         return false;
-                length += strlen(name + length);
+                length += strlen(leaf + length);
         }
         return true;
+}
+
+/* One that an archive has no room for: its beginning, a hash of all of it, and how it ended. Names of a
+ * namespace and a job alone may have more bytes than a component. */
+static void shorten(char *leaf)
+{
+        const char *dot = strrchr(leaf, '.');
+        char hex[SHA256_HEX_BYTES], end[ENDING_BYTES + 1] = "";
+        struct sha256 hash;
+
+        if (strlen(leaf) <= USTAR_LAST_BYTES)
+                return;
+        if (dot != NULL && strlen(dot) < sizeof(end))
+                (void) text_copy(end, sizeof(end), dot);
+        sha256_init(&hash);
+        sha256_update(&hash, leaf, strlen(leaf));
+        sha256_final_hex(&hash, hex);
+        (void) snprintf(leaf + USTAR_LAST_BYTES - 1 - HASH_DIGITS - strlen(end),
+                        1 + HASH_DIGITS + sizeof(end), "-%.*s%s", HASH_DIGITS, hex, end);
+}
+
+/* "folder/part.part". Return: does it fit? */
+static bool file_name(const char *folder, const char *const *parts, char name[BUNDLE_NAME_BYTES])
+{
+        char leaf[LEAF_BYTES] = "";
+        bool whole = join(parts, leaf);
+
+        shorten(leaf);
+        return text_format(name, BUNDLE_NAME_BYTES, "%s/%s", folder, leaf) && whole;
 }
 
 static bool is_taken(const struct bundle *bundle, const char *name)
@@ -198,7 +230,7 @@ static int put(struct packing *p, struct text *archive, const char *name, const 
 
 static int put_file(struct packing *p, const struct bundle_file *file, struct err *err)
 {
-        size_t masked = p->bundle->secrets.masked;
+        size_t masked = p->bundle->secrets.masked, size;
         struct text bytes = { 0 };
         int r;
 
@@ -206,12 +238,17 @@ static int put_file(struct packing *p, const struct bundle_file *file, struct er
         mask_file(p->bundle, file, &bytes);
         p->bundle->secrets.keep_serials = false;
         r = put(p, &p->body, file->name, &bytes, err);
-        if (r == 0 &&
-            json_array_append_new(p->files, json_pack("{s:s, s:I, s:I}", "name", file->name, "bytes",
-                                                      (json_int_t) bytes.size_bytes, "masked",
-                                                      (json_int_t) (p->bundle->secrets.masked - masked))) < 0)
-                p->bundle->failed = true;
+        size = bytes.size_bytes;
         text_free(&bytes);
+        if (r < 0 && r != -ENOMEM) { /* the others are worth having without it */
+                bundle_miss(p->bundle, file->name, "%s", err->msg);
+                return 0;
+        }
+        if (r == 0 &&
+            json_array_append_new(p->files,
+                                  json_pack("{s:s, s:I, s:I}", "name", file->name, "bytes", (json_int_t) size,
+                                            "masked", (json_int_t) (p->bundle->secrets.masked - masked))) < 0)
+                p->bundle->failed = true;
         return r;
 }
 

@@ -44,7 +44,8 @@ void bundle_free(struct bundle *bundle);
 
 /* bundle_add_bytes(), bundle_add_json() - @folder: "node", "logs"; @parts: of the name, from anywhere,
  * NULL-terminated, with '.' between. The one copies, the other takes over the reference (NULL: memory was
- * short). A name that there is already is missing. */
+ * short). A name that there is already is missing; one that is too long for an archive is shortened, with a
+ * hash of all of it. */
 void bundle_add_bytes(struct bundle *bundle, const char *folder, const char *const *parts, const char *bytes,
                       size_t size_bytes);
 void bundle_add_json(struct bundle *bundle, const char *folder, const char *const *parts, json_t *value);
@@ -58,6 +59,6 @@ void bundle_serials_are_masked(struct bundle *bundle);
 void bundle_miss(struct bundle *bundle, const char *source, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 
-/* bundle_pack() - append the archive, gzipped, with its MANIFEST first.
- * Return: 0; -ENOMEM; what ustar_add() says. */
+/* bundle_pack() - append the archive, gzipped, with its MANIFEST first. A file that no archive can hold is
+ * missing. Return: 0; -ENOMEM. */
 int bundle_pack(struct bundle *bundle, uint64_t now_usec, struct text *archive, struct err *err);

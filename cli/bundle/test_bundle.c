@@ -32,6 +32,38 @@ static void names_are_cleaned_and_there_once(void **state)
         bundle_free(&bundle);
 }
 
+/* As of a namespace with 40 and a job with 55 characters. */
+static void a_long_name_costs_no_file(void **state)
+{
+        char long_name[400], deep[131];
+        struct bundle bundle = { 0 };
+        struct text archive = { 0 };
+        struct err err = { 0 };
+
+        (void) state;
+        memset(long_name, 'n', sizeof(long_name) - 1);
+        long_name[sizeof(long_name) - 1] = '\0';
+        memset(deep, 'd', sizeof(deep) - 1);
+        deep[sizeof(deep) - 1] = '\0';
+        bundle_add_bytes(&bundle, "explain", BUNDLE_PARTS(long_name, "json"), "x", 1);
+        bundle_add_bytes(&bundle, "explain", BUNDLE_PARTS(long_name, "a", "json"), "x", 1);
+        bundle_add_bytes(&bundle, deep, BUNDLE_PARTS(long_name), "x", 1); /* of no archive */
+        bundle_add_bytes(&bundle, "logs", BUNDLE_PARTS("short", "txt"), "x", 1);
+        assert_int_equal(bundle.file_count, 4);
+        assert_int_equal(json_array_size(bundle.missing), 0);
+        for (size_t i = 0; i < 2; i++) {
+                assert_int_equal(strlen(bundle.files[i].name), strlen("explain/") + 100);
+                assert_true(text_ends_with(bundle.files[i].name, ".json"));
+        }
+        assert_string_not_equal(bundle.files[0].name, bundle.files[1].name);
+        assert_int_equal(bundle_pack(&bundle, UINT64_C(1795852800000000), &archive, &err), 0);
+        assert_true(archive.size_bytes > 0);
+        assert_int_equal(json_array_size(bundle.missing), 1);
+        assert_non_null(strstr(why(&bundle, 0), "too long"));
+        text_free(&archive);
+        bundle_free(&bundle);
+}
+
 static void what_has_no_room_is_missing(void **state)
 {
         CLEANUP(free_p) char *much = calloc(1, BUNDLE_FILE_BYTES + 1);
@@ -127,6 +159,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(names_are_cleaned_and_there_once),
+                cmocka_unit_test(a_long_name_costs_no_file),
                 cmocka_unit_test(what_has_no_room_is_missing),
                 cmocka_unit_test(a_reason_is_a_line_of_ascii),
                 cmocka_unit_test(of_a_pod_nothing_says_how_it_runs),
