@@ -388,7 +388,8 @@ static void take_jobs(struct look *x)
         json_t *jobs = take_jobs_list(x, "trainingjobs.json", "/apis/remuda.dev/v1alpha1", "trainingjobs", "",
                                       bundle_prune_job),
                *pods = take_jobs_list(x, "job-pods.json", "/api/v1", "pods",
-                                      "labelSelector=remuda.dev%2Fjob&", bundle_prune_pod),
+                                      "labelSelector=remuda.dev%2Fjob&",
+                                      x->options->job_logs ? bundle_prune_pod : bundle_prune_job_pod),
                *pod;
         size_t i;
 
@@ -459,8 +460,8 @@ static void take_address(struct look *x)
 
 static int look_at_store(struct look *x, struct err *err)
 {
-        struct bundle_store_found found;
-        int r = bundle_store_read(x->bundle, x->options->cluster->store, x->exchange.loop, &found, err);
+        struct bundle_store_found found = { .bundle = x->bundle, .job_logs = x->options->job_logs };
+        int r = bundle_store_read(x->options->cluster->store, x->exchange.loop, &found, err);
 
         if (r == 0) {
                 explain_who_waits(x, "job", found.items[STORE_TRAINING_JOB], waiting_jobs);

@@ -84,6 +84,36 @@ json_t *bundle_prune_pod(const json_t *pod)
                               "initContainerStatuses"));
 }
 
+/* Of a container of a job that ended: with FallbackToLogsOnError its message is the end of its log. */
+static void drop_last_words(json_t *status, const char *member)
+{
+        json_t *ended = json_object_get(json_object_get(status, member), "terminated");
+
+        if (json_object_get(ended, "message") != NULL)
+                (void) json_object_set_new(ended, "message", json_string(BUNDLE_PRUNE_LEFT_OUT));
+}
+
+static void drop_words_of(json_t *statuses)
+{
+        json_t *status;
+        size_t i;
+
+        json_array_foreach(statuses, i, status)
+        {
+                drop_last_words(status, "state");
+                drop_last_words(status, "lastState");
+        }
+}
+
+json_t *bundle_prune_job_pod(const json_t *pod)
+{
+        json_t *copy = bundle_prune_pod(pod), *status = json_object_get(copy, "status");
+
+        drop_words_of(json_object_get(status, "containerStatuses"));
+        drop_words_of(json_object_get(status, "initContainerStatuses"));
+        return copy;
+}
+
 json_t *bundle_prune_node(const json_t *node)
 {
         return object_of(

@@ -8,6 +8,9 @@
 
 /* Each returns a new reference to a copy, NULL where there is no memory. */
 json_t *bundle_prune_pod(const json_t *pod);
+/* Of a job, where what jobs print is not asked for: without the words that its containers ended with. */
+json_t *bundle_prune_job_pod(const json_t *pod);
+#define BUNDLE_PRUNE_LEFT_OUT "(left out: what a job prints comes with --job-logs)"
 json_t *bundle_prune_node(const json_t *node);
 json_t *bundle_prune_job(const json_t *job);         /* a TrainingJob */
 json_t *bundle_prune_workload(const json_t *object); /* a Deployment or DaemonSet of ours */

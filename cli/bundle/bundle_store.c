@@ -22,9 +22,15 @@ static const struct {
         { STORE_INVENTORY, "nodeaccelerators.json", bundle_prune_other },
         { STORE_TRAINING_JOB, "trainingjobs.json", bundle_prune_job },
         { STORE_SPEED_TABLE, "speedtables.json", bundle_prune_other },
-        { STORE_POD, "pods.json", bundle_prune_pod },
+        { STORE_POD, "pods.json", bundle_prune_job_pod },
 };
 /* clang-format on */
+
+static json_t *prune(const struct bundle_store_found *found, size_t i, const json_t *object)
+{
+        return kinds[i].kind == STORE_POD && found->job_logs ? bundle_prune_pod(object)
+                                                             : kinds[i].prune(object);
+}
 
 static void on_changed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
 {
@@ -33,7 +39,7 @@ static void on_changed(void *userdata, enum store_kind kind, const char *key, co
         (void) key;
         for (size_t i = 0; i < ARRAY_SIZE(kinds) && object != NULL; i++)
                 if (kinds[i].kind == kind)
-                        (void) json_array_append_new(found->items[kind], kinds[i].prune(object));
+                        (void) json_array_append_new(found->items[kind], prune(found, i, object));
 }
 
 static void on_synced(void *userdata, enum store_kind kind)
@@ -77,35 +83,33 @@ static void add_events(struct bundle *bundle, const char *spec)
                                  size - (size_t) (begin - bytes));
 }
 
-int bundle_store_read(struct bundle *bundle, const char *spec, sd_event *loop, struct bundle_store_found *ret,
-                      struct err *err)
+int bundle_store_read(const char *spec, sd_event *loop, struct bundle_store_found *found, struct err *err)
 {
         struct store_options options = { .spec = spec,
                                          .changed = on_changed,
                                          .synced = on_synced,
                                          .trouble = on_trouble,
-                                         .userdata = ret };
+                                         .userdata = found };
         struct store *store = NULL;
         int r;
 
-        *ret = (struct bundle_store_found){ .bundle = bundle };
         for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-                ret->wanted |= 1u << kinds[i].kind;
-                ret->items[kinds[i].kind] = json_array();
+                found->wanted |= 1u << kinds[i].kind;
+                found->items[kinds[i].kind] = json_array();
         }
-        options.kinds = ret->wanted;
+        options.kinds = found->wanted;
         r = store_open(loop, &options, &store, err);
         if (r < 0)
                 return r;
-        wait_until_read(ret, loop);
+        wait_until_read(found, loop);
         store_close(store);
         for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-                if ((ret->synced & 1u << kinds[i].kind) == 0)
-                        bundle_miss(bundle, kinds[i].name, "the store did not tell all of it in time");
-                bundle_add_json(bundle, "store", BUNDLE_PARTS(kinds[i].name),
-                                json_incref(ret->items[kinds[i].kind]));
+                if ((found->synced & 1u << kinds[i].kind) == 0)
+                        bundle_miss(found->bundle, kinds[i].name, "the store did not tell all of it in time");
+                bundle_add_json(found->bundle, "store", BUNDLE_PARTS(kinds[i].name),
+                                json_incref(found->items[kinds[i].kind]));
         }
-        add_events(bundle, spec);
+        add_events(found->bundle, spec);
         return 0;
 }
 

@@ -121,6 +121,26 @@ static void of_a_pod_nothing_says_how_it_runs(void **state)
         json_decref(pod);
 }
 
+static void of_a_jobs_pod_the_last_words_are_left_out(void **state)
+{
+        static const char text[] =
+                "{\"status\":{\"containerStatuses\":[{\"name\":\"c\",\"state\":{\"terminated\":{"
+                "\"exitCode\":1,\"message\":\"LAST\"}},\"lastState\":{\"terminated\":{\"exitCode\":2,"
+                "\"message\":\"LAST\"}}},{\"state\":{\"waiting\":{\"message\":\"no image\"}}},7],"
+                "\"initContainerStatuses\":[{\"state\":{\"terminated\":{\"message\":\"LAST\"}}}]}}";
+        json_t *without = pruned(bundle_prune_job_pod, text), *whole = pruned(bundle_prune_pod, text);
+        CLEANUP(free_p) char *left = json_dumps(without, JSON_COMPACT);
+        CLEANUP(free_p) char *all = json_dumps(whole, JSON_COMPACT);
+
+        (void) state;
+        assert_null(strstr(left, "LAST"));
+        assert_non_null(strstr(left, "\"exitCode\":2,\"message\":\"" BUNDLE_PRUNE_LEFT_OUT "\""));
+        assert_non_null(strstr(left, "no image"));
+        assert_non_null(strstr(all, "LAST"));
+        json_decref(without);
+        json_decref(whole);
+}
+
 static void of_a_job_all_but_variables_is_kept(void **state)
 {
         json_t *job =
@@ -145,9 +165,10 @@ static void objects_that_are_none_are_taken_as_they_are(void **state)
                                              "{}",
                                              "{\"metadata\":7,\"spec\":[],\"status\":\"x\"}",
                                              "{\"spec\":{\"containers\":{\"a\":1}}}" };
-        json_t *(*const prunes[])(const json_t *) = { bundle_prune_pod,   bundle_prune_node,
-                                                      bundle_prune_job,   bundle_prune_workload,
-                                                      bundle_prune_event, bundle_prune_other };
+        json_t *(*const prunes[])(const json_t *) = { bundle_prune_pod,      bundle_prune_node,
+                                                      bundle_prune_job_pod,  bundle_prune_job,
+                                                      bundle_prune_workload, bundle_prune_event,
+                                                      bundle_prune_other };
 
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
@@ -163,6 +184,7 @@ int main(void)
                 cmocka_unit_test(what_has_no_room_is_missing),
                 cmocka_unit_test(a_reason_is_a_line_of_ascii),
                 cmocka_unit_test(of_a_pod_nothing_says_how_it_runs),
+                cmocka_unit_test(of_a_jobs_pod_the_last_words_are_left_out),
                 cmocka_unit_test(of_a_job_all_but_variables_is_kept),
                 cmocka_unit_test(objects_that_are_none_are_taken_as_they_are),
         };
