@@ -135,6 +135,9 @@ static void report(const struct bundle *bundle, const char *path, size_t size_by
                 "%s: %zu files, %zu KiB; %zu values and %zu serial numbers masked; %zu sources missing\n",
                 path, bundle->file_count, size_bytes / 1024, bundle->secrets.masked,
                 bundle->secrets.serials_masked, json_array_size(bundle->missing));
+        if (bundle->secrets.full || bundle->secrets.serials_full)
+                fputs("There were more secrets than are remembered: not each is masked wherever it stands.\n",
+                      stderr);
         fputs("Look into it before you send it: MANIFEST says what is in it, what is not, and why.\n",
               stderr);
 }

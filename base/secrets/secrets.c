@@ -38,11 +38,15 @@ void secrets_learn(struct secrets *secrets, const char *value)
 {
         char **place;
 
-        if (value == NULL || strlen(value) < SECRETS_LEAST_BYTES || secrets->value_count == SECRETS_MAX)
+        if (value == NULL || strlen(value) < SECRETS_LEAST_BYTES)
                 return;
         for (size_t i = 0; i < secrets->value_count; i++)
                 if (strcmp(secrets->values[i], value) == 0)
                         return;
+        if (secrets->value_count == SECRETS_MAX) {
+                secrets->full = true;
+                return;
+        }
         place = array_add(&secrets->values, &secrets->value_count, NULL, sizeof(*place));
         if (place != NULL && (*place = strdup(value)) == NULL)
                 secrets->value_count--;
@@ -54,9 +58,12 @@ static void learn_serial(struct secrets *secrets, const char *text)
         const char *token = text == NULL ? "" : text + serials_prefix(text, strlen(text));
         struct serial *serial;
 
-        if (strlen(token) < SECRETS_LEAST_BYTES || name_map_find(&secrets->serials, token) != NULL ||
-            secrets->serials.count >= SECRETS_SERIALS_MAX)
+        if (strlen(token) < SECRETS_LEAST_BYTES || name_map_find(&secrets->serials, token) != NULL)
                 return;
+        if (secrets->serials.count >= SECRETS_SERIALS_MAX) {
+                secrets->serials_full = true;
+                return;
+        }
         serial = malloc(sizeof(*serial) + strlen(token) + 1);
         if (serial == NULL) {
                 secrets->failed = true;

@@ -29,6 +29,7 @@ struct secrets {
         struct name_map serials;
         size_t masked, serials_masked; /* so far, over all texts and values */
         bool keep_serials;             /* of the text at hand: they are replaced already */
+        bool full, serials_full;       /* more were there than are learned: those are masked by form alone */
         bool failed;
 };
 

@@ -286,6 +286,24 @@ static void what_is_learned_is_masked_everywhere(void **state)
         secrets_free(&secrets);
 }
 
+static void more_than_can_be_learned_is_said(void **state)
+{
+        struct secrets secrets = { 0 };
+        char word[32];
+
+        (void) state;
+        for (unsigned i = 0; i < SECRETS_MAX; i++) {
+                (void) text_format(word, sizeof(word), "value-%08u", i);
+                secrets_learn(&secrets, word);
+        }
+        secrets_learn(&secrets, word); /* known */
+        assert_false(secrets.full);
+        secrets_learn(&secrets, "one-more-of-them");
+        assert_true(secrets.full);
+        assert_int_equal(secrets.value_count, SECRETS_MAX);
+        secrets_free(&secrets);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -298,6 +316,7 @@ int main(void)
                 cmocka_unit_test(serials_are_replaced_equal_for_equal),
                 cmocka_unit_test(lines_of_json_are_masked_as_json),
                 cmocka_unit_test(what_is_learned_is_masked_everywhere),
+                cmocka_unit_test(more_than_can_be_learned_is_said),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -203,8 +203,16 @@ static json_t *manifest(struct bundle *bundle, json_t *files, uint64_t now_usec)
                 SECRETS_MASK
                 " stands for tokens, passwords, keys, cookies and bearer headers, users in URLs, and what "
                 "variables and fields of such names hold",
-                "the same value is masked wherever else it stands; where an end was not certain, more was",
-                "serial numbers, UUIDs of devices and boot ids are others of the same form, equal for equal",
+                bundle->secrets.full
+                        ? "there were more values than are remembered: some of them are masked only "
+                          "where a name or their form gives them away"
+                        : "the same value is masked wherever else it stands, if it has 8 bytes; "
+                          "where an end was not certain, more was",
+                bundle->secrets.serials_full
+                        ? "serial numbers are others; there were more than are remembered: some stand as "
+                          "they are"
+                        : "serial numbers, UUIDs of devices and boot ids are others of the same form, equal "
+                          "for equal",
                 "variables of jobs' pods, their arguments and annotations of others are left out altogether",
                 "names of nodes, namespaces, pods, images and addresses are as they are: look before you "
                 "send it");
