@@ -8,12 +8,21 @@
 #include "base/cleanup.h"
 #include "base/secrets/secret_name.h"
 
-/* Of the text that is looked at. */
+struct span {
+        size_t from, to;
+};
+
+/* Of the text that is looked at. What is hidden already is not hidden once more: a text in which each name's
+ * value goes on behind the next name takes no longer than another. */
 struct reading {
         const char *text;
         size_t size;
         bool *hidden;
-        size_t line; /* where the line begins in which the name stands */
+        size_t line;                        /* where the line begins in which the name stands */
+        size_t front, rest;                 /* all before and all from there on is hidden */
+        struct span lines;                  /* what hide_lines() went through last, */
+        size_t lines_of;                    /* of a name on this line */
+        struct span word, value, tail, url; /* find_end() */
 };
 
 static bool is_in(char c, const char *set)
@@ -50,9 +59,39 @@ static bool is_at(const struct reading *r, size_t at, const char *word)
 
 static void hide(struct reading *r, size_t from, size_t to)
 {
-        to = to > r->size ? r->size : to;
-        if (from < to)
-                memset(r->hidden + from, true, (to - from) * sizeof(*r->hidden));
+        size_t begin = from > r->front ? from : r->front, end = to < r->rest ? to : r->rest;
+
+        if (begin < end)
+                memset(r->hidden + begin, true, (end - begin) * sizeof(*r->hidden));
+        if (from <= r->front && to > r->front)
+                r->front = to < r->size ? to : r->size;
+        if (to >= r->rest && from < r->rest)
+                r->rest = from;
+}
+
+static bool is_within(const struct span *span, size_t at)
+{
+        return at >= span->from && at < span->to;
+}
+
+/* Where a blank or one of these is. @last: what this did with the same @stops before */
+static size_t find_end(const struct reading *r, size_t at, const char *stops, struct span *last)
+{
+        size_t begin = at;
+
+        if (is_within(last, at))
+                return last->to;
+        while (at < r->size && !is_space(r->text[at]) && !is_in(r->text[at], stops))
+                at++;
+        *last = (struct span){ begin, at };
+        return at;
+}
+
+/* What find_end() went through last is hidden. */
+static void hide_until(struct reading *r, size_t at, const char *stops, struct span *last)
+{
+        if (!is_within(last, at))
+                hide(r, at, find_end(r, at, stops, last));
 }
 
 static size_t skip(const struct reading *r, size_t at, const char *set)
@@ -79,14 +118,9 @@ static size_t indentation(const struct reading *r, size_t line)
         return at - line;
 }
 
-/* A word up to a blank or a quote, at least one byte of it. */
 static void hide_word(struct reading *r, size_t at)
 {
-        size_t begin = at;
-
-        while (at < r->size && !is_space(r->text[at]) && !is_in(r->text[at], "\"'`"))
-                at++;
-        hide(r, begin, at);
+        hide_until(r, at, "\"'`", &r->word);
 }
 
 /* What stands in quotes. Within JSON that is a string of JSON the quotes have backslashes before them, and
@@ -107,12 +141,11 @@ static void hide_quoted(struct reading *r, size_t at, size_t slashes)
         if (at >= limit)
                 at = r->size;
         hide(r, begin, at);
-        for (at++; at < r->size && !is_space(r->text[at]) && !is_in(r->text[at], ",}])\\;&"); at++)
-                hide(r, at, at + 1); /* "abc"'def' of a shell */
+        hide_until(r, at + 1, ",}])\\;&", &r->tail); /* "abc"'def' of a shell */
 }
 
-/* To the end of the line, and what stands deeper below: a block, a folded line. */
-static void hide_lines(struct reading *r, size_t at)
+/* Return: where what begins at @at ends: with the line, and with those below that stand deeper. */
+static size_t hide_block(struct reading *r, size_t at)
 {
         size_t end = end_of_line(r, at), deep = indentation(r, r->line);
         size_t limit = at + SECRET_RANGES_VALUE_BYTES;
@@ -122,12 +155,21 @@ static void hide_lines(struct reading *r, size_t at)
                 size_t next = end + 1, first = skip(r, next, " \t\r");
 
                 if (first < r->size && r->text[first] != '\n' && indentation(r, next) <= deep)
-                        return;
+                        return end;
                 end = first < r->size ? end_of_line(r, first) : r->size;
                 hide(r, first, end);
         }
-        if (end < r->size)
-                hide(r, end, r->size);
+        hide(r, end, r->size);
+        return r->size;
+}
+
+/* Of two names on a line the later one's value ends where the earlier one's does. */
+static void hide_lines(struct reading *r, size_t at)
+{
+        if (r->lines_of == r->line && is_within(&r->lines, at))
+                return;
+        r->lines = (struct span){ at, hide_block(r, at) };
+        r->lines_of = r->line;
 }
 
 /* Where a number of JSON ends that begins here: behind it something of JSON goes on. 0 = there is none. */
@@ -161,8 +203,7 @@ static void hide_value(struct reading *r, size_t at, bool colon, bool quoted)
         else if (colon)
                 hide_lines(r, at);
         else
-                for (; at < r->size && !is_space(r->text[at]); at++)
-                        hide(r, at, at + 1);
+                hide_until(r, at, "", &r->value);
 }
 
 /* Is there a sign that assigns? *ret: behind it. */
@@ -210,9 +251,10 @@ static void look_at_shape(struct reading *r, size_t begin, size_t end)
         static const char *const words[] = { "ghp_", "gho_",   "ghs_",  "github_pat_", "glpat-",
                                              "hf_",  "sk-",    "xoxb-", "xoxp-",       "AKIA",
                                              "ASIA", "nvapi-", "npm_",  "pypi-" };
+        const char *dot = memrchr(r->text + begin, '.', end - begin);
 
-        for (size_t i = begin; i + 20 <= end; i++)
-                if (memcmp(r->text + i, "eyJ", 3) == 0 && memchr(r->text + i, '.', end - i) != NULL) {
+        for (size_t i = begin; i + 20 <= end && dot != NULL; i++)
+                if (memcmp(r->text + i, "eyJ", 3) == 0 && dot > r->text + i) {
                         hide(r, i, end);
                         return;
                 }
@@ -255,7 +297,7 @@ static void look_at_run(struct reading *r, size_t begin, size_t end)
 
 static void look_at_runs(struct reading *r)
 {
-        for (size_t at = 0; at < r->size;) {
+        for (size_t at = 0; at < r->rest;) {
                 size_t begin = at;
 
                 while (at < r->size && is_name(r->text[at]))
@@ -297,19 +339,18 @@ static void look_for_keys(struct reading *r)
  * itself, the last of the word. */
 static void look_at_authority(struct reading *r, size_t begin)
 {
-        size_t at = begin, user_end = 0, limit = begin + SECRET_RANGES_VALUE_BYTES;
-        bool inside = true, password = false;
+        size_t at = begin, end = find_end(r, begin, "\"'`<>", &r->url);
+        bool password = false;
+        const char *user_end;
 
-        for (; at < r->size && at < limit && (inside || password); at++) {
-                if (is_space(r->text[at]) || is_in(r->text[at], "\"'`<>"))
-                        break;
-                if (r->text[at] == '@')
-                        user_end = at;
-                inside = inside && !is_in(r->text[at], "/?#");
-                if (inside && r->text[at] == ':') /* else a port */
+        if (end > begin + SECRET_RANGES_VALUE_BYTES)
+                end = begin + SECRET_RANGES_VALUE_BYTES;
+        for (; at < end && !is_in(r->text[at], "/?#"); at++)
+                if (r->text[at] == ':') /* else a port */
                         password = at + 1 < r->size && !(r->text[at + 1] >= '0' && r->text[at + 1] <= '9');
-        }
-        hide(r, begin, user_end);
+        user_end = memrchr(r->text + begin, '@', (password ? end : at) - begin);
+        if (user_end != NULL)
+                hide(r, begin, (size_t) (user_end - r->text));
 }
 
 static void look_for_urls(struct reading *r)
@@ -326,7 +367,7 @@ static void look_for_urls(struct reading *r)
 
 void secret_ranges_find(const char *text, size_t size, bool *hidden)
 {
-        struct reading r = { .text = text, .size = size };
+        struct reading r = { .text = text, .size = size, .rest = size };
 
         r.hidden = hidden;
 

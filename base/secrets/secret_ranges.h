@@ -16,5 +16,6 @@
 #define SECRET_RANGES_VALUE_BYTES 8192
 
 /* secret_ranges_find() - @hidden: a flag for each byte; those of secrets are set, others left as they are.
- * Takes O(size * SECRET_RANGES_VALUE_BYTES) at the worst, O(size) for what people write. */
+ * Takes O(size * SECRET_RANGES_VALUE_BYTES) at the worst, O(size) for what people write and for one name
+ * after the other. */
 void secret_ranges_find(const char *text, size_t size_bytes, bool *hidden);
