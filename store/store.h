@@ -76,8 +76,7 @@ bool store_is_fresh(const struct store *store); /* was it read after store_refre
 #define STORE_ALL_KINDS (~0u)
 uint64_t store_age_usec(const struct store *store, unsigned which, uint64_t now_usec);
 
-/* store_serves() - are objects of this kind, which is synced, shown to us there (NULL: anywhere)? Else: none.
- */
+/* store_serves() - are objects of this kind, which is synced, shown to us there (NULL: anywhere)? */
 bool store_serves(const struct store *store, enum store_kind kind, const char *namespace_);
 
 /* store_namespace_trouble() - why this one of options.namespaces is not read, NULL = it is. What was read of

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json/json_read.h"
-#include "job/controller/kueue/kueue_workload.h"
+#include "job/controller/kueue/kueue_workload_status.h"
 #include "job/spec/job_yaml.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 

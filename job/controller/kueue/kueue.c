@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "job/controller/controller_internal.h"
+#include "job/controller/kueue/kueue_workload_status.h"
 #include "job/controller/write.h"
 
 #define AGAIN_USEC   1000000u  /* the watch shows in a moment what was written */

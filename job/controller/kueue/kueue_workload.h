@@ -62,9 +62,3 @@ bool kueue_workload_asks(const struct kueue_workload *workload, const json_t *po
  * unlike things, or there are fewer chips than minChips) and *err; the job is as it was then. */
 int kueue_workload_admit(const struct kueue_workload *workload, const json_t *flavors, struct job *job,
                          struct err *err);
-
-/* Patches of its status, all conditions and the version that they were read in. A new reference; NULL = out
- * of memory. kueue_workload_release() - its quota is free: admission goes. */
-json_t *kueue_workload_release(const struct kueue_workload *workload, const char *message, uint64_t now_usec);
-json_t *kueue_workload_condition(const struct kueue_workload *workload, const char *type, bool holds,
-                                 const char *reason, const char *message, uint64_t now_usec);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "job/controller/kueue/kueue_workload.h"
+#include "job/controller/kueue/kueue_workload_status.h"
 #include "tests/support/job_fixture.h"
 
 #define PARTIAL                                                                                              \
