@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         kueue_workload_decode(object, &workload);
         admit(&workload, json_object_get(object, "flavors"));
         ask(&workload);
-        patch = kueue_workload_release(&workload, workload.message, 1);
+        patch = kueue_workload_status_release(&workload, workload.message, 1);
         if (json_object_get(json_object_get(patch, "status"), "conditions") == NULL)
                 __builtin_trap();
         json_decref(patch);

@@ -368,12 +368,12 @@ static json_t *status_patch(struct record *record, const struct kueue_workload *
 
         if (workload->reserved && is_at_rest(record) &&
             (workload->evicted || (workload->admitted && has_changed(record, workload))))
-                return kueue_workload_release(
+                return kueue_workload_status_release(
                         workload, workload->evicted ? workload->message : "the job has changed", now);
         if (workload->ready != runs && workload->admitted)
-                return kueue_workload_condition(workload, "PodsReady", runs,
-                                                runs ? "PodsReady" : "PodsNotReady",
-                                                runs ? "the job runs" : "the job does not run", now);
+                return kueue_workload_status_condition(workload, "PodsReady", runs,
+                                                       runs ? "PodsReady" : "PodsNotReady",
+                                                       runs ? "the job runs" : "the job does not run", now);
         return NULL;
 }
 
@@ -411,9 +411,9 @@ void kueue_end(struct record *record)
 
         if (workload != NULL && !workload->finished && !record_uses_chips(record) && may_write(record))
                 write_workload(record, workload->name,
-                               kueue_workload_condition(workload, "Finished", true,
-                                                        good ? "Succeeded" : "Failed", record->state.message,
-                                                        controller_now(record->controller)));
+                               kueue_workload_status_condition(
+                                       workload, "Finished", true, good ? "Succeeded" : "Failed",
+                                       record->state.message, controller_now(record->controller)));
 }
 
 void kueue_written(struct record *record, int result, const char *sentence)

@@ -47,7 +47,8 @@ static json_t *conditions_of(const struct kueue_workload *workload)
         return json_is_array(workload->conditions) ? json_deep_copy(workload->conditions) : json_array();
 }
 
-json_t *kueue_workload_release(const struct kueue_workload *workload, const char *message, uint64_t now_usec)
+json_t *kueue_workload_status_release(const struct kueue_workload *workload, const char *message,
+                                      uint64_t now_usec)
 {
         json_t *conditions = conditions_of(workload), *patch;
         bool again = !workload->evicted || strcmp(workload->reason, "Preempted") == 0 ||
@@ -67,8 +68,8 @@ json_t *kueue_workload_release(const struct kueue_workload *workload, const char
         return patch;
 }
 
-json_t *kueue_workload_condition(const struct kueue_workload *workload, const char *type, bool holds,
-                                 const char *reason, const char *message, uint64_t now_usec)
+json_t *kueue_workload_status_condition(const struct kueue_workload *workload, const char *type, bool holds,
+                                        const char *reason, const char *message, uint64_t now_usec)
 {
         json_t *conditions = conditions_of(workload);
 

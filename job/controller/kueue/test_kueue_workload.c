@@ -365,7 +365,7 @@ static void quota_is_given_back_as_kueue_does(void **state)
                                     "PodsReady", "True", "X", "") "]," ASSIGNED("") "}",
                             again[i]);
                 w = workload_of(text.data);
-                patch = kueue_workload_release(&w, "m", 1000000);
+                patch = kueue_workload_status_release(&w, "m", 1000000);
                 assert_true(json_is_null(json_object_get(json_object_get(patch, "status"), "admission")));
                 assert_string_equal(status_of(patch, "QuotaReserved"), "False");
                 assert_string_equal(status_of(patch, "Admitted"), "False");
