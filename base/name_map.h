@@ -31,6 +31,7 @@ struct name_map_entry *name_map_find(const struct name_map *map, const char *key
 
 /* name_map_insert() - @entry->key is set and not in the map yet. Return: 0 or -ENOMEM. */
 int name_map_insert(struct name_map *map, struct name_map_entry *entry);
+
 /* name_map_make() - find, or where there is none make and insert, a value of @value_bytes zeros, whose entry
  * is its first member and whose key, a copy, lies behind it: free() releases both.
  * Return: NULL = no memory. */

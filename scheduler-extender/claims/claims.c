@@ -64,19 +64,7 @@ static const char *keep(char **text, const char *string)
 
 static struct place *place_of(struct claims *c, const char *name)
 {
-        struct place *place = (struct place *) name_map_find(&c->places, name);
-
-        if (place != NULL)
-                return place;
-        place = calloc(1, sizeof(*place) + strlen(name) + 1);
-        if (place == NULL)
-                return NULL;
-        memcpy(place->name, name, strlen(name) + 1);
-        place->entry.key = place->name;
-        if (name_map_insert(&c->places, &place->entry) == 0)
-                return place;
-        free(place);
-        return NULL;
+        return (struct place *) name_map_make(&c->places, name, sizeof(struct place));
 }
 
 static void change(struct claims *c, struct place *place)
@@ -108,7 +96,7 @@ const char *claims_next_changed(struct claims *c)
                 return NULL;
         c->changed = c->named->next_changed;
         c->named->changed = false;
-        return c->named->name;
+        return c->named->entry.key;
 }
 
 /* Of a pool: its newest generation, how many slices there are of it, and the last one that was whole. */

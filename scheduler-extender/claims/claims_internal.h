@@ -63,7 +63,6 @@ struct place {
         bool changed;
         struct slice *slices;
         struct claim *claims;
-        char name[];
 };
 
 struct claims {

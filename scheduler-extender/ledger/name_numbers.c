@@ -10,24 +10,14 @@
 struct numbered {
         struct name_map_entry entry;
         uint64_t number;
-        char name[];
 };
 
 int name_numbers_set(struct name_numbers *numbers, const char *name, uint64_t number)
 {
-        struct numbered *known = (struct numbered *) name_map_find(&numbers->map, name);
+        struct numbered *known = (struct numbered *) name_map_make(&numbers->map, name, sizeof(*known));
 
-        if (known == NULL) {
-                known = calloc(1, sizeof(*known) + strlen(name) + 1);
-                if (known == NULL)
-                        return -ENOMEM;
-                memcpy(known->name, name, strlen(name) + 1);
-                known->entry.key = known->name;
-                if (name_map_insert(&numbers->map, &known->entry) < 0) {
-                        free(known);
-                        return -ENOMEM;
-                }
-        }
+        if (known == NULL)
+                return -ENOMEM;
         known->number = number;
         return 0;
 }

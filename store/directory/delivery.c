@@ -55,7 +55,7 @@ void delivery_send(struct store_dir *d, struct object *object, json_t *json)
 
 json_t *delivery_load_json(const struct store_dir *d, const struct object *object)
 {
-        CLEANUP(close_p) int fd = openat(d->fd, object->file->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        CLEANUP(close_p) int fd = openat(d->fd, object->file->entry.key, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         CLEANUP(free_p) char *bytes = malloc(object->size_bytes);
 
         if (fd < 0 || bytes == NULL ||
@@ -70,7 +70,7 @@ static json_t *load_yaml(const struct store_dir *d, const struct object *object)
 {
         size_t size = 0, index;
         CLEANUP(free_p)
-        char *bytes = json_file_read(d->fd, object->file->name, YAML_PARSE_MAX_BYTES, &size, NULL, NULL);
+        char *bytes = json_file_read(d->fd, object->file->entry.key, YAML_PARSE_MAX_BYTES, &size, NULL, NULL);
         json_t *documents = NULL, *document, *found = NULL;
         char key[OBJECTS_KEY_BYTES];
         enum store_kind kind;
@@ -105,6 +105,6 @@ void delivery_again(struct store_dir *d, struct object *object)
             objects_identify(json, store_kind_name((enum store_kind) object->kind), &kind, key, NULL) == 0)
                 delivery_send(d, object, json);
         else
-                (void) store_dir_queue(d, object->file->name, false);
+                (void) store_dir_queue(d, object->file->entry.key, false);
         json_decref(json);
 }

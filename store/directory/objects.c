@@ -98,19 +98,7 @@ struct object *objects_find_in_file(const struct objects *all, const struct obje
 
 struct object_file *objects_file(struct objects *all, const char *name)
 {
-        struct object_file *file = (struct object_file *) name_map_find(&all->files, name);
-
-        if (file != NULL)
-                return file;
-        file = calloc(1, sizeof(*file) + strlen(name) + 1);
-        if (file == NULL)
-                return NULL;
-        memcpy(file->name, name, strlen(name) + 1);
-        file->entry.key = file->name;
-        if (name_map_insert(&all->files, &file->entry) == 0)
-                return file;
-        free(file);
-        return NULL;
+        return (struct object_file *) name_map_make(&all->files, name, sizeof(struct object_file));
 }
 
 void objects_forget_file(struct objects *all, struct object_file *file)
@@ -130,7 +118,7 @@ static bool is_newer(const struct object *a, const struct object *b)
 {
         if (a->file->mtime_usec != b->file->mtime_usec)
                 return a->file->mtime_usec > b->file->mtime_usec;
-        return strcmp(a->file->name, b->file->name) > 0;
+        return strcmp(a->file->entry.key, b->file->entry.key) > 0;
 }
 
 /* The newcomer, or the one that was there. */

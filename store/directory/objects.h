@@ -15,7 +15,7 @@
 struct object;
 
 struct object_file {
-        struct name_map_entry entry; /* in objects.files; the key is `name` */
+        struct name_map_entry entry; /* in objects.files, by the name */
         struct object_file *next_queued;
         struct object *objects; /* in the order of the file */
         uint64_t mtime_usec;    /* CLOCK_REALTIME */
@@ -23,7 +23,6 @@ struct object_file {
         bool queued;
         bool recheck;              /* queued though nothing says that it changed */
         struct object *recheck_at; /* the next object of it to be looked at; NULL = the first */
-        char name[];
 };
 
 #define OBJECTS_NO_UID 1

@@ -39,9 +39,9 @@ static void say_twice(struct store_dir *d, const struct object *object, const st
                 return;
         store_trouble(&d->store, (enum store_kind) object->kind,
                       "%s '%s' is in '%s' and in '%s': the later modified one, '%s', counts",
-                      store_kind_name((enum store_kind) object->kind), object->key + 1, other->file->name,
-                      object->file->name,
-                      objects_counts(&d->objects, object) ? object->file->name : other->file->name);
+                      store_kind_name((enum store_kind) object->kind), object->key + 1,
+                      other->file->entry.key, object->file->entry.key,
+                      objects_counts(&d->objects, object) ? object->file->entry.key : other->file->entry.key);
 }
 
 /* What somebody wrote over an object stays as long as any file has it. */
@@ -91,7 +91,7 @@ static void settle(struct reading *r, struct object *object, json_t *json)
 static void complain(struct reading *r, enum store_kind kind, const char *what)
 {
         r->broken = true;
-        store_trouble(&r->d->store, kind, "'%s' %s; the last good version counts", r->file->name, what);
+        store_trouble(&r->d->store, kind, "'%s' %s; the last good version counts", r->file->entry.key, what);
 }
 
 /* An item whose content is new: an object that changed, or a new one. */
@@ -110,7 +110,7 @@ static void take_json(struct reading *r, json_t *json, const char *list_kind, co
         object = objects_find_in_file(&r->d->objects, r->file, key);
         if (object != NULL && object->seen) {
                 store_trouble(&r->d->store, kind, "'%s' holds %s '%s' twice; the first one counts",
-                              r->file->name, store_kind_name(kind), key + 1);
+                              r->file->entry.key, store_kind_name(kind), key + 1);
                 return;
         }
         if (object == NULL) {
@@ -256,7 +256,8 @@ static void read_objects(struct store_dir *d, struct object_file *file)
         struct err err = { 0 };
         struct stat st = { 0 };
         size_t size = 0;
-        CLEANUP(free_p) char *bytes = json_file_read(d->fd, file->name, FILE_MAX_BYTES, &size, &st, &err);
+        CLEANUP(free_p)
+        char *bytes = json_file_read(d->fd, file->entry.key, FILE_MAX_BYTES, &size, &st, &err);
         struct object *before = file->objects;
         int e = bytes == NULL ? err.code : remember_old(&r);
 
@@ -269,14 +270,14 @@ static void read_objects(struct store_dir *d, struct object_file *file)
         r.tail = &file->objects;
         file->recheck_at = NULL;
         if (e == 0)
-                e = text_ends_with(file->name, ".json") ? take_json_file(&r, bytes, size, &err)
-                                                        : take_yaml_file(&r, bytes, size, &err);
+                e = text_ends_with(file->entry.key, ".json") ? take_json_file(&r, bytes, size, &err)
+                                                             : take_yaml_file(&r, bytes, size, &err);
         if (e == 0)
                 drop_unseen(&r);
         else {
                 file->objects = before;
-                store_trouble(&d->store, STORE_NODE, "'%s': %s; the last good version counts", file->name,
-                              err.msg);
+                store_trouble(&d->store, STORE_NODE, "'%s': %s; the last good version counts",
+                              file->entry.key, err.msg);
         }
         free(r.old);
 }
@@ -294,7 +295,7 @@ static void forget_file(struct store_dir *d, struct object_file *file)
 
 static void read_overlay(struct store_dir *d, const struct object_file *file)
 {
-        const struct overlay *overlay = overlays_read(&d->overlays, d->fd, file->name);
+        const struct overlay *overlay = overlays_read(&d->overlays, d->fd, file->entry.key);
         struct object *object =
                 overlay != NULL ? (struct object *) name_map_find(&d->objects.by_key, overlay->key) : NULL;
 
@@ -307,7 +308,7 @@ bool reading_recheck(struct store_dir *d, struct object_file *file, uint64_t end
 {
         struct object *object = file->recheck_at != NULL ? file->recheck_at : file->objects;
 
-        if (!text_ends_with(file->name, ".json")) {
+        if (!text_ends_with(file->entry.key, ".json")) {
                 for (; object != NULL; object = object->next_in_file)
                         object->hash = 0;
                 reading_file(d, file);
@@ -343,9 +344,9 @@ void reading_file(struct store_dir *d, struct object_file *file)
 {
         struct stat st;
 
-        if (fstatat(d->fd, file->name, &st, 0) < 0 && errno == ENOENT)
+        if (fstatat(d->fd, file->entry.key, &st, 0) < 0 && errno == ENOENT)
                 forget_file(d, file);
-        else if (store_dir_is_object_file(file->name))
+        else if (store_dir_is_object_file(file->entry.key))
                 read_objects(d, file);
         else
                 read_overlay(d, file);

@@ -104,7 +104,7 @@ static struct object_file *next_to_read(struct store_dir *d)
 
         while (d->queue != NULL) {
                 file = unqueue(d);
-                if (is_there(d, file->name))
+                if (is_there(d, file->entry.key))
                         return file;
                 file->queued = true;
                 file->next_queued = d->gone;
@@ -152,7 +152,7 @@ static int on_work(sd_event_source *source, void *userdata)
                 else
                         reading_file(d, file); /* which may free it */
                 d->store.rechecking = false;
-                if (!whole && store_dir_queue(d, file->name, true) != NULL)
+                if (!whole && store_dir_queue(d, file->entry.key, true) != NULL)
                         file->recheck = true;
                 if (clock_monotonic_usec() >= end)
                         return calm ? pause_work(d) : 0;
@@ -185,7 +185,7 @@ static int scan(struct store_dir *d, struct err *err)
         (void) closedir(directory);
         for (struct name_map_entry *e = name_map_first(&d->objects.files); e != NULL;
              e = name_map_next(&d->objects.files, e))
-                (void) store_dir_queue(d, ((struct object_file *) e)->name,
+                (void) store_dir_queue(d, ((struct object_file *) e)->entry.key,
                                        false); /* those that may be gone */
         (void) sd_event_source_set_enabled(d->working, SD_EVENT_ON);
         return 0;
@@ -329,7 +329,7 @@ static void refresh(struct store *store)
                 struct object_file *file = (struct object_file *) e;
 
                 file->recheck_at = NULL;
-                if (!file->queued && store_dir_queue(d, file->name, false) != NULL)
+                if (!file->queued && store_dir_queue(d, file->entry.key, false) != NULL)
                         file->recheck = true;
         }
         d->refreshing = true;

@@ -205,7 +205,7 @@ static int delete_(struct store_dir *d, enum store_kind kind, const char *namesp
             strcmp(uid, object->uid) != 0)
                 return err_set(err, -ESTALE, "%s '%s' has uid '%s', not '%s'", store_kind_name(kind), name,
                                object->uid, uid);
-        if (object != NULL && strcmp(object->file->name, file) != 0) /* in somebody else's file */
+        if (object != NULL && strcmp(object->file->entry.key, file) != 0) /* in somebody else's file */
                 return change_overlay(d, kind, namespace_, name, (struct overlays_change){ .deleted = true },
                                       err);
         if (unlinkat(d->fd, file, 0) < 0)

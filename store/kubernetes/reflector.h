@@ -13,10 +13,9 @@
 enum reflector_state { REFLECTOR_LISTING, REFLECTOR_WATCHING, REFLECTOR_WAITING };
 
 struct reflector_object {
-        struct name_map_entry entry; /* the key is `key` */
+        struct name_map_entry entry; /* the key is "namespace/name" or "name" */
         uint64_t uid_hash, version_hash;
         uint32_t list; /* the number of the list that it was last seen in */
-        char key[];
 };
 
 struct reflector {

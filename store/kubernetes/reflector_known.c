@@ -43,24 +43,10 @@ bool reflector_known_key(const struct reflector *r, const struct metadata *metad
                            metadata->name);
 }
 
-static struct reflector_object *remember(struct reflector *r, const char *key)
-{
-        struct reflector_object *known = calloc(1, sizeof(*known) + strlen(key) + 1);
-
-        if (known == NULL)
-                return NULL;
-        memcpy(known->key, key, strlen(key) + 1);
-        known->entry.key = known->key;
-        if (name_map_insert(&r->known, &known->entry) == 0)
-                return known;
-        free(known);
-        return NULL;
-}
-
 void reflector_known_forget(struct reflector *r, struct reflector_object *known)
 {
         name_map_remove(&r->known, &known->entry);
-        deliver_again(r, known->key, NULL, r->rechecking);
+        deliver_again(r, known->entry.key, NULL, r->rechecking);
         free(known);
 }
 
@@ -86,7 +72,7 @@ int reflector_known_take(struct reflector *r, const json_t *object, struct err *
                 return 0;
         }
         if (known == NULL)
-                known = remember(r, key);
+                known = (struct reflector_object *) name_map_make(&r->known, key, sizeof(*known));
         if (known == NULL)
                 return err_set(err, -ENOMEM, "out of memory");
         known->uid_hash = uid;

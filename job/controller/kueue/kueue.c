@@ -22,7 +22,6 @@
 struct entry {
         struct name_map_entry entry;
         struct kueue_workload workload;
-        char key[];
 };
 
 static bool is_on(const struct record *record)
@@ -92,19 +91,11 @@ static void tell(struct controller *c, const char *key, const char *job)
 
 static void take(struct controller *c, const char *key, struct kueue_workload *workload)
 {
-        struct entry *entry = find(&c->kueue, key);
+        struct entry *entry = (struct entry *) name_map_make(&c->kueue.workloads, key, sizeof(*entry));
 
         if (entry == NULL) {
-                entry = calloc(1, sizeof(*entry) + strlen(key) + 1);
-                if (entry != NULL) {
-                        memcpy(entry->key, key, strlen(key) + 1);
-                        entry->entry.key = entry->key;
-                }
-                if (entry == NULL || name_map_insert(&c->kueue.workloads, &entry->entry) < 0) {
-                        free(entry);
-                        kueue_workload_free(workload);
-                        return;
-                }
+                kueue_workload_free(workload);
+                return;
         }
         kueue_workload_free(&entry->workload);
         entry->workload = *workload;
