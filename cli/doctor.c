@@ -18,6 +18,7 @@
 #include "cli/command/open_tree.h"
 #include "cli/command/table.h"
 #include "io/loop.h"
+#include "job/spec/program_table.h"
 
 #define AGENT_MSEC 3000 /* who does not answer in this time is ill, too */
 
@@ -41,7 +42,7 @@ static const struct option_spec specs[] = {
         { .name = "config", .type = OPTION_STRING, .offset = AT(config), .value = "FILE",
           .default_ = "/etc/remuda/agent.yaml", .help = "the agent's configuration" },
         { .name = "programs", .type = OPTION_STRING, .offset = AT(programs), .value = "FILE",
-          .default_ = "/etc/remuda/programs.yaml", .help = "the program table" },
+          .default_ = PROGRAM_TABLE_PATH, .help = "the program table" },
         { .name = "cluster", .type = OPTION_BOOL, .offset = AT(cluster),
           .help = "look at the cluster's rights, policies and leaders instead" },
         { .name = "kubeconfig", .type = OPTION_STRING, .offset = AT(kubeconfig), .value = "FILE",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json/json_read.h"
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "cli/doctor.h"
@@ -80,18 +81,6 @@ static void found_none(struct doctor_finding *f, const struct answer *answer, co
         else
                 doctor_found(f, DOCTOR_FAIL, "ask again; look at the API server if it stays so",
                              "%s%s cannot be read: %s", what, name, answer->sentence);
-}
-
-static const char *text_in(const json_t *object, const char *key)
-{
-        const char *text = json_string_value(json_object_get(object, key));
-
-        return text == NULL ? "" : text;
-}
-
-static const char *text_at(const json_t *object, const char *first, const char *second)
-{
-        return text_in(json_object_get(object, first), second);
 }
 
 /* The account that a ClusterRoleBinding names: wherever it was installed. Return: is there one? Else that
@@ -265,8 +254,8 @@ static void check_groups(const struct doctor_patient *p, struct doctor_finding *
         versions = json_object_get(object, "versions");
         json_array_foreach(versions, i, version)
         {
-                if (strcmp(text_in(version, "version"), "v1") != 0)
-                        check_group_version(p, text_in(version, "version"), f);
+                if (strcmp(json_read_word(version, "version"), "v1") != 0)
+                        check_group_version(p, json_read_word(version, "version"), f);
         }
         doctor_found(f, DOCTOR_PASS, "",
                      json_array_size(versions) > 1 ? "the groups of pods that Kubernetes has are read"
@@ -288,8 +277,8 @@ static void check_leader(const struct doctor_patient *p, const char *binding, co
                 return;
         (void) text_format(path, sizeof(path), LEASE_COLLECTION "/%s", namespace_, lease);
         object = ask(p, path, NULL, &answer);
-        holder = text_at(object, "spec", "holderIdentity");
-        (void) timestamp_parse(text_at(object, "spec", "renewTime"), &renewed);
+        holder = json_read_word(json_object_get(object, "spec"), "holderIdentity");
+        (void) timestamp_parse(json_read_word(json_object_get(object, "spec"), "renewTime"), &renewed);
         (void) text_format(name, sizeof(name), "%s/%s", namespace_, lease);
         if (object == NULL && answer.result != -ENOENT)
                 found_none(f, &answer, "Lease ", name);
@@ -379,12 +368,14 @@ static json_t *resources_told(const struct doctor_patient *p, struct doctor_find
         {
                 json_array_foreach(json_object_get(json_object_get(node, "status"), "groups"), k, group)
                 {
-                        if (text_in(group, "resource")[0] != '\0')
-                                (void) json_object_set_new(told, text_in(group, "resource"),
-                                                           json_string(text_at(node, "metadata", "name")));
+                        if (json_read_word(group, "resource")[0] != '\0')
+                                (void) json_object_set_new(
+                                        told, json_read_word(group, "resource"),
+                                        json_string(
+                                                json_read_word(json_object_get(node, "metadata"), "name")));
                 }
         }
-        if (text_at(nodes, "metadata", "continue")[0] != '\0')
+        if (json_read_word(json_object_get(nodes, "metadata"), "continue")[0] != '\0')
                 doctor_found(f, DOCTOR_WARN, "kubectl get nodeaccelerators -o yaml names the others'",
                              "there are more than %d inventories, and only their resources were looked at",
                              INVENTORIES_MAX);
@@ -433,7 +424,7 @@ static const char *scheduler_image(const json_t *deployment)
 
         json_array_foreach(containers, i, container)
         {
-                if (strcmp(text_in(container, "name"), "kube-scheduler") == 0)
+                if (strcmp(json_read_word(container, "name"), "kube-scheduler") == 0)
                         return json_string_value(json_object_get(container, "image"));
         }
         return NULL;
@@ -474,7 +465,7 @@ static void check_version(const struct doctor_patient *p, struct doctor_finding 
         else if (deployment == NULL && of_deployment.result != -ENOENT)
                 found_none(f, &of_deployment, "Deployment ", name);
         else
-                compare_versions(scheduler_image(deployment), text_in(server, "gitVersion"), f);
+                compare_versions(scheduler_image(deployment), json_read_word(server, "gitVersion"), f);
         json_decref(server);
         json_decref(deployment);
 }
@@ -539,7 +530,7 @@ static void check_namespaces(const struct doctor_patient *p, struct doctor_findi
         }
         json_array_foreach(json_object_get(jobs, "items"), i, job)
         {
-                const char *namespace_ = text_at(job, "metadata", "namespace");
+                const char *namespace_ = json_read_word(json_object_get(job, "metadata"), "namespace");
                 bool known = count == JOBS_MAX; /* more than were asked for */
                 int has;
 
@@ -555,7 +546,7 @@ static void check_namespaces(const struct doctor_patient *p, struct doctor_findi
                         doctor_found(f, DOCTOR_WARN, ASK_AS,
                                      "the controller's rights in %s could not be asked", namespace_);
         }
-        if (text_at(jobs, "metadata", "continue")[0] != '\0')
+        if (json_read_word(json_object_get(jobs, "metadata"), "continue")[0] != '\0')
                 doctor_found(f, DOCTOR_WARN, "kubectl get trainingjobs -A names the namespaces of the others",
                              "there are more than %d TrainingJobs, and only their namespaces were looked at",
                              JOBS_MAX);

@@ -10,6 +10,7 @@
 #include "base/json/json_table.h"
 #include "base/text.h"
 #include "base/yaml/yaml_parse.h"
+#include "job/spec/program_table.h"
 
 #define WORD        "abcdefghijklmnopqrstuvwxyz0123456789-"
 #define SECOND_USEC UINT64_C(1000000)
@@ -178,7 +179,7 @@ static void set_defaults(struct agent_config *c)
         (void) text_copy(c->log_format, sizeof(c->log_format), log_formats[0]);
         (void) text_copy(c->log_level, sizeof(c->log_level), log_levels[0]);
         (void) text_copy(c->launch_group, sizeof(c->launch_group), "remuda");
-        (void) text_copy(c->programs_path, sizeof(c->programs_path), "/etc/remuda/programs.yaml");
+        (void) text_copy(c->programs_path, sizeof(c->programs_path), PROGRAM_TABLE_PATH);
 }
 
 void agent_config_free(struct agent_config *c)

@@ -6,8 +6,6 @@
 #include "base/err.h"
 #include "job/spec/program_table.h"
 
-#define PROGRAM_TABLE_PATH "/etc/remuda/programs.yaml"
-
 /* program_file_load() - read and parse a table.
  * Return: 0 and *ret (release with program_table_free()); -ENOENT (no such file), -EACCES, -E2BIG, or the
  * errors of yaml_parse() and program_table_decode(), with the path in front. */

@@ -25,3 +25,11 @@
 /* json_read() - @flags: of json_loadb(). Return: the tree; NULL with -EBADMSG ("near byte N: why") or
  * -ENOMEM. */
 json_t *json_read(const char *bytes, size_t size_bytes, size_t flags, struct err *err);
+
+/* json_read_word() - what a member says; "" = there is none, or it is no string. Borrowed. */
+static inline const char *json_read_word(const json_t *object, const char *name)
+{
+        const char *word = json_string_value(json_object_get(object, name));
+
+        return word == NULL ? "" : word;
+}

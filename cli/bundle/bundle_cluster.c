@@ -151,17 +151,11 @@ static json_t *take_jobs_list(struct look *x, const char *name, const char *grou
         return take_list(x, name, path, prune);
 }
 
-static const char *word_at(const json_t *object, const char *first, const char *second)
-{
-        const char *word = json_string_value(json_object_get(json_object_get(object, first), second));
-
-        return word == NULL ? "" : word;
-}
-
 static void take_log(struct look *x, const json_t *pod, const char *container, bool previous)
 {
-        const char *namespace_ = word_at(pod, "metadata", "namespace"),
-                   *name = word_at(pod, "metadata", "name"), *node = word_at(pod, "spec", "nodeName");
+        const char *namespace_ = json_read_word(json_object_get(pod, "metadata"), "namespace"),
+                   *name = json_read_word(json_object_get(pod, "metadata"), "name"),
+                   *node = json_read_word(json_object_get(pod, "spec"), "nodeName");
         char path[PATH_BYTES], source[PATH_BYTES];
 
         (void) text_format(source, sizeof(source), "log of %s/%s/%s%s", namespace_, name, container,
@@ -242,8 +236,8 @@ static bool ask_page(struct look *x, const char *address, const char *socket, co
 static bool take_page_of_pod(struct look *x, const json_t *pod, unsigned port, const char *page,
                              const char *name)
 {
-        const char *namespace_ = word_at(pod, "metadata", "namespace"),
-                   *pod_name = word_at(pod, "metadata", "name");
+        const char *namespace_ = json_read_word(json_object_get(pod, "metadata"), "namespace"),
+                   *pod_name = json_read_word(json_object_get(pod, "metadata"), "name");
         char address[64], socket[PORT_FORWARD_NAME_BYTES], source[500];
         struct port_forward *forward = NULL;
         struct err err = { 0 };
@@ -270,7 +264,7 @@ static void take_pages(struct look *x, const json_t *pod)
 {
         unsigned port = metrics_port(pod);
 
-        if (port == 0 || strcmp(word_at(pod, "status", "phase"), "Running") != 0)
+        if (port == 0 || strcmp(json_read_word(json_object_get(pod, "status"), "phase"), "Running") != 0)
                 return;
         if (take_page_of_pod(x, pod, port, "/readyz", "readyz.txt"))
                 (void) take_page_of_pod(x, pod, port, "/metrics", "metrics.txt");
@@ -344,8 +338,8 @@ static void ask_command(struct look *x, const char *const *words, const char *fo
 static void explain(struct look *x, const char *kind, const json_t *object)
 {
         const struct ask_arguments *ask = x->options->ask;
-        const char *name = word_at(object, "metadata", "name"),
-                   *namespace_ = word_at(object, "metadata", "namespace");
+        const char *name = json_read_word(json_object_get(object, "metadata"), "name"),
+                   *namespace_ = json_read_word(json_object_get(object, "metadata"), "namespace");
         char subject[400], file[600];
 
         if (!kube_name_is_safe(name) || !kube_name_is_safe(namespace_))
@@ -367,7 +361,7 @@ static void explain_who_waits(struct look *x, const char *kind, const json_t *it
 
         json_array_foreach(items, i, object)
         {
-                const char *phase = word_at(object, "status", "phase");
+                const char *phase = json_read_word(json_object_get(object, "status"), "phase");
                 bool waits = false;
 
                 for (const char *const *p = phases; *p != NULL; p++)

@@ -11,11 +11,11 @@
 #include "base/version.h"
 #include "cli/command/agent_client.h"
 #include "io/read_file.h"
+#include "job/spec/program_table.h"
 
 #define FOLDER        "node"
 #define JOURNAL_LINES "--lines=2000"
 #define CONFIG_MAX    ((size_t) 1 << 20)
-#define PROGRAMS      "/etc/remuda/programs.yaml"
 
 int bundle_node_take(struct bundle *bundle, struct bundle_child *child, const char *folder, const char *name)
 {
@@ -125,7 +125,7 @@ void bundle_node_gather(struct bundle *bundle, const struct bundle_node_options 
         static const char *const journal[] = { "journalctl",  "--unit=remuda-agent",
                                                JOURNAL_LINES, "--no-pager",
                                                "--quiet",     NULL };
-        const char *programs = options->programs != NULL ? options->programs : PROGRAMS;
+        const char *programs = options->programs != NULL ? options->programs : PROGRAM_TABLE_PATH;
         bool live = options->root == NULL && options->machine == NULL;
         struct bundle_child doctor, record, log;
 

@@ -10,12 +10,13 @@
 #include "job/run/run.h"
 #include "job/run/run_preview.h"
 #include "job/run/run_queue.h"
+#include "job/spec/program_table.h"
 
 #define AT(member) offsetof(struct run_options, member)
 
 /* clang-format off */
 static const struct option_spec specs[] = {
-        { "programs", 0, OPTION_STRING, AT(programs), "FILE", "/etc/remuda/programs.yaml", 0, 0, "the program of each runtime" },
+        { "programs", 0, OPTION_STRING, AT(programs), "FILE", PROGRAM_TABLE_PATH, 0, 0, "the program of each runtime" },
         { "store", 0, OPTION_STRING, AT(store), "dir:PATH", NULL, 0, 0, "take the chips of the inventories there, not of this machine" },
         { "work-dir", 0, OPTION_STRING, AT(work_dir), "DIR", "remuda-jobs", 0, 0, "plans, logs and checkpoints go to DIR/JOB" },
         { "output", 'o', OPTION_CHOICE, AT(output), "table|json", "table", 0, 0, "how the summary is printed" },

@@ -347,7 +347,6 @@ int jobs_show(const struct jobs_options *options, const char *name)
         if (r == 0 && options->listing.watch)
                 r = err_set(&err, -EINVAL,
                             "--watch is of the list: `remuda jobs -w`, or `jobs logs -f NAME`");
-
         if (r == 0)
                 r = jobs_read(options, name, &views, &err);
         if (r < 0)

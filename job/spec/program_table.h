@@ -17,6 +17,7 @@
 #include "base/sha256.h"
 #include "job/spec/job_role.h"
 
+#define PROGRAM_TABLE_PATH      "/etc/remuda/programs.yaml" /* unless another is named */
 #define PROGRAM_TABLE_MAX_BYTES ((size_t) 1 << 20)
 #define PROGRAM_TABLE_MAX       64 /* runtimes */
 #define PROGRAM_ARGS_MAX        256

@@ -7,6 +7,7 @@
 
 #include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
+#include "base/json/json_read.h"
 #include "base/json/json_table.h"
 #include "base/quantity.h"
 #include "base/sha256.h"
@@ -18,13 +19,6 @@
 #define SERVERS "s"
 #define MANAGER "manager"
 
-static const char *text_of(const json_t *object, const char *name)
-{
-        const char *text = json_string_value(json_object_get(object, name));
-
-        return text == NULL ? "" : text;
-}
-
 /* The member of a list whose `name` it is, or NULL. */
 static json_t *find_named(const json_t *list, const char *name)
 {
@@ -33,7 +27,7 @@ static json_t *find_named(const json_t *list, const char *name)
 
         json_array_foreach((json_t *) list, i, item)
         {
-                if (strcmp(text_of(item, "name"), name) == 0)
+                if (strcmp(json_read_word(item, "name"), name) == 0)
                         return item;
         }
         return NULL;
@@ -61,14 +55,14 @@ static int decode_owner(const struct json_field *at, void *field, struct err *er
         (void) err;
         json_array_foreach((json_t *) at->value, i, owner)
         {
-                if (strcmp(text_of(owner, "kind"), "TrainingJob") != 0 ||
-                    !text_starts_with(text_of(owner, "apiVersion"), "remuda.dev/") ||
+                if (strcmp(json_read_word(owner, "kind"), "TrainingJob") != 0 ||
+                    !text_starts_with(json_read_word(owner, "apiVersion"), "remuda.dev/") ||
                     !json_is_true(json_object_get(owner, "controller")))
                         continue;
-                kueue_workload_name(text_of(owner, "name"), text_of(owner, "uid"), name);
+                kueue_workload_name(json_read_word(owner, "name"), json_read_word(owner, "uid"), name);
                 if (strcmp(name, workload->name) != 0 ||
-                    !text_copy(workload->owner, sizeof(workload->owner), text_of(owner, "uid")) ||
-                    !text_copy(workload->job, sizeof(workload->job), text_of(owner, "name")))
+                    !text_copy(workload->owner, sizeof(workload->owner), json_read_word(owner, "uid")) ||
+                    !text_copy(workload->job, sizeof(workload->job), json_read_word(owner, "name")))
                         workload->job[0] = '\0';
                 return 0;
         }
@@ -85,11 +79,11 @@ static void take_condition(struct kueue_workload *workload, const json_t *condit
                 { "Evicted", &workload->evicted },        { "Finished", &workload->finished },
                 { "PodsReady", &workload->ready },
         };
-        const char *type = text_of(condition, "type");
+        const char *type = json_read_word(condition, "type");
 
         for (size_t i = 0; i < ARRAY_SIZE(known); i++)
                 if (strcmp(known[i].type, type) == 0)
-                        *known[i].field = strcmp(text_of(condition, "status"), "True") == 0;
+                        *known[i].field = strcmp(json_read_word(condition, "status"), "True") == 0;
 }
 
 /* Of the condition that says why it is as it is. */
@@ -101,10 +95,12 @@ static void take_reason(struct kueue_workload *workload)
 
         json_array_foreach(workload->conditions, i, condition)
         {
-                if (strcmp(text_of(condition, "type"), type) != 0)
+                if (strcmp(json_read_word(condition, "type"), type) != 0)
                         continue;
-                (void) text_copy(workload->reason, sizeof(workload->reason), text_of(condition, "reason"));
-                (void) text_copy(workload->message, sizeof(workload->message), text_of(condition, "message"));
+                (void) text_copy(workload->reason, sizeof(workload->reason),
+                                 json_read_word(condition, "reason"));
+                (void) text_copy(workload->message, sizeof(workload->message),
+                                 json_read_word(condition, "message"));
         }
 }
 
@@ -345,7 +341,7 @@ static bool are_like(const json_t *one, const json_t *other)
         const char *name;
         json_t *value;
 
-        if (strcmp(text_of(one, "name"), text_of(other, "name")) != 0 ||
+        if (strcmp(json_read_word(one, "name"), json_read_word(other, "name")) != 0 ||
             json_integer_value(json_object_get(one, "count")) !=
                     json_integer_value(json_object_get(other, "count")) ||
             json_integer_value(json_object_get(one, "minCount")) !=

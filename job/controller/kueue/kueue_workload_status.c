@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/json/json_read.h"
 #include "base/text.h"
 #include "base/timestamp.h"
 
@@ -18,9 +19,7 @@ static void set_condition(json_t *conditions, const char *type, bool holds, cons
         text = json_string(cut);
         json_array_foreach(conditions, i, condition)
         {
-                const char *present = json_string_value(json_object_get(condition, "type"));
-
-                if (present != NULL && strcmp(present, type) == 0) {
+                if (strcmp(json_read_word(condition, "type"), type) == 0) {
                         (void) json_array_remove(conditions, i);
                         break;
                 }
