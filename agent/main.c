@@ -59,7 +59,7 @@ static int run(const struct agent_options *options, struct err *err)
 
 int main(int argc, char **argv)
 {
-        struct agent_options options;
+        struct agent_options options = { 0 };
         struct err err = { 0 };
         struct log log;
         int r;

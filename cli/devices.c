@@ -488,7 +488,7 @@ static int watch(struct devices_options *options)
 
 int command_devices(int argc, char **argv)
 {
-        struct devices_options options;
+        struct devices_options options = { 0 };
         struct seen seen = { 0 };
         struct err err = { 0 };
         const char *conflict;

@@ -198,7 +198,7 @@ static int examine_cluster(const struct doctor_options *options)
 
 int command_doctor(int argc, char **argv)
 {
-        struct doctor_options options;
+        struct doctor_options options = { 0 };
         struct tree *tree = NULL;
         struct err err = { 0 };
         int code = options_start(&command_doctor_options, REMUDA_VERSION, argc, argv, &options, NULL, stdout,

@@ -222,7 +222,7 @@ static int run(const struct devices_options *options)
 
 int plan_more_devices(int argc, char **argv, const struct plan_host *host)
 {
-        struct devices_options options;
+        struct devices_options options = { 0 };
         size_t operands = 0;
         const char *wrong;
         int r = options_start(&plan_more_devices_options, REMUDA_VERSION, argc, argv, &options, &operands,

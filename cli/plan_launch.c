@@ -423,7 +423,7 @@ static void launch_free(struct launch *launch)
 
 int plan_more_launch(int argc, char **argv, const struct plan_host *host)
 {
-        struct launch_options options;
+        struct launch_options options = { 0 };
         struct launch launch = { .options = &options };
         struct text out = { 0 };
         struct err err = { 0 };

@@ -169,7 +169,7 @@ static int make(struct support_bundle_options *options, struct err *err)
 
 int command_support_bundle(int argc, char **argv)
 {
-        struct support_bundle_options options;
+        struct support_bundle_options options = { 0 };
         struct err err = { 0 };
         int code = options_start(&command_support_bundle_options, REMUDA_VERSION, argc, argv, &options, NULL,
                                  stdout, stderr);

@@ -371,7 +371,7 @@ int command_top(int argc, char **argv)
 {
         bool terminal = isatty(STDOUT_FILENO) == 1, keys = isatty(STDIN_FILENO) == 1;
         struct termios before = { 0 }, raw;
-        struct top_options options;
+        struct top_options options = { 0 };
         int code = options_start(&command_top_options, REMUDA_VERSION, argc, argv, &options, NULL, stdout,
                                  stderr);
 

@@ -48,7 +48,7 @@ static bool beside(char *path, size_t path_bytes, const char *runtime)
 
 int command_tune(int argc, char **argv)
 {
-        struct tune_options options;
+        struct tune_options options = { 0 };
         int code = options_start(&command_tune_options, REMUDA_VERSION, argc, argv, &options, NULL, stdout,
                                  stderr);
         char path[4096], cache[4096];

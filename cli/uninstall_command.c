@@ -315,7 +315,7 @@ static int uninstall(const struct uninstall_options *options, struct err *err)
 
 int command_uninstall(int argc, char **argv)
 {
-        struct uninstall_options options;
+        struct uninstall_options options = { 0 };
         struct err err = { 0 };
         int code = options_start(&command_uninstall_options, REMUDA_VERSION, argc, argv, &options, NULL,
                                  stdout, stderr);

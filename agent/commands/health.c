@@ -250,7 +250,7 @@ static int clear_one(const struct agent_client *client, const char *id)
 
 int command_health(int argc, char **argv)
 {
-        struct health_options options;
+        struct health_options options = { 0 };
         size_t operands = 0;
         int code = options_start(&command_health_options, REMUDA_VERSION, argc, argv, &options, &operands,
                                  stdout, stderr);

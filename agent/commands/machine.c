@@ -121,7 +121,7 @@ static int expand(const char *file, const char *directory, struct err *err)
 
 int command_machine(int argc, char **argv)
 {
-        struct machine_options options;
+        struct machine_options options = { 0 };
         struct err err = { 0 };
         size_t words = 0;
         int r = options_start(&command_machine_options, REMUDA_VERSION, argc, argv, &options, &words, stdout,

@@ -185,7 +185,7 @@ static int copy_to(const struct log *log, const char *path)
 
 int main(int argc, char **argv)
 {
-        struct main_options options;
+        struct main_options options = { 0 };
         struct log log;
         size_t operands = 0;
         int exit_code;

@@ -49,7 +49,7 @@ const struct option_program command_run_options = {
 
 int command_run(int argc, char **argv)
 {
-        struct run_options options;
+        struct run_options options = { 0 };
         json_t *documents = NULL;
         struct err err = { 0 };
         size_t operands = 0;

@@ -155,7 +155,7 @@ int jobs_refuse(const char *verb, int error, const struct err *err)
 
 int command_jobs(int argc, char **argv)
 {
-        struct jobs_options options;
+        struct jobs_options options = { 0 };
         size_t operands = 0;
         int exit_code = options_start(&command_jobs_options, REMUDA_VERSION, argc, argv, &options, &operands,
                                       stdout, stderr);

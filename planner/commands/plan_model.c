@@ -190,7 +190,7 @@ static int answer(const struct network_model *model, const struct model_options 
 
 int plan_model(int argc, char **argv, const struct plan_host *host)
 {
-        struct model_options options;
+        struct model_options options = { 0 };
         const struct network_model *model;
         struct text out = { 0 };
         struct err err = { 0 };

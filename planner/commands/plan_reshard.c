@@ -57,7 +57,7 @@ static int answer(const json_t *json, const struct reshard_options *options, str
 
 int plan_reshard(int argc, char **argv, const struct plan_host *host)
 {
-        struct reshard_options options;
+        struct reshard_options options = { 0 };
         struct text out = { 0 };
         struct err err = { 0 };
         json_t *json = NULL;

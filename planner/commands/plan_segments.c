@@ -106,7 +106,7 @@ static const char *misuse(const struct segments_options *options, size_t operand
 
 int plan_segments(int argc, char **argv, const struct plan_host *host)
 {
-        struct segments_options options;
+        struct segments_options options = { 0 };
         struct text out = { 0 };
         struct err err = { 0 };
         size_t operands = 0;

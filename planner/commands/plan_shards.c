@@ -86,7 +86,7 @@ static int read_speeds(const struct shards_options *options, const struct plan_h
 
 int plan_shards(int argc, char **argv, const struct plan_host *host)
 {
-        struct shards_options options;
+        struct shards_options options = { 0 };
         struct plan_speeds_known speeds = { .chip_count = 0 };
         struct text out = { 0 };
         struct err err = { 0 };

@@ -247,7 +247,7 @@ static const char *misuse(const struct split_options *options, size_t operands)
 
 int plan_split(int argc, char **argv, const struct plan_host *host)
 {
-        struct split_options options;
+        struct split_options options = { 0 };
         struct text out = { 0 };
         struct err err = { 0 };
         size_t operands = 0;

@@ -378,7 +378,7 @@ static int explain(const struct explain_options *options, const char *operand, s
 
 int command_explain(int argc, char **argv)
 {
-        struct explain_options options;
+        struct explain_options options = { 0 };
         struct err err = { 0 };
         size_t operands;
         int r = options_start(&command_explain_options, REMUDA_VERSION, argc, argv, &options, &operands,

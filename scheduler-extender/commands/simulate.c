@@ -162,7 +162,7 @@ static int simulate(const struct simulate_options *o, struct simulation *s, stru
 
 int command_simulate(int argc, char **argv)
 {
-        struct simulate_options options;
+        struct simulate_options options = { 0 };
         struct simulation simulation = { 0 };
         struct err err = { 0 };
         size_t operands;

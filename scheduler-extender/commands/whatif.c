@@ -209,7 +209,7 @@ static int run(const struct whatif_options *o, struct err *err)
 
 int command_whatif(int argc, char **argv)
 {
-        struct whatif_options options;
+        struct whatif_options options = { 0 };
         struct err err = { 0 };
         size_t operands;
         int r = options_start(&command_whatif_options, REMUDA_VERSION, argc, argv, &options, &operands,
