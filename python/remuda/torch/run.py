@@ -74,7 +74,7 @@ def init(batch: Optional[int] = None, backend: Optional[str] = None) -> "Run":
             importlib.import_module("flagcx")  # makes its backend known
         try:
             dist.init_process_group(choice.backend, store=dist.PrefixStore("default", store), rank=rank, world_size=world)
-        except (AttributeError, RuntimeError, ValueError) as problem:  # this torch has none of that name; or what it wants is not there
+        except (AssertionError, AttributeError, RuntimeError, ValueError) as problem:  # this torch has none of that name; or what it wants is not there
             raise RemudaError(f"backend '{choice.backend}' on rank {rank} of {world}: {(str(problem).splitlines() or [type(problem).__name__])[0][:160]}; "
                               "if this torch lacks it, leave `backend` out of init() or install one that has it") from problem
     move_bfloat16()
