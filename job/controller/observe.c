@@ -14,6 +14,7 @@
 #include "job/controller/write.h"
 #include "job/plan/job_status.h"
 #include "job/spec/job_yaml.h"
+#include "job/spec/labels.h"
 
 /* Of the object's metadata, what a controller acts on. */
 struct job_metadata {
@@ -32,7 +33,7 @@ static const struct json_table_row annotation_rows[] = {
 };
 static const struct json_table annotation_table = { .rows = annotation_rows, .size_bytes = sizeof(struct job_metadata), .lenient = true, .literal = true };
 static const struct json_table_row label_rows[] = {
-        { KUEUE_LABEL_QUEUE, JSON_TABLE_CHARS, AT(queue) },
+        { LABELS_QUEUE, JSON_TABLE_CHARS, AT(queue) },
         { .name = NULL },
 };
 static const struct json_table label_table = { .rows = label_rows, .size_bytes = sizeof(struct job_metadata), .lenient = true, .literal = true };

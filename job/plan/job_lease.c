@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json/json_read.h"
 #include "base/text.h"
 #include "job/plan/job_status.h"
+#include "job/spec/labels.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -59,6 +61,22 @@ static bool is_leaving(const json_t *object)
         return json_object_get(json_object_get(object, "metadata"), "deletionTimestamp") != NULL;
 }
 
+/* Of one that has its chips, its pods tell more. */
+static void note_words(const json_t *object, const struct job_state *state, struct ledger_job *known)
+{
+        const json_t *labels = json_object_get(json_object_get(object, "metadata"), "labels");
+        struct ledger_job_words words = { .phase = "" };
+
+        if (state->group_count > 0 && strcmp(state->reason, "Suspending") != 0)
+                return;
+        (void) text_copy(words.phase, sizeof(words.phase), job_phase_names[state->phase]);
+        (void) text_copy(words.reason, sizeof(words.reason), state->reason);
+        (void) text_copy(words.message, sizeof(words.message), state->message);
+        (void) text_copy(words.queue, sizeof(words.queue), json_read_word(labels, LABELS_QUEUE));
+        text_harmless(words.message, 0); /* it may be cut within a letter */
+        ledger_jobs_set_words(known, &words);
+}
+
 void job_lease_observe(struct cluster *cluster, const char *key, const json_t *object)
 {
         const json_t *status = json_object_get(object, "status");
@@ -75,8 +93,10 @@ void job_lease_observe(struct cluster *cluster, const char *key, const json_t *o
         lease.emergency = lease.job != NULL && cluster_is_emergency(cluster, namespace_, lease.job);
         if (lease.job == NULL || (job_status_decode(status, &state) == 0 &&
                                   job_status_check(status, lease.job, &state, NULL) == 0)) {
-                if (lease.job != NULL)
+                if (lease.job != NULL) {
                         known->saved_usec = job_state_saved_usec(lease.job, &state);
+                        note_words(object, &state, known);
+                }
                 (void) job_lease_set(cluster_ledger(cluster), &lease); /* no memory: the next look has some */
         }
         job_state_free(&state);

@@ -23,8 +23,8 @@ struct job_lease {
 int job_lease_set(struct ledger *ledger, const struct job_lease *lease);
 
 /* job_lease_observe() - a TrainingJob as the store shows it, after the ledger has taken it (NULL: it is
- * gone); its last checkpoint is noted, too. Where it cannot be read, or its status does not fit the job, the
- * last lease stands. */
+ * gone); its last checkpoint and what its status says are noted, too. Where it cannot be read, or its status
+ * does not fit the job, the last lease stands. */
 void job_lease_observe(struct cluster *cluster, const char *key, const json_t *object);
 
 /* job_lease_fits() - is there room for this group's place, as long as no pod is on it? Pods that others bound

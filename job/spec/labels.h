@@ -7,6 +7,8 @@
 
 #include "base/err.h"
 
+#define LABELS_QUEUE "kueue.x-k8s.io/queue-name" /* of a TrainingJob: the queue of Kueue that it names */
+
 /* labels_check() - a mapping of names to values, such as `metadata.labels`. A name is at most 63 letters,
  * digits,
  * '-', '_' and '.', beginning and ending with a letter or digit, after an optional DNS name and '/'. A value

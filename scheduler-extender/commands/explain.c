@@ -169,14 +169,17 @@ static void print_reasons_found(const struct json_field *reasons)
 static void print_remedies(const struct json_field *remedies)
 {
         if (json_field_count(remedies) > 0)
-                printf("\nwhat would help, cheapest first (each was tried on the ledger; to ask for less is "
-                       "last):\n");
+                printf("\nwhat would help, cheapest first (each was tried on the ledger, or says that not; "
+                       "to "
+                       "ask for less is last):\n");
         for (size_t i = 0; i < json_field_count(remedies); i++) {
                 struct json_field remedy = json_field_at(remedies, i);
+                const char *untried = text_of(&remedy, "untried");
 
-                table_line(stdout, "  %zu. %s (costs %s; takes effect %s)", i + 1,
+                table_line(stdout, "  %zu. %s (costs %s; takes effect %s%s%s)", i + 1,
                            text_of(&remedy, "message"), text_of(&remedy, "who"),
-                           text_of(&remedy, "takesEffect"));
+                           text_of(&remedy, "takesEffect"),
+                           untried[0] == '\0' ? "" : "; not tried: ", untried);
         }
 }
 

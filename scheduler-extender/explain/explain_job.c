@@ -10,6 +10,7 @@
 #include "job/spec/job.h"
 #include "scheduler-extender/decide/gang_members.h"
 #include "scheduler-extender/explain/explain.h"
+#include "scheduler-extender/explain/explain_held.h"
 #include "scheduler-extender/explain/whatif.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 
@@ -193,21 +194,13 @@ static int explain_unplaced(struct cluster *cluster, const struct ledger_job *jo
         fits = json_integer_value(json_object_get(answer, "waiting")) == 0;
         text_printf(summary, "it has no plan and no pods; %s",
                     fits || message == NULL ? "one like it fits now" : message);
+        if (fits && job->words != NULL && job->words->reason[0] != '\0')
+                text_printf(summary, "; its status says %s: %s", job->words->reason, job->words->message);
         (void) json_object_set_new(reply, "verdict", json_string(fits ? "fits" : "waits"));
         if (!fits)
                 (void) json_object_set(reply, "remedies", json_object_get(first, "missing"));
         json_decref(answer);
         return 0;
-}
-
-/* It was told to wait: no chips would help. */
-static void explain_suspended(json_t *reply, struct text *summary)
-{
-        text_printf(summary, "%sit is suspended by spec.suspend: %s until that is false",
-                    summary->size_bytes > 0 ? "; " : "",
-                    summary->size_bytes > 0 ? "it gives up its chips and has none"
-                                            : "it has no pods and no chips");
-        (void) json_object_set_new(reply, "verdict", json_string("waits"));
 }
 
 static const char *kind_of(const struct ledger_job *job)
@@ -234,8 +227,8 @@ json_t *explain_job(struct cluster *cluster, const struct ledger_job *job, uint6
                 (void) json_object_set_new(reply, "members", tell_members(&members));
         if (r == 0 && (members.count > 0 || job->place_count > 0))
                 put_count(job, &members, &summary);
-        if (r == 0 && job->training != NULL && job->training->suspend)
-                explain_suspended(reply, &summary);
+        if (r == 0 && explain_held_is(job))
+                r = explain_held(cluster, job, now_usec, reply, &summary, err);
         else if (waiting != NULL)
                 r = explain_member(cluster, waiting, now_usec, flags, reply, &summary, err);
         else if (r == 0 && members.count == 0 && job->place_count == 0 && job->training != NULL)

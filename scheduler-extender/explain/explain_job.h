@@ -13,6 +13,7 @@
  * "plan": places by node, of the TrainingJob's plan or of the gang's lease, and how many chips of them are
  * kept from others now. "members": pods of one state on one node, the first three by name. The last line is
  * explain_pod()'s, of the first member that waits; a TrainingJob without pods and plan is placed as whatif()
- * would, and "remedies" are for it. @flags as explain_pod(). Return: NULL with *err. */
+ * would, and "remedies" are for it; of one that is told to wait explain_held.h has the words. @flags as
+ * explain_pod(). Return: NULL with *err. */
 json_t *explain_job(struct cluster *cluster, const struct ledger_job *job, uint64_t now_usec, unsigned flags,
                     struct err *err);

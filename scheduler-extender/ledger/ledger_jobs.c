@@ -52,6 +52,14 @@ struct ledger_job *ledger_jobs_refer(struct ledger *ledger, const char *namespac
         return job;
 }
 
+void ledger_jobs_set_words(struct ledger_job *job, const struct ledger_job_words *words)
+{
+        free(job->words);
+        job->words = words == NULL ? NULL : malloc(sizeof(*words));
+        if (job->words != NULL)
+                *job->words = *words;
+}
+
 static void drop_training(struct ledger_job *job)
 {
         if (!job->training_borrowed) {
@@ -60,6 +68,7 @@ static void drop_training(struct ledger_job *job)
         }
         job->training_borrowed = false;
         job->training = NULL;
+        ledger_jobs_set_words(job, NULL);
 }
 
 static void remove_job(struct ledger *ledger, struct ledger_job *job)

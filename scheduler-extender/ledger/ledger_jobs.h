@@ -6,6 +6,13 @@
 
 #define LEDGER_JOB_POD_BYTES 128
 
+/* What the controller says of a TrainingJob that has no plan, or gives its chips up, in its status: cut to
+ * size. */
+struct ledger_job_words {
+        char phase[16], reason[48], message[512];
+        char queue[254]; /* that its label names; "" = none */
+};
+
 struct ledger_job_slot {
         struct ledger_job *job;
         struct ledger_node *node;
@@ -45,6 +52,8 @@ struct ledger_job {
                                             CLOCK_REALTIME; 0 = none is known */
         struct job *training;            /* the TrainingJob of that name, owned; NULL = there is none */
         bool training_borrowed;          /* of the ledger that this one is a copy of */
+        struct ledger_job_words *words;  /* of the TrainingJob, owned; NULL = nothing is said. No copy has
+                                            them */
         struct ledger_job_place *places; /* of its plan, owned; the slots are then theirs */
         size_t place_count;
         uint32_t references;
@@ -78,6 +87,10 @@ uint32_t ledger_jobs_wanted(const struct request *request, const struct request_
  * is gone. 0 or -ENOMEM (then it was freed). */
 int ledger_jobs_set_training(struct ledger *ledger, const char *namespace_, const char *name,
                              struct job *training);
+
+/* ledger_jobs_set_words() - what is said of it, until the TrainingJob is set again; NULL, or without memory:
+ * nothing. */
+void ledger_jobs_set_words(struct ledger_job *job, const struct ledger_job_words *words);
 
 /* ledger_jobs_set_plan() - what was decided for a TrainingJob: chips are leased for each place until its pod
  * is on a node, without an end; a gang's own lease of that name goes. Only pod, node and request of @places

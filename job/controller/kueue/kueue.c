@@ -10,13 +10,15 @@
 #include "job/controller/controller_internal.h"
 #include "job/controller/kueue/kueue_workload_status.h"
 #include "job/controller/write.h"
+#include "job/spec/labels.h"
 
 #define AGAIN_USEC   1000000u  /* the watch shows in a moment what was written */
 #define COMPARE_USEC 10000000u /* between two looks whether job and Workload are like each other */
 #define REFUSED_USEC 10000000u /* what was refused is refused again, mostly */
 
-#define WAITS   "WaitingForQueue"
-#define EVICTED "EvictedByQueue"
+#define WAITS    "WaitingForQueue"
+#define INACTIVE "WorkloadInactive"
+#define EVICTED  "EvictedByQueue"
 
 /* A Workload that a TrainingJob owns. */
 struct entry {
@@ -168,7 +170,7 @@ static void hold_without(struct record *record)
                 hold(record, WAITS, "what Kueue says is not read yet");
         else if (!are_shown(record))
                 hold(record, "KueueMissing",
-                     "its label " KUEUE_LABEL_QUEUE " names queue '%.100s', and no Workloads of Kueue "
+                     "its label " LABELS_QUEUE " names queue '%.100s', and no Workloads of Kueue "
                      "(kueue.x-k8s.io/v1beta1) can be read: install Kueue and let remuda-controller read "
                      "them, or "
                      "remove the label",
@@ -240,9 +242,9 @@ static void look_at(struct record *record, const struct kueue_workload *workload
                      message);
         else if (workload->evicted)
                 hold(record, EVICTED, "Kueue evicted it (%s): %.400s", workload->reason, message);
-        else if (workload->inactive)
-                hold(record, WAITS, "its Workload '%.100s' is not active (spec.active is false)",
-                     workload->name);
+        else if (workload->inactive) /* one that we made so is made active in a moment */
+                hold(record, workload->suspended ? WAITS : INACTIVE,
+                     "its Workload '%.100s' is not active (spec.active is false)", workload->name);
         else if (!workload->admitted)
                 hold(record, WAITS, "waits in queue '%.100s'%s%.300s", workload->queue,
                      message[0] == '\0' ? "" : ": ", message);
@@ -324,7 +326,7 @@ static void say_ignored(struct record *record, const struct kueue_workload *work
                 return;
         (void) text_copy(queue->ignored, sizeof(queue->ignored), queue->label);
         write_event(record, true, "QueueChangeIgnored",
-                    "its label " KUEUE_LABEL_QUEUE " says '%.100s' now: it stays in queue '%.100s', %s",
+                    "its label " LABELS_QUEUE " says '%.100s' now: it stays in queue '%.100s', %s",
                     queue->label, workload->queue,
                     workload->reserved ? "which admitted it; suspend it first" : "which it waits in");
 }

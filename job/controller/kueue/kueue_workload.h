@@ -14,7 +14,6 @@
 #include "job/spec/job.h"
 #include "scheduler-extender/ledger/ledger.h"
 
-#define KUEUE_LABEL_QUEUE          "kueue.x-k8s.io/queue-name"
 #define KUEUE_LABEL_JOB            "kueue.x-k8s.io/job-uid"
 #define KUEUE_ANNOTATION_SUSPENDED "remuda.dev/suspended" /* of a Workload that we made inactive */
 #define KUEUE_NAME_BYTES           254

@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "job/controller/kueue/kueue.h"
+#include "job/spec/labels.h"
 #include "scheduler-extender/ledger/cluster_internal.h"
 #include "tests/support/controller_bed.h"
 
 #define KIND   "Workload.kueue.x-k8s.io"
-#define QUEUED "{\"metadata\":{\"labels\":{\"" KUEUE_LABEL_QUEUE "\":\"team\"}}}"
+#define QUEUED "{\"metadata\":{\"labels\":{\"" LABELS_QUEUE "\":\"team\"}}}"
 #define OF_Z9  "\"workers\":[{\"model\":\"Z9\",\"chips\":2}]"
 
 static struct bed *begin(void)
@@ -231,6 +232,23 @@ static void who_runs_where_workloads_cannot_be_read_runs_on(void **state)
         bed_end(b);
 }
 
+/* Not by spec.suspend, which makes it so, too: then it is active again in a moment. */
+static void who_was_made_inactive_is_told_so(void **state)
+{
+        struct bed *b = begin();
+
+        (void) state;
+        put(b, "j", BED_TWO_CHIPS);
+        bed_merge(b, KIND, workload_name("j"), "{\"spec\":{\"active\":false}}");
+        look(b, "j");
+        assert_true(bed_is(b, "j", "Suspended", "WorkloadInactive"));
+        bed_merge(b, KIND, workload_name("j"),
+                  "{\"metadata\":{\"annotations\":{\"" KUEUE_ANNOTATION_SUSPENDED "\":\"true\"}}}");
+        bed_settle(b);
+        assert_string_equal(bed_record(b, "j")->queue.reason, "WaitingForQueue");
+        bed_end(b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -239,6 +257,7 @@ int main(void)
                 cmocka_unit_test(it_is_compared_again_before_it_is_planned),
                 cmocka_unit_test(quota_is_kept_until_the_cluster_is_read),
                 cmocka_unit_test(no_other_chips_are_taken_than_were_counted),
+                cmocka_unit_test(who_was_made_inactive_is_told_so),
                 cmocka_unit_test(who_runs_where_workloads_cannot_be_read_runs_on),
         };
 
