@@ -377,6 +377,7 @@ static int open_cluster(struct extender *x, struct err *err)
 
         options.reads_classes = strcmp(x->options->jobs, "on") == 0;
         options.reads_queues = options.reads_classes && strcmp(x->options->server.kueue, "on") == 0;
+        options.reads_budgets = options.reads_classes && strcmp(x->options->server.store, "kubernetes") == 0;
         options.changed = on_changed;
         options.node_changed = on_node_changed;
         options.node_labels = on_node_labels;

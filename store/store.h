@@ -21,10 +21,10 @@ enum store_kind {
         STORE_TRAINING_JOB,
         STORE_SPEED_TABLE,
         STORE_PRIORITY_CLASS,
-        STORE_LEASE,  /* of kubelets (kube-node-lease); kubernetes only */
-        STORE_SECRET, /* this and the next: made, never watched */
-        STORE_DISRUPTION_BUDGET,
-        STORE_RESOURCE_SLICE, /* this and the next: of DRA; an API server without them is whole */
+        STORE_LEASE,             /* of kubelets (kube-node-lease); kubernetes only */
+        STORE_SECRET,            /* made, never watched */
+        STORE_DISRUPTION_BUDGET, /* made without being watched where that is not allowed */
+        STORE_RESOURCE_SLICE,    /* this and the next: of DRA; an API server without them is whole */
         STORE_RESOURCE_CLAIM,
         STORE_WORKLOAD, /* this and the next: of gangs, scheduling.k8s.io; likewise */
         STORE_POD_GROUP,

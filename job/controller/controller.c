@@ -12,6 +12,7 @@
 #include "io/loop.h"
 #include "job/controller/ages.h"
 #include "job/controller/controller_internal.h"
+#include "job/controller/disruption.h"
 #include "job/controller/job_metrics.h"
 #include "job/controller/observe.h"
 #include "job/controller/plan_queue.h"
@@ -128,6 +129,8 @@ void controller_observe(struct controller *controller, enum store_kind kind, con
                 observe_pod(controller, key, object);
         else if (kind == STORE_INVENTORY || kind == STORE_NODE)
                 observe_node(controller, key);
+        else if (kind == STORE_DISRUPTION_BUDGET)
+                disruption_observe(controller, key, object);
         else if (kind == STORE_KUEUE_WORKLOAD)
                 kueue_observe_workload(controller, key, object);
         else if (kind == STORE_KUEUE_FLAVOR)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json/json_read.h"
 #include "base/text.h"
 #include "job/controller/controller_internal.h"
 #include "job/controller/job_pods.h"
@@ -13,6 +14,9 @@
 #include "scheduler-extender/wire/pod_json.h"
 
 #define RETRY_USEC UINT64_C(30000000) /* after one that was refused: a right is missing, mostly */
+#define AGAIN_USEC                                                                                           \
+        UINT64_C(1000000) /* after one that somebody took away: who does so for ever is no storm             \
+                           */
 
 /* Does it go on from a checkpoint, somewhere else, when a pod of it is evicted? */
 static bool is_repaired(const struct job *job, const struct job_state *state)
@@ -71,7 +75,9 @@ static void on_written(void *userdata, int result, const char *sentence)
         if (strcmp(record->uid, write->uid) == 0) {
                 record->budget.under_way = false;
                 if (result == 0 || (result == -ENOENT && write->pods == 0)) {
-                        record->budget.pods = write->pods;
+                        /* what was seen may have been before the write, or after */
+                        record->budget.pods =
+                                record->budget.overtaken && write->pods > 0 ? BUDGET_UNKNOWN : write->pods;
                         record->budget.refused = false;
                 } else if (result != -ECANCELED) {
                         record->budget.after_usec = controller_monotonic(record->controller) + RETRY_USEC;
@@ -105,6 +111,8 @@ static void write_budget(struct record *record, unsigned pods)
         name_of(record, name);
         record->calls++;
         record->budget.under_way = true;
+        record->budget.overtaken = false;
+        record->budget.asked = pods;
         if (pods == 0) {
                 store_delete(store, STORE_DISRUPTION_BUDGET, record->namespace_, name, NULL, 0, on_written,
                              write);
@@ -113,6 +121,56 @@ static void write_budget(struct record *record, unsigned pods)
         budget = make_budget(record, name, pods);
         store_put(store, STORE_DISRUPTION_BUDGET, record->namespace_, name, budget, on_written, write);
         json_decref(budget);
+}
+
+/* Whose budget is called so: "j" for "j-1b9d6bcd", where that is how its uid begins. */
+static struct record *of_budget(struct controller *c, const char *key)
+{
+        char namespace_[256], name[JOB_POD_NAME_BYTES], job[512];
+        const char *called = store_key_split(key, namespace_);
+        struct record *record;
+
+        for (size_t length = strlen(called); length > 0; length--) {
+                if (called[length] != '-' ||
+                    !text_format(job, sizeof(job), "%s/%.*s", namespace_, (int) length, called) ||
+                    (record = controller_find(c, job)) == NULL)
+                        continue;
+                name_of(record, name);
+                if (strcmp(name, called) == 0)
+                        return record;
+        }
+        return NULL;
+}
+
+/* How many pods it keeps, by what it says itself; BUDGET_UNKNOWN: it is not as we write it. */
+static unsigned kept_by(const struct record *record, const json_t *object)
+{
+        const json_t *spec = json_object_get(object, "spec"), *selector = json_object_get(spec, "selector"),
+                     *labels = json_object_get(selector, "matchLabels");
+        json_int_t pods = json_integer_value(json_object_get(spec, "minAvailable"));
+        bool ours = json_object_size(selector) == 1 && json_object_size(labels) == 1 &&
+                    strcmp(json_read_word(labels, POD_LABEL_JOB), record->name) == 0 && pods > 0 &&
+                    pods < (json_int_t) BUDGET_UNKNOWN;
+
+        return object == NULL ? 0 : ours ? (unsigned) pods : BUDGET_UNKNOWN;
+}
+
+void disruption_observe(struct controller *c, const char *key, const json_t *object)
+{
+        struct record *record = of_budget(c, key);
+        unsigned kept = record == NULL ? 0 : kept_by(record, object);
+
+        if (record == NULL)
+                return;
+        if (record->budget.under_way) {
+                record->budget.overtaken = kept != record->budget.asked;
+                return;
+        }
+        if (record->budget.pods == BUDGET_UNKNOWN || kept == record->budget.pods)
+                return; /* what is not known is written at the next look anyway */
+        record->budget.pods = kept;
+        record->budget.after_usec = controller_monotonic(c) + AGAIN_USEC;
+        controller_queue(record);
 }
 
 void disruption_settle(struct record *record)

@@ -217,6 +217,7 @@ static int open_cluster(struct host *h, struct err *err)
 
         options.reads_classes = true;
         options.reads_queues = strcmp(h->options->kueue, "on") == 0;
+        options.reads_budgets = controller_options_of(h->options, &h->settings).budgets;
         options.changed = on_changed;
         options.trouble = on_trouble;
         options.refreshed = on_refreshed;

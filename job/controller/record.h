@@ -88,6 +88,8 @@ struct record {
         struct {
                 unsigned pods;       /* that its disruption budget keeps; 0 = there is none, BUDGET_UNKNOWN */
                 bool under_way;      /* it is being written */
+                unsigned asked;      /* ... to keep so many */
+                bool overtaken;      /* ... and what was seen of it last is not that */
                 bool refused;        /* that was said */
                 uint64_t after_usec; /* CLOCK_MONOTONIC: not before, after a failed write */
         } budget;

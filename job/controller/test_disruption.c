@@ -147,6 +147,67 @@ static void a_refusal_stops_no_job(void **state)
         bed_end(b);
 }
 
+/* Its pods would be evicted as long as it is away, and its plan may hold for weeks. */
+static void what_somebody_takes_away_comes_back(void **state)
+{
+        struct bed *b = bed_begin((struct controller_options){ .budgets = true });
+        unsigned puts;
+
+        (void) state;
+        bed_run_job(b, "j", BED_TWO_CHIPS);
+        BED_WAIT(b, kept(b) > 0);
+        bed_settle(b);
+        puts = memory_store_count(b->store, "put PodDisruptionBudget");
+        assert_int_equal(puts, 1); /* that it is seen is no reason to write it again */
+        memory_store_drop(b->store, "PodDisruptionBudget default/j-u-j");
+        BED_WAIT(b, kept(b) == bed_record(b, "j")->state.group_count + 1);
+        memory_store_merge(b->store, "PodDisruptionBudget default/j-u-j", "{\"spec\":{\"minAvailable\":1}}");
+        BED_WAIT(b, kept(b) == bed_record(b, "j")->state.group_count + 1);
+        memory_store_merge(b->store, "PodDisruptionBudget default/j-u-j",
+                           "{\"spec\":{\"selector\":{\"matchLabels\":{\"remuda.dev/job\":\"k\"}}}}");
+        BED_WAIT(b, strcmp(budget(b, "spec|selector|matchLabels|remuda.dev/job"), "j") == 0);
+        bed_settle(b);
+        assert_int_equal(memory_store_count(b->store, "put PodDisruptionBudget"), puts + 3);
+        bed_end(b);
+}
+
+/* Who takes it away as often as it comes is answered once a second. */
+static void a_quarrel_is_no_storm(void **state)
+{
+        struct bed *b = bed_begin((struct controller_options){ .budgets = true });
+        uint64_t begin;
+
+        (void) state;
+        bed_run_job(b, "j", BED_TWO_CHIPS);
+        BED_WAIT(b, kept(b) > 0);
+        bed_settle(b);
+        begin = clock_monotonic_usec();
+        for (unsigned i = 0; i < 2; i++) {
+                memory_store_drop(b->store, "PodDisruptionBudget default/j-u-j");
+                BED_WAIT(b, kept(b) > 0);
+                bed_settle(b);
+        }
+        assert_true(clock_monotonic_usec() - begin >= 2000000);
+        bed_end(b);
+}
+
+/* Those of others, of a job of that name that is gone, and of none. */
+static void budgets_of_others_are_nothing_to_it(void **state)
+{
+        static const char *const keys[] = { "default/j-u-k", "default/j", "other/j-u-j", "default/bank-u-j",
+                                            "default/-" };
+        struct bed *b = bed_begin((struct controller_options){ .budgets = true });
+
+        (void) state;
+        bed_run_job(b, "j", BED_TWO_CHIPS);
+        BED_WAIT(b, kept(b) > 0);
+        bed_settle(b);
+        for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+                disruption_observe(b->controller, keys[i], NULL);
+        assert_int_equal(bed_record(b, "j")->budget.pods, kept(b));
+        bed_end(b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -156,6 +217,9 @@ int main(void)
                 cmocka_unit_test(an_end_takes_it_away),
                 cmocka_unit_test(who_needs_none_has_none),
                 cmocka_unit_test(a_refusal_stops_no_job),
+                cmocka_unit_test(what_somebody_takes_away_comes_back),
+                cmocka_unit_test(a_quarrel_is_no_storm),
+                cmocka_unit_test(budgets_of_others_are_nothing_to_it),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -426,8 +426,8 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
         };
         int r;
 
-        if (options->reads_classes)
-                store.kinds |= 1u << STORE_PRIORITY_CLASS;
+        store.kinds |= (unsigned) options->reads_classes << STORE_PRIORITY_CLASS |
+                       (unsigned) options->reads_budgets << STORE_DISRUPTION_BUDGET;
         if (options->reads_queues)
                 store.kinds |= 1u << STORE_KUEUE_WORKLOAD | 1u << STORE_KUEUE_FLAVOR;
         if (options->may_commit != NULL)

@@ -32,6 +32,7 @@ struct cluster_options {
         const struct program_table *programs; /* borrowed; NULL = none */
         bool reads_classes;                   /* PriorityClasses are watched, too */
         bool reads_queues;                    /* and Kueue's Workloads and ResourceFlavors */
+        bool reads_budgets;                   /* and disruption budgets, for `observed` */
         bool judge_age;                       /* false: nobody is stale (saved clusters) */
         void (*changed)(void *userdata);      /* something in the ledger changed; may be NULL */
         /* a node's inventory says something else (or is gone), or it was heard of again; gained: it takes
