@@ -157,6 +157,8 @@ struct controller_options controller_options_of(const struct server_options *opt
                           .pull_secrets = (const char *const *) settings->pull_secrets,
                           .pull_secret_count = settings->pull_secret_count,
                           .programs = options->programs != NULL ? &settings->programs : NULL,
+                          .log_format = options->log_format,
+                          .log_level = options->log_level,
                           .grace_sec = options->eviction_grace_sec > 0 ? options->eviction_grace_sec : 1 },
                 .keep_pods_sec = options->keep_pods_sec,
                 .pods_wait_sec = options->pods_wait_sec,

@@ -3,11 +3,13 @@
 
 #include <string.h>
 
+#include "base/json/json_read.h"
 #include "base/json/json_table.h"
 #include "base/json/pb_json.h"
 #include "base/text.h"
 #include "job/controller/job_pods.h"
 #include "job/plan/subtask.pb-c.h"
+#include "job/world/hint.h"
 #include "scheduler-extender/wire/pod_json.h"
 
 #define PLAN_ARENA_BYTES ((size_t) 16 << 20)
@@ -124,6 +126,20 @@ static const struct json_table_row container_rows[] = {
 };
 static const struct json_table container_table = TABLE(container_rows);
 
+/* A launcher that logs JSON has its last sentence in an object: {"program":"remuda-launch",...,
+ * "message":"GROUP: why"}. It is said as one that logs text has it. */
+static void take_last_words(struct job_pod *pod)
+{
+        const char *line = "", *said;
+        size_t bytes = hint_words(pod->message, &line);
+        json_t *object = bytes > 0 && line[0] == '{' ? json_loadb(line, bytes, 0, NULL) : NULL;
+
+        said = json_read_word(object, "message");
+        if (strcmp(json_read_word(object, "program"), "remuda-launch") == 0 && said[0] != '\0')
+                (void) text_format(pod->message, sizeof(pod->message), "remuda-launch: %s", said);
+        json_decref(object);
+}
+
 static int decode_containers(const struct json_field *at, void *field, struct err *err)
 {
         struct job_pod *pod = field;
@@ -138,6 +154,8 @@ static int decode_containers(const struct json_field *at, void *field, struct er
                         pod->exit_code = 0;
                 r = json_table_decode_at(&container_table, &container, pod, err);
                 pod->started = pod->started || pod->exit_code >= 0;
+                if (pod->exit_code >= 0)
+                        take_last_words(pod);
         }
         return r;
 }

@@ -276,30 +276,32 @@ static json_t *pod_of(const struct job *job, json_t *metadata, const struct job_
                          "spec", spec);
 }
 
-/* The options by which manager and groups know each other. */
-static void take_part(const struct job *job, bool manager, json_t *command)
+static void add_words(json_t *array, const char *const *words, size_t count)
+{
+        for (size_t i = 0; i < count; i++)
+                add(array, json_string(words[i]));
+}
+
+/* By which manager and groups know each other, and how both log; of --tls-status the controller asks, which
+ * reads no Secret. */
+static void take_part(const struct job *job, const struct job_pods_options *options, bool manager,
+                      json_t *command)
 {
         bool own = job->tls.secret[0] != '\0';
-        static const char *const made[] = { JOB_FOLDER "/tls.crt", JOB_FOLDER "/tls.key",
-                                            JOB_FOLDER "/ca.crt" },
-                                 *const given[] = { TLS_FOLDER "/tls.crt", TLS_FOLDER "/tls.key",
-                                                    TLS_FOLDER "/ca.crt" },
-                                 *const options[] = { "--tls-cert", "--tls-key", "--tls-ca" };
+        const char *const all[] = { "--token-file", JOB_FOLDER "/token",
+                                    "--tls-cert",   own ? TLS_FOLDER "/tls.crt" : JOB_FOLDER "/tls.crt",
+                                    "--tls-key",    own ? TLS_FOLDER "/tls.key" : JOB_FOLDER "/tls.key",
+                                    "--tls-ca",     own ? TLS_FOLDER "/ca.crt" : JOB_FOLDER "/ca.crt",
+                                    "--tls-name",   own ? job->tls.server_name : JOB_TLS_NAME };
+        const char *const managers[] = { "--tls-group-name", own ? job->tls.group_name : JOB_TLS_GROUP_NAME,
+                                         "--tls-status", JOB_FOLDER };
+        const char *const logs[] = { "--log-format", options->log_format, "--log-level", options->log_level };
 
-        add(command, json_string("--token-file"));
-        add(command, json_string(JOB_FOLDER "/token"));
-        for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
-                add(command, json_string(options[i]));
-                add(command, json_string(own ? given[i] : made[i]));
-        }
-        add(command, json_string("--tls-name"));
-        add(command, json_string(own ? job->tls.server_name : JOB_TLS_NAME));
-        if (!manager)
-                return;
-        add(command, json_string("--tls-group-name"));
-        add(command, json_string(own ? job->tls.group_name : JOB_TLS_GROUP_NAME));
-        add(command, json_string("--tls-status")); /* the controller asks, and reads no Secret */
-        add(command, json_string(JOB_FOLDER));
+        add_words(command, all, ARRAY_SIZE(all));
+        if (manager)
+                add_words(command, managers, ARRAY_SIZE(managers));
+        if (options->log_format != NULL)
+                add_words(command, logs, ARRAY_SIZE(logs));
 }
 
 static void mount_tls(const struct job *job, bool manager, json_t *volumes, json_t *mounts)
@@ -372,7 +374,7 @@ json_t *job_pods_group(const struct job *job, const struct job_state *state, con
         command = words(LAUNCHER, "--join-file", POD_FOLDER "/manager", "--group", group->name, "--runtime",
                         group->runtime, "--chips", ranks, "--programs", JOB_FOLDER "/programs.yaml",
                         "--work-dir", "/tmp/remuda-work", "--wait-seconds", GROUP_WAIT_SEC, NULL);
-        take_part(job, false, command);
+        take_part(job, options, false, command);
         container = json_pack("{s:s, s:s, s:s, s:s, s:o, s:{s:{s:s}}, s:[{s:s, s:s}, {s:s, s:s}], s:o}",
                               "name", "main", "image", image_of(job, group->runtime, options),
                               "imagePullPolicy", "IfNotPresent", "terminationMessagePolicy",
@@ -585,7 +587,7 @@ json_t *job_pods_manager(const struct job *job, const struct job_state *state,
         mount_tls(job, true, volumes, mounts);
         command = words(LAUNCHER, "--manage", address, "--plan", POD_FOLDER "/plan", "--result",
                         "/dev/termination-log", "--wait-seconds", WORLD_WAIT_SEC, NULL);
-        take_part(job, true, command);
+        take_part(job, options, true, command);
         container =
                 json_pack("{s:s, s:s, s:s, s:s, s:o, s:[{s:s, s:{s:{s:s}}}], s:o, s:o}", "name", "main",
                           "image", image_of(job, state->groups[0].runtime, options), "imagePullPolicy",

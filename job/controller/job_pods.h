@@ -41,6 +41,7 @@ struct job_pods_options {
         size_t pull_secret_count;
         const struct program_table *programs; /* the administrator's; NULL = none */
         unsigned grace_sec;                   /* from SIGTERM to SIGKILL: time for a checkpoint */
+        const char *log_format, *log_level; /* of the launchers; NULL, both = what they have by themselves */
 };
 
 /* The object that the pods belong to. Borrowed. */

@@ -127,6 +127,30 @@ static void what_makes_no_sense_was_not_said(void **state)
         }
 }
 
+/* clang-format off */
+#define LAST(TEXT) CONTAINERS("[{\"name\":\"main\",\"state\":{\"terminated\":{\"exitCode\":1,\"message\":\"" TEXT "\"}}}]")
+static const struct { const char *what, *object, *says; } words[] = {
+        { "as text logs have them",    LAST("first\\nremuda-launch: w0: no chip"), "first\nremuda-launch: w0: no chip" },
+        { "as JSON logs have them",    LAST("first\\n{\\\"time\\\":\\\"t\\\",\\\"program\\\":\\\"remuda-launch\\\",\\\"message\\\":\\\"w0: no \\\\\\\"chip\\\"}\\n"), "remuda-launch: w0: no \"chip" },
+        { "the report of a manager",   LAST("{\\\"state\\\":\\\"Failed\\\",\\\"message\\\":\\\"m\\\"}"), "{\"state\":\"Failed\",\"message\":\"m\"}" },
+        { "another program's objects", LAST("{\\\"program\\\":\\\"x\\\",\\\"message\\\":\\\"m\\\"}"), "{\"program\":\"x\",\"message\":\"m\"}" },
+        { "an object that is cut",     LAST("{\\\"program\\\":\\\"remuda-launch\\\",\\\"mess"), "{\"program\":\"remuda-launch\",\"mess" },
+};
+/* clang-format on */
+
+static void last_words_are_words_however_it_logs(void **state)
+{
+        char keys[64];
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+                struct job_pod pod = decode(words[i].object, keys);
+
+                if (strcmp(pod.message, words[i].says) != 0)
+                        fail_msg("%s: '%s'", words[i].what, pod.message);
+        }
+}
+
 /* What the controller knows of its own is kept; of another pod of the name it does not hold. */
 static void what_was_asked_for_is_kept(void **state)
 {
@@ -163,6 +187,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_a_pod_says_is_taken),
                 cmocka_unit_test(what_makes_no_sense_was_not_said),
+                cmocka_unit_test(last_words_are_words_however_it_logs),
                 cmocka_unit_test(what_was_asked_for_is_kept),
         };
 

@@ -244,6 +244,25 @@ static void a_pod_has_its_own_part_of_the_keys(void **state)
         free_planned(&p);
 }
 
+/* Manager and group log as the controller that made them does. */
+static void launchers_log_as_they_are_told(void **state)
+{
+        struct planned p;
+        json_t *group, *manager;
+
+        (void) state;
+        plan_job(&p);
+        p.options.log_format = "json";
+        p.options.log_level = "warning";
+        group = group_of(&p);
+        manager = job_pods_manager(&p.job, &p.plan, &p.owner, &p.options, p.keys, "status");
+        assert_true(has_words(group, "--log-format json --log-level warning "));
+        assert_true(has_words(manager, "--log-format json --log-level warning "));
+        json_decref(group);
+        json_decref(manager);
+        free_planned(&p);
+}
+
 /* What a manager makes of the plan that the controller writes for it. */
 static Subtask__Plan *read_plan(const struct job *job, const struct job_state *state, struct pb_arena *arena)
 {
@@ -565,6 +584,7 @@ int main(void)
                 cmocka_unit_test(the_manager_is_told_how_shares_are_cut),
                 cmocka_unit_test(a_secret_has_what_pods_may_not_show),
                 cmocka_unit_test(a_pod_has_its_own_part_of_the_keys),
+                cmocka_unit_test(launchers_log_as_they_are_told),
                 cmocka_unit_test(shares_in_force_come_back_rank_by_rank),
                 cmocka_unit_test(who_was_left_out_has_a_share_again),
                 cmocka_unit_test(a_program_is_the_jobs_own_or_everybodys),
