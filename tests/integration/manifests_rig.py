@@ -16,6 +16,14 @@ def overlays():
     return [textwrap.dedent(o) for o in re.findall(r"(?m)^    resources: \[\.\./manifests\]\n(?:    .*\n)+", open("docs/how-to/install.md").read())]
 
 
+def overlay_of_queues(manifests):
+    """The documented overlay of a controller held to namespaces, with the components that the same page has for the queues of Kueue."""
+    page = open("docs/how-to/install.md").read()
+    text = next(o for o in overlays() if "components: [../manifests/controller-namespaces]" in o)
+    queues = re.search(r"(?m)^    (components: \[.*controller-namespaces/kueue\])$", page).group(1)
+    return text.replace("components: [../manifests/controller-namespaces]", queues).replace("../manifests", manifests)
+
+
 def shipped(key):
     """A file of the shipped ConfigMap."""
     text = open("manifests/scheduler/configmap.yaml").read()

@@ -47,9 +47,9 @@ name no image have the trainer's */}}
 {{- if ne $image (printf "remuda.dev/remuda:%s" $root.Chart.AppVersion) }}{{ $args = append $args (printf "--launcher-image=%s" $image) }}{{ end -}}
 {{- $secrets := list -}}
 {{- range $root.Values.imagePullSecrets }}{{ $secrets = append $secrets .name }}{{ end -}}
-{{- with $root.Values.jobs.namespaces }}{{ $args = append $args (printf "--namespaces=%s" (join "," (uniq .))) }}{{ end -}}
 {{- if $secrets }}{{ $args = append $args (printf "--job-pull-secrets=%s" (join "," $secrets)) }}{{ end -}}
 {{- if $root.Values.jobs.kueue }}{{ $args = append $args "--kueue=on" }}{{ end -}}
+{{- with $root.Values.jobs.namespaces }}{{ $args = append $args (printf "--namespaces=%s" (join "," (uniq .))) }}{{ end -}}
 {{- $_ := set $main "args" $args -}}
 {{- end }}
 
@@ -77,8 +77,9 @@ name no image have the trainer's */}}
 {{- /* remuda.scoped: where jobs.namespaces names some, the controller's rights are those of manifests/controller-namespaces */}}
 {{- define "remuda.scoped" -}}
 {{- $object := index . 0 }}{{ $root := index . 1 -}}
-{{- if and $root.Values.jobs.namespaces (eq $object.kind "ClusterRole") (eq $object.metadata.name "remuda-controller") -}}
-{{- $_ := set $object "rules" (get ($root.Files.Get "files/manifests/controller-namespaces/clusterrole.yaml" | fromYaml) "rules") -}}
+{{- $scoped := dict "remuda-controller" "clusterrole.yaml" "remuda-controller-kueue" "kueue/clusterrole.yaml" -}}
+{{- if and $root.Values.jobs.namespaces (eq $object.kind "ClusterRole") (hasKey $scoped $object.metadata.name) -}}
+{{- $_ := set $object "rules" (get (printf "files/manifests/controller-namespaces/%s" (get $scoped $object.metadata.name) | $root.Files.Get | fromYaml) "rules") -}}
 {{- end -}}
 {{- end }}
 
@@ -117,12 +118,15 @@ name no image have the trainer's */}}
 {{- end }}
 {{- end }}
 
-{{- /* remuda.namespaces: the controller's Role and its binding in each of jobs.namespaces */}}
+{{- /* remuda.namespaces: the controller's Roles and their bindings in each of jobs.namespaces */}}
 {{- define "remuda.namespaces" -}}
 {{- $root := . -}}
+{{- $files := ternary (list "role.yaml" "kueue/role.yaml") (list "role.yaml") $root.Values.jobs.kueue -}}
 {{- range $namespace := uniq $root.Values.jobs.namespaces }}
-{{- range regexSplit "(?m)^---$" ($root.Files.Get "files/manifests/controller-namespaces/role.yaml") -1 }}
+{{- range $file := $files }}
+{{- range regexSplit "(?m)^---$" (printf "files/manifests/controller-namespaces/%s" $file | $root.Files.Get) -1 }}
 {{- include "remuda.object" (list (fromYaml .) dict $root $namespace) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
