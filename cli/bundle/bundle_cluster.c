@@ -20,10 +20,15 @@
 #include "store/kubernetes/port_forward.h"
 #include "store/store.h"
 
-#define FOLDER     "cluster"
-#define LIST_USEC  (BUNDLE_SOURCE_USEC - LOOK_USEC)
-#define LOOK_USEC  UINT64_C(1000000) /* is the API server there? */
-#define PART_OF    "labelSelector=app.kubernetes.io%2Fpart-of%3Dremuda"
+#define FOLDER    "cluster"
+#define LIST_USEC (BUNDLE_SOURCE_USEC - LOOK_USEC)
+#define LOOK_USEC UINT64_C(1000000) /* is the API server there? */
+#define PART_OF   "labelSelector=app.kubernetes.io%2Fpart-of%3Dremuda&"
+/* Pods have the labels of their templates, and those are no more than what selects them: app.kubernetes.io/
+ * name in (remuda-agent,remuda-scheduler,remuda-controller). */
+#define PROGRAMS                                                                                             \
+        "labelSelector=app.kubernetes.io%2Fname+in+%28remuda-agent%2Cremuda-scheduler%2Cremuda-controller%"  \
+        "29&"
 #define PATH_BYTES 1024
 
 struct look {
@@ -106,49 +111,42 @@ static json_t *get_json(struct look *x, const char *path, const char *source)
 }
 
 struct listing {
-        const char *name; /* of the file */
-        const char *path; /* of the collection in all namespaces, with query */
+        const char *name;                   /* of the file */
+        const char *group, *plural, *query; /* of the collection */
         json_t *(*prune)(const json_t *object);
 };
 
 /* clang-format off */
-static const struct listing listings[] = {
-        { "nodeaccelerators.json", "/apis/remuda.dev/v1alpha1/nodeaccelerators?", bundle_prune_other },
-        { "speedtables.json", "/apis/remuda.dev/v1alpha1/speedtables?", bundle_prune_other },
-        { "nodes.json", "/api/v1/nodes?", bundle_prune_node },
-        { "deployments.json", "/apis/apps/v1/deployments?" PART_OF "&", bundle_prune_workload },
-        { "daemonsets.json", "/apis/apps/v1/daemonsets?" PART_OF "&", bundle_prune_workload },
-        { "configmaps.json", "/api/v1/configmaps?" PART_OF "&", bundle_prune_other },
-        { "node-events.json", "/api/v1/events?fieldSelector=involvedObject.kind%3DNode&", bundle_prune_event },
+static const struct listing of_cluster[] = {
+        { "nodeaccelerators.json", "/apis/remuda.dev/v1alpha1", "nodeaccelerators", "", bundle_prune_other },
+        { "speedtables.json", "/apis/remuda.dev/v1alpha1", "speedtables", "", bundle_prune_other },
+        { "nodes.json", "/api/v1", "nodes", "", bundle_prune_node },
+        { "node-events.json", "/api/v1", "events", "fieldSelector=involvedObject.kind%3DNode&", bundle_prune_event },
 };
+/* Of ours, in the namespace where our programs are: a label is anybody's to set on what is his own. */
+static const struct listing of_ours[] = {
+        { "deployments.json", "/apis/apps/v1", "deployments", PART_OF, bundle_prune_workload },
+        { "daemonsets.json", "/apis/apps/v1", "daemonsets", PART_OF, bundle_prune_workload },
+        { "configmaps.json", "/api/v1", "configmaps", PART_OF, bundle_prune_other },
+        { "leases.json", "/apis/coordination.k8s.io/v1", "leases", "", bundle_prune_other },
+}, our_pods = { "pods.json", "/api/v1", "pods", PROGRAMS, bundle_prune_pod };
 /* clang-format on */
 
-/* A list becomes a file. Return: the list, a new reference, or NULL. */
-static json_t *take_list(struct look *x, const char *name, const char *path,
-                         json_t *(*prune)(const json_t *object))
+/* A list becomes a file. @namespace_: NULL = all. Return: the list, a new reference, or NULL. */
+static json_t *take_list(struct look *x, const struct listing *listing, const char *namespace_)
 {
-        char limited[PATH_BYTES], source[BUNDLE_NAME_BYTES];
+        char path[PATH_BYTES], source[BUNDLE_NAME_BYTES];
         json_t *list;
 
-        (void) text_format(limited, sizeof(limited), "%slimit=%d", path, BUNDLE_CLUSTER_OBJECTS_MAX);
-        (void) text_format(source, sizeof(source), FOLDER "/%s", name);
-        list = get_json(x, limited, source);
-        if (list != NULL)
-                bundle_add_json(x->bundle, FOLDER, BUNDLE_PARTS(name), bundle_prune_list(list, prune));
-        return list;
-}
-
-/* Of a collection that tenants have, in one namespace or in all. */
-static json_t *take_jobs_list(struct look *x, const char *name, const char *group, const char *plural,
-                              const char *query, json_t *(*prune)(const json_t *object))
-{
-        char path[PATH_BYTES];
-        const char *namespace_ = x->options->namespace_;
-
-        (void) text_format(path, sizeof(path), "%s%s%s/%s?%s", group,
+        (void) text_format(path, sizeof(path), "%s%s%s/%s?%slimit=%d", listing->group,
                            namespace_ == NULL ? "" : "/namespaces/", namespace_ == NULL ? "" : namespace_,
-                           plural, query);
-        return take_list(x, name, path, prune);
+                           listing->plural, listing->query, BUNDLE_CLUSTER_OBJECTS_MAX);
+        (void) text_format(source, sizeof(source), FOLDER "/%s", listing->name);
+        list = get_json(x, path, source);
+        if (list != NULL)
+                bundle_add_json(x->bundle, FOLDER, BUNDLE_PARTS(listing->name),
+                                bundle_prune_list(list, listing->prune));
+        return list;
 }
 
 static void take_log(struct look *x, const json_t *pod, const char *container, bool previous)
@@ -282,9 +280,14 @@ static bool is_of_every_node(const json_t *pod)
 
 static void take_our_pods(struct look *x)
 {
-        json_t *list = take_list(x, "pods.json", "/api/v1/pods?" PART_OF "&", bundle_prune_pod), *pod;
+        const char *namespace_ = x->options->ask->namespace_;
+        json_t *list = take_list(x, &our_pods, namespace_), *pod;
         size_t i, taken = 0;
 
+        if (list != NULL && json_array_size(json_object_get(list, "items")) == 0)
+                bundle_miss(x->bundle, "pods of ours",
+                            "there are none in namespace %s: --extender-namespace says where Remuda runs",
+                            namespace_);
         for (unsigned every = 0; every < 2; every++)
                 json_array_foreach(json_object_get(list, "items"), i, pod)
                 {
@@ -379,33 +382,25 @@ static const char *const waiting_pods[] = { "Pending", NULL };
 
 static void take_jobs(struct look *x)
 {
-        json_t *jobs = take_jobs_list(x, "trainingjobs.json", "/apis/remuda.dev/v1alpha1", "trainingjobs", "",
-                                      bundle_prune_job),
-               *pods = take_jobs_list(x, "job-pods.json", "/api/v1", "pods",
-                                      "labelSelector=remuda.dev%2Fjob&",
-                                      x->options->job_logs ? bundle_prune_pod : bundle_prune_job_pod),
-               *pod;
+        const struct listing of_jobs = { "trainingjobs.json", "/apis/remuda.dev/v1alpha1", "trainingjobs", "",
+                                         bundle_prune_job },
+                             of_pods = { "job-pods.json", "/api/v1", "pods",
+                                         "labelSelector=remuda.dev%2Fjob&",
+                                         x->options->job_logs ? bundle_prune_pod : bundle_prune_job_pod },
+                             of_events = { "job-events.json", "/api/v1", "events",
+                                           "fieldSelector=involvedObject.kind%3DTrainingJob&",
+                                           bundle_prune_event };
+        const char *namespace_ = x->options->namespace_;
+        json_t *jobs = take_list(x, &of_jobs, namespace_), *pods = take_list(x, &of_pods, namespace_), *pod;
         size_t i;
 
-        json_decref(take_jobs_list(x, "job-events.json", "/api/v1", "events",
-                                   "fieldSelector=involvedObject.kind%3DTrainingJob&", bundle_prune_event));
+        json_decref(take_list(x, &of_events, namespace_));
         explain_who_waits(x, "job", json_object_get(jobs, "items"), waiting_jobs);
         explain_who_waits(x, "pod", json_object_get(pods, "items"), waiting_pods);
         json_array_foreach(json_object_get(pods, "items"), i,
                            pod) if (x->options->job_logs && i < BUNDLE_CLUSTER_PODS_MAX) take_logs(x, pod);
         json_decref(jobs);
         json_decref(pods);
-}
-
-static void take_leases(struct look *x)
-{
-        char path[PATH_BYTES];
-
-        if (!kube_name_is_safe(x->options->ask->namespace_))
-                return;
-        (void) text_format(path, sizeof(path), "/apis/coordination.k8s.io/v1/namespaces/%s/leases?",
-                           x->options->ask->namespace_);
-        json_decref(take_list(x, "leases.json", path, bundle_prune_other));
 }
 
 static void take_doctor(struct look *x)
@@ -423,6 +418,20 @@ static void take_doctor(struct look *x)
         (void) bundle_node_take(x->bundle, &child, FOLDER, "doctor.json");
 }
 
+static void look_at_ours(struct look *x)
+{
+        const char *namespace_ = x->options->ask->namespace_;
+
+        if (!kube_name_is_safe(namespace_)) {
+                bundle_miss(x->bundle, "what is ours", "--extender-namespace: '%.100s' is no name",
+                            namespace_);
+                return;
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(of_ours); i++)
+                json_decref(take_list(x, &of_ours[i], namespace_));
+        take_our_pods(x);
+}
+
 static void look_at_cluster(struct look *x)
 {
         json_t *version = get_json(x, "/version", FOLDER "/version.json");
@@ -430,10 +439,9 @@ static void look_at_cluster(struct look *x)
         secrets_learn(&x->bundle->secrets, kube_client_token(x->client));
         if (version != NULL)
                 bundle_add_json(x->bundle, FOLDER, BUNDLE_PARTS("version.json"), version);
-        for (size_t i = 0; i < ARRAY_SIZE(listings); i++)
-                json_decref(take_list(x, listings[i].name, listings[i].path, listings[i].prune));
-        take_leases(x);
-        take_our_pods(x);
+        for (size_t i = 0; i < ARRAY_SIZE(of_cluster); i++)
+                json_decref(take_list(x, &of_cluster[i], NULL));
+        look_at_ours(x);
         take_jobs(x);
         take_doctor(x);
         ask_command(x, (const char *const[]){ "remuda", "nodes", "--output=wide", NULL }, FOLDER,
