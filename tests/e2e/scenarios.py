@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 from kube import CLUSTER, KUBE, api, cluster, finish, get, kubectl, scenario, wait  # noqa: E402
@@ -69,15 +70,36 @@ def make_machine(recording=RECORDING, machine=MACHINE):
             os.mknod(node, 0o020666, os.makedev(1, 3))
 
 
-def import_images():
-    image = os.path.join(KUBE, "remuda.tar")
-    subprocess.run(["packaging/build-image", image], check=True, stdout=subprocess.DEVNULL)
-    cluster("import", image)
+def build_image(file="remuda.tar", **more):
+    """A tar of our image; more: variables of packaging/build-image."""
+    image = os.path.join(KUBE, file)
+    subprocess.run(["packaging/build-image", image], check=True, stdout=subprocess.DEVNULL, env={**os.environ, **more})
+    return image
+
+
+def make_scheduler_image():
+    """kube-scheduler's, which a real cluster pulls."""
     tag = re.search(r"kube-scheduler, newTag: (v[0-9.]+)", open("manifests/scheduler/kustomization.yaml").read()).group(1)
     pinned = subprocess.run(["tests/e2e/kube/build", "-n"], check=True, capture_output=True, text=True).stdout
     assert "-%s-" % tag in pinned, "the manifests' kube-scheduler %s is not the tested one, %s" % (tag, pinned)
     subprocess.run([CLUSTER, "image", "registry.k8s.io/kube-scheduler:" + tag, "/usr/local/bin/kube-scheduler",
                     os.environ["KUBERNETES"] + ":usr/local/bin/kube-scheduler"], check=True)
+
+
+def import_images():
+    cluster("import", build_image())
+    make_scheduler_image()
+
+
+def row_of_na():
+    """What `kubectl get na` says of the node, by its headings."""
+    lines = [re.split(r"\s{2,}", line.strip()) for line in kubectl("get", "na").splitlines()]
+    return next((dict(zip(lines[0], row)) for row in lines[1:] if row[0] == "n1"), {})
+
+
+def na_is_right(chips=8, free=8, model="H100"):
+    row = row_of_na()
+    return (row.get("CHIPS"), row.get("HEALTHY"), row.get("FREE")) == (str(chips), str(chips), str(free)) and model in row.get("MODELS", "") and row
 
 
 def apply_manifests():
@@ -92,16 +114,25 @@ def apply_manifests():
     kubectl(*line.strip().replace("NAMESPACE", "default").split()[1:])
 
 
+SUCCESS_SECONDS = 120  # from the first of three commands on a cluster that is there to a `kubectl get na` that is right
+
+
 def installs():
-    """the image imports, `kubectl apply -k` is accepted, the agent, the scheduler and the controller become ready"""
+    """the image imports, `kubectl apply -k` is accepted, `kubectl get na` is right, the agent, the scheduler and the controller become ready"""
     make_machine()
-    import_images()
+    image = build_image()
+    make_scheduler_image()
+    began = time.monotonic()
+    cluster("import", image)  # a registry's part
     apply_manifests()
+    wait("`kubectl get na` to be right", SUCCESS_SECONDS, na_is_right)
+    took = time.monotonic() - began
+    assert took <= SUCCESS_SECONDS, took
     kubectl("rollout", "status", "-n", "remuda-system", "daemonset/remuda-agent", "--timeout=90s")
     for name in ("remuda-scheduler", "remuda-controller"):
         kubectl("rollout", "status", "-n", "remuda-system", "deployment/" + name, "--timeout=90s")
-    image = os.path.getsize(os.path.join(KUBE, "remuda.tar")) / 1048576
-    return "image %.1f MiB" % image
+    return "image %.1f MiB; three commands (import the image, kubectl apply -k, kubectl get na): right after %.1f s (<= %d)" % (
+        os.path.getsize(image) / 1048576, took, SUCCESS_SECONDS)
 
 
 def main():
