@@ -247,6 +247,83 @@ static void segments_are_the_best_of_all_cuts(void **state)
         }
 }
 
+/* Linear between the points, constant below the first, extended by the last slope. */
+static double of_table(const struct segment_point *points, size_t count, double bytes)
+{
+        size_t i = 1;
+
+        if (bytes <= (double) points[0].bytes)
+                return points[0].ms;
+        while (i + 1 < count && bytes > (double) points[i].bytes)
+                i++;
+        return points[i].ms + (points[i].ms - points[i - 1].ms) /
+                                      (double) (points[i].bytes - points[i - 1].bytes) *
+                                      (bytes - (double) points[i].bytes);
+}
+
+/* Calls that travel beside computing cost by one table and put the rest off; the last one, by another. Widths
+ * are powers of two: nothing is rounded on either side. */
+static void a_last_segment_of_its_own_is_planned_exactly(void **state)
+{
+        enum { COUNT = 8, MOST = 4 };
+        uint64_t random = 11;
+
+        (void) state;
+        for (int round = 0; round < 300; round++) {
+                struct segment_tensor tensors[COUNT];
+                struct segment_point beside[] = { { 0, (double) (next(&random) % 4) },
+                                                  { 64, 0 },
+                                                  { 320, 0 } };
+                struct segment_point last[] = { { 16, (double) (next(&random) % 4) }, { 80, 0 } };
+                struct segment_tail tail = { .points = last,
+                                             .point_count = 2,
+                                             .delay = { (double) (next(&random) % 3) / 2,
+                                                        (double) (next(&random) % 3) / 64 } };
+                struct segment_cost cost = { .points = beside, .point_count = 3, .tail = &tail };
+                struct segments_plan plan;
+                double best = 1e300, one = 0, ready = 0;
+
+                beside[1].ms = beside[0].ms + (double) (next(&random) % 8);
+                beside[2].ms = beside[1].ms + (double) (next(&random) % 16);
+                last[1].ms = last[0].ms + (double) (next(&random) % 8);
+                for (size_t i = 0; i < COUNT; i++) {
+                        ready += (double) (next(&random) % 10);
+                        tensors[i] =
+                                (struct segment_tensor){ .bytes = next(&random) % 40, .ready_ms = ready };
+                }
+                for (unsigned cuts = 0; cuts < 1u << (COUNT - 1); cuts++) {
+                        double end = 0, bytes = 0, sent = 0;
+                        int before = 0;
+
+                        if (__builtin_popcount(cuts) >= MOST)
+                                continue;
+                        for (size_t i = 0; i < COUNT; i++) {
+                                bytes += (double) tensors[i].bytes;
+                                if (i + 1 == COUNT) {
+                                        double at = ready + before * tail.delay.alpha_ms +
+                                                    sent * tail.delay.beta_ms_per_byte;
+
+                                        end = (end > at ? end : at) + of_table(last, 2, bytes);
+                                } else if (cuts >> i & 1) {
+                                        end = (end > tensors[i].ready_ms ? end : tensors[i].ready_ms) +
+                                              of_table(beside, 3, bytes);
+                                        sent += bytes;
+                                        before++;
+                                        bytes = 0;
+                                }
+                        }
+                        best = end < best ? end : best;
+                        one = cuts == 0 ? end : one;
+                }
+                assert_int_equal(segments_plan(tensors, COUNT, &cost, MOST, &plan, NULL), 0);
+                if (plan.end_ms != best || plan.baseline_exposed_ms[SEGMENTS_ONE] != one - ready)
+                        fail_msg("round %d: %.17g, best is %.17g", round, plan.end_ms, best);
+                assert_true(plan.segments[plan.segment_count - 1].last == COUNT - 1);
+                assert_true(plan.segments[plan.segment_count - 1].end_ms == best);
+                segments_plan_free(&plan);
+        }
+}
+
 static void wrong_segments_are_named(void **state)
 {
         const struct segment_tensor falling[] = { { .bytes = 1, .ready_ms = 5 },
@@ -269,6 +346,10 @@ static void wrong_segments_are_named(void **state)
                          -EINVAL); /* its cost would be negative */
         assert_int_equal(segments_plan(falling, 1, &cost, 8, &plan, NULL), 0);
         segments_plan_free(&plan);
+        cost.tail = &(struct segment_tail){ .points = table };
+        assert_int_equal(segments_plan(falling, 1, &cost, 8, &plan, NULL), -EINVAL); /* a tail of no cost */
+        cost.tail = &(struct segment_tail){ .points = table, .point_count = 1, .delay = { -1, 0 } };
+        assert_int_equal(segments_plan(falling, 1, &cost, 8, &plan, NULL), -EINVAL);
 }
 
 static void shipped_models_have_their_published_totals(void **state)
@@ -337,6 +418,7 @@ int main(void)
                 cmocka_unit_test(ranges_cover_the_epoch),
                 cmocka_unit_test(a_gone_worker_forces_a_change),
                 cmocka_unit_test(segments_are_the_best_of_all_cuts),
+                cmocka_unit_test(a_last_segment_of_its_own_is_planned_exactly),
                 cmocka_unit_test(wrong_segments_are_named),
                 cmocka_unit_test(shipped_models_have_their_published_totals),
                 cmocka_unit_test(a_cut_counts_what_is_read_behind_it),

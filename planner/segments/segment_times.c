@@ -39,43 +39,72 @@ static int check_tensors(const struct segment_tensor *tensors, size_t count, str
         return 0;
 }
 
-static double last_slope(const struct segment_cost *cost)
+static double last_slope(const struct segment_point *points, size_t count)
 {
-        const struct segment_point *end = &cost->points[cost->point_count - 1];
+        const struct segment_point *end = &points[count - 1];
 
-        if (cost->point_count == 1)
+        if (count == 1)
                 return 0;
         return (end->ms - end[-1].ms) / (double) (end->bytes - end[-1].bytes);
 }
 
-static int check_cost(const struct segment_cost *cost, uint64_t total_bytes, struct err *err)
+static int check_points(const char *name, const struct segment_point *points, size_t count,
+                        uint64_t total_bytes, struct err *err)
+{
+        const struct segment_point *end = &points[count - 1];
+        struct decimal unused;
+
+        for (size_t i = 0; i < count; i++)
+                if (!decimal_from_double(points[i].ms, &unused) ||
+                    (i > 0 && points[i].bytes <= points[i - 1].bytes) || points[i].bytes > SEGMENTS_MAX_BYTES)
+                        return err_set(err, -EINVAL,
+                                       "%s[%zu]: bytes must rise, ms be finite and not negative", name, i);
+        if (count > 1 && total_bytes > end->bytes &&
+            end->ms + last_slope(points, count) * (double) (total_bytes - end->bytes) < 0)
+                return err_set(err, -EINVAL,
+                               "%s[%zu]: falls, and extended to %" PRIu64
+                               " bytes it is negative; measure a point there",
+                               name, count - 1, total_bytes);
+        return 0;
+}
+
+static bool is_level(const struct segment_level *level)
 {
         struct decimal unused;
 
-        for (size_t i = 0; i < cost->point_count; i++) {
-                if (!decimal_from_double(cost->points[i].ms, &unused) ||
-                    (i > 0 && cost->points[i].bytes <= cost->points[i - 1].bytes) ||
-                    cost->points[i].bytes > SEGMENTS_MAX_BYTES)
-                        return err_set(err, -EINVAL,
-                                       "cost[%zu]: bytes must rise, ms be finite and not negative", i);
-        }
-        if (cost->point_count > 1) {
-                const struct segment_point *end = &cost->points[cost->point_count - 1];
+        return decimal_from_double(level->alpha_ms, &unused) &&
+               decimal_from_double(level->beta_ms_per_byte, &unused);
+}
 
-                if (total_bytes > end->bytes &&
-                    end->ms + last_slope(cost) * (double) (total_bytes - end->bytes) < 0)
-                        return err_set(err, -EINVAL,
-                                       "cost[%zu]: falls, and extended to %" PRIu64
-                                       " bytes it is negative; measure a point there",
-                                       cost->point_count - 1, total_bytes);
-        }
-        for (size_t i = 0; i < cost->level_count; i++)
-                if (!decimal_from_double(cost->levels[i].alpha_ms, &unused) ||
-                    !decimal_from_double(cost->levels[i].beta_ms_per_byte, &unused))
-                        return err_set(err, -EINVAL, "levels[%zu]: must be finite and not negative", i);
-        if (cost->point_count == 0 && cost->level_count == 0)
-                return err_set(err, -EINVAL, "cost: give alpha_ms and beta_ms_per_byte, levels or a table");
-        return 0;
+static int check_cost(const struct segment_cost *cost, uint64_t total_bytes, struct err *err)
+{
+        const struct segment_tail *tail = cost->tail;
+        int r = 0;
+
+        if (cost->point_count > 0)
+                r = check_points("cost", cost->points, cost->point_count, total_bytes, err);
+        for (size_t i = 0; r == 0 && i < cost->level_count; i++)
+                if (!is_level(&cost->levels[i]))
+                        r = err_set(err, -EINVAL, "levels[%zu]: must be finite and not negative", i);
+        if (r == 0 && cost->point_count == 0 && cost->level_count == 0)
+                r = err_set(err, -EINVAL, "cost: give alpha_ms and beta_ms_per_byte, levels or a table");
+        if (r < 0 || tail == NULL)
+                return r;
+        if (tail->point_count == 0 || !is_level(&tail->delay))
+                return err_set(err, -EINVAL,
+                               "tail: a point at least, and a delay that is finite and not negative, are "
+                               "wanted");
+        return check_points("tail", tail->points, tail->point_count, total_bytes, err);
+}
+
+/* No call of the table costs more. */
+static double most_ms(const struct segment_point *points, size_t count, uint64_t total_bytes)
+{
+        double most = 0;
+
+        for (size_t i = 0; i < count; i++)
+                most = fmax(most, points[i].ms);
+        return most + fabs(last_slope(points, count)) * (double) total_bytes;
 }
 
 /* No end can be later, whatever the segments: all after the last ready, one by one. */
@@ -84,10 +113,11 @@ static double latest_ms(const struct segment_tensor *tensors, size_t count, cons
 {
         double each = 0;
 
-        for (size_t i = 0; i < cost->point_count; i++)
-                each = fmax(each, cost->points[i].ms);
+        if (cost->tail != NULL)
+                each = most_ms(cost->tail->points, cost->tail->point_count, total_bytes) +
+                       cost->tail->delay.alpha_ms + cost->tail->delay.beta_ms_per_byte * (double) total_bytes;
         if (cost->point_count > 0)
-                each += fabs(last_slope(cost)) * (double) total_bytes;
+                each += most_ms(cost->points, cost->point_count, total_bytes);
         else
                 for (size_t i = 0; i < cost->level_count; i++)
                         each += cost->levels[i].alpha_ms +
@@ -104,39 +134,50 @@ static void least_exponent(double value, int *least)
                 *least = decimal.exponent;
 }
 
-/* The divisor that makes every slope of the table whole; ROUNDED_SLOPES if there is no small one. */
-static uint64_t table_divisor(const struct segment_cost *cost, bool *ret_rounded)
+/* The divisor that makes every slope of the table whole, too; ROUNDED_SLOPES if there is no small one.
+ * @divisor: that of the tables before */
+static uint64_t table_divisor(const struct segment_point *points, size_t count, uint64_t divisor,
+                              bool *rounded)
 {
-        uint64_t divisor = 1;
-
-        *ret_rounded = false;
-        for (size_t i = 1; i < cost->point_count; i++) {
-                uint64_t width = cost->points[i].bytes - cost->points[i - 1].bytes;
+        for (size_t i = 1; !*rounded && i < count; i++) {
+                uint64_t width = points[i].bytes - points[i - 1].bytes;
                 uint64_t factor = width / exact_common_divisor(width, divisor);
 
-                if (__builtin_mul_overflow(divisor, factor, &divisor) || divisor > DIVISOR_MAX) {
-                        *ret_rounded = true;
-                        return ROUNDED_SLOPES;
-                }
+                *rounded = __builtin_mul_overflow(divisor, factor, &divisor) || divisor > DIVISOR_MAX;
         }
-        return divisor;
+        return *rounded ? ROUNDED_SLOPES : divisor;
+}
+
+static void least_exponents(const struct segment_point *points, size_t count, int *least)
+{
+        for (size_t i = 0; i < count; i++)
+                least_exponent(points[i].ms, least);
+}
+
+static void least_exponents_of_level(const struct segment_level *level, int *least)
+{
+        least_exponent(level->alpha_ms, least);
+        least_exponent(level->beta_ms_per_byte, least);
 }
 
 static void choose_unit(const struct segment_tensor *tensors, size_t count, const struct segment_cost *cost,
                         size_t max_segments, struct segment_times *times)
 {
         double latest = latest_ms(tensors, count, cost, times->sum[count]);
+        const struct segment_tail *tail = cost->tail;
         bool rounded = false;
         int finest = 0, coarsest;
 
-        times->divisor = table_divisor(cost, &rounded);
+        times->divisor = table_divisor(cost->points, cost->point_count, 1, &rounded);
         for (size_t i = 0; i < count; i++)
                 least_exponent(tensors[i].ready_ms, &finest);
-        for (size_t i = 0; i < cost->point_count; i++)
-                least_exponent(cost->points[i].ms, &finest);
-        for (size_t i = 0; i < cost->level_count && cost->point_count == 0; i++) {
-                least_exponent(cost->levels[i].alpha_ms, &finest);
-                least_exponent(cost->levels[i].beta_ms_per_byte, &finest);
+        least_exponents(cost->points, cost->point_count, &finest);
+        for (size_t i = 0; i < cost->level_count && cost->point_count == 0; i++)
+                least_exponents_of_level(&cost->levels[i], &finest);
+        if (tail != NULL) {
+                times->divisor = table_divisor(tail->points, tail->point_count, times->divisor, &rounded);
+                least_exponents(tail->points, tail->point_count, &finest);
+                least_exponents_of_level(&tail->delay, &finest);
         }
         coarsest = (int) ceil(log10(fmax(latest, DECIMAL_LEAST)) + log10((double) times->divisor)) -
                    UNITS_DIGITS;
@@ -145,10 +186,12 @@ static void choose_unit(const struct segment_tensor *tensors, size_t count, cons
                 rounded = rounded || coarsest > finest;
                 times->exponent = coarsest;
         }
-        /* a rounded input moves each cost by about a decimal, a rounded slope by a unit a byte */
+        /* a rounded input moves each cost by about a decimal, a rounded slope by a unit a byte; a delay
+         * counts as another call */
         times->slack =
                 rounded ? (segment_time) (max_segments < count ? max_segments : count) *
-                                  (4 * (segment_time) times->divisor + (segment_time) times->sum[count])
+                                  (4 * (segment_time) times->divisor + (segment_time) times->sum[count]) *
+                                  (tail != NULL ? 2 : 1)
                         : 0;
 }
 
@@ -189,38 +232,57 @@ static segment_time slope_of(segment_time start, segment_time end, uint64_t divi
         return whole * (segment_time) divisor + (rest < 0 ? rest - half : rest + half) / (segment_time) width;
 }
 
-static int make_pieces(const struct segment_cost *cost, struct segment_times *times)
+/* A piece before each point, one behind the last. Return: NULL without memory. */
+static struct segment_time_piece *table_pieces(const struct segment_times *times,
+                                               const struct segment_point *points, size_t point_count)
 {
         segment_time divisor = (segment_time) times->divisor;
-        size_t count = cost->point_count > 0 ? cost->point_count + 1 : 1;
+        struct segment_time_piece *pieces = calloc(point_count + 1, sizeof(*pieces));
 
-        times->pieces = calloc(count, sizeof(*times->pieces));
-        if (times->pieces == NULL)
-                return -ENOMEM;
-        times->piece_count = count;
-        if (cost->point_count == 0) {
-                times->pieces[0].to = UINT64_MAX;
-                for (size_t i = 0; i < cost->level_count; i++) {
-                        times->pieces[0].base += in_units(times, cost->levels[i].alpha_ms);
-                        times->pieces[0].slope += in_units(times, cost->levels[i].beta_ms_per_byte);
-                }
-                return 0;
-        }
-        for (size_t i = 0; i < count; i++) {
-                size_t own = i < cost->point_count ? i : i - 1;
-                struct segment_time_piece *piece = &times->pieces[i];
-                segment_time end = in_units(times, cost->points[own].ms);
+        for (size_t i = 0; pieces != NULL && i <= point_count; i++) {
+                size_t own = i < point_count ? i : i - 1;
+                segment_time end = in_units(times, points[own].ms);
 
-                *piece = (struct segment_time_piece){ .to = i < cost->point_count ? cost->points[i].bytes
-                                                                                  : UINT64_MAX,
-                                                      .from = cost->points[own].bytes,
-                                                      .base = end * divisor };
+                pieces[i] = (struct segment_time_piece){ .to = i < point_count ? points[i].bytes : UINT64_MAX,
+                                                         .from = points[own].bytes,
+                                                         .base = end * divisor };
                 if (i > 0 && own > 0)
-                        piece->slope =
-                                slope_of(in_units(times, cost->points[own - 1].ms), end, times->divisor,
-                                         cost->points[own].bytes - cost->points[own - 1].bytes);
+                        pieces[i].slope = slope_of(in_units(times, points[own - 1].ms), end, times->divisor,
+                                                   points[own].bytes - points[own - 1].bytes);
         }
-        return 0;
+        return pieces;
+}
+
+/* alpha + beta bytes: one piece. Return: NULL without memory. */
+static struct segment_time_piece *line_piece(const struct segment_times *times,
+                                             const struct segment_cost *cost)
+{
+        struct segment_time_piece *piece = calloc(1, sizeof(*piece));
+
+        for (size_t i = 0; piece != NULL && i < cost->level_count; i++) {
+                piece->base += in_units(times, cost->levels[i].alpha_ms) * (segment_time) times->divisor;
+                piece->slope +=
+                        in_units(times, cost->levels[i].beta_ms_per_byte) * (segment_time) times->divisor;
+        }
+        if (piece != NULL)
+                piece->to = UINT64_MAX;
+        return piece;
+}
+
+static int make_pieces(const struct segment_cost *cost, struct segment_times *times)
+{
+        const struct segment_tail *tail = cost->tail;
+
+        times->piece_count = cost->point_count > 0 ? cost->point_count + 1 : 1;
+        times->pieces = cost->point_count > 0 ? table_pieces(times, cost->points, cost->point_count)
+                                              : line_piece(times, cost);
+        if (times->pieces == NULL || tail == NULL)
+                return times->pieces == NULL ? -ENOMEM : 0;
+        times->tail_count = tail->point_count + 1;
+        times->tail = table_pieces(times, tail->points, tail->point_count);
+        times->delay_base = in_units(times, tail->delay.alpha_ms) * (segment_time) times->divisor;
+        times->delay_slope = in_units(times, tail->delay.beta_ms_per_byte) * (segment_time) times->divisor;
+        return times->tail == NULL ? -ENOMEM : 0;
 }
 
 int segment_times_make(const struct segment_tensor *tensors, size_t count, const struct segment_cost *cost,
@@ -260,6 +322,7 @@ void segment_times_free(struct segment_times *times)
         free(times->ready);
         free(times->sum);
         free(times->pieces);
+        free(times->tail);
         *times = (struct segment_times){ 0 };
 }
 

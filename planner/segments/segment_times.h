@@ -26,8 +26,12 @@ struct segment_times {
         segment_time *ready; /* [count] */
         uint64_t *sum;       /* [count + 1] bytes of the tensors before */
         struct segment_time_piece *pieces;
-        size_t piece_count; /* 1 = alpha + beta bytes */
-        int exponent;       /* a unit is 10^exponent / divisor ms */
+        size_t piece_count;              /* 1 = alpha + beta bytes */
+        struct segment_time_piece *tail; /* of the last call; NULL = as the others */
+        size_t tail_count;
+        segment_time delay_base,
+                delay_slope; /* of the last tensor, a call before the last and a byte in it */
+        int exponent;        /* a unit is 10^exponent / divisor ms */
         uint64_t divisor;
         segment_time slack;
 };
@@ -39,13 +43,39 @@ void segment_times_free(struct segment_times *times);
 
 double segment_times_ms(const struct segment_times *times, segment_time time);
 
-/* segment_times_cost() - of one call. @piece: 0 at first; calls with growing bytes move it along. */
+/* segment_times_read() - the cost that pieces say. @piece: 0 at first; calls with growing bytes move it
+ * along. */
+static inline segment_time segment_times_read(const struct segment_time_piece *pieces, size_t count,
+                                              uint64_t bytes, size_t *piece)
+{
+        const struct segment_time_piece *own = &pieces[*piece];
+
+        while (bytes > own->to && *piece + 1 < count)
+                own = &pieces[++*piece];
+        return own->base + own->slope * ((segment_time) bytes - (segment_time) own->from);
+}
+
+/* segment_times_cost() - of one call that is not the last. @piece: as above */
 static inline segment_time segment_times_cost(const struct segment_times *times, uint64_t bytes,
                                               size_t *piece)
 {
-        const struct segment_time_piece *own = &times->pieces[*piece];
+        return segment_times_read(times->pieces, times->piece_count, bytes, piece);
+}
 
-        while (bytes > own->to && *piece + 1 < times->piece_count)
-                own = &times->pieces[++*piece];
-        return own->base + own->slope * ((segment_time) bytes - (segment_time) own->from);
+/* segment_times_last() - when the last call ends that begins with tensor `first`, @before: calls before it,
+ * of which the last one ends at `end`. @ret_start: may be NULL */
+static inline segment_time segment_times_last(const struct segment_times *times, size_t count, size_t first,
+                                              size_t before, segment_time end, segment_time *ret_start)
+{
+        segment_time ready = times->ready[count - 1];
+        size_t piece = 0;
+        uint64_t bytes = times->sum[count] - times->sum[first];
+
+        ready += times->delay_base * (segment_time) before +
+                 times->delay_slope * (segment_time) times->sum[first];
+        end = end > ready ? end : ready;
+        if (ret_start != NULL)
+                *ret_start = end;
+        return end + (times->tail != NULL ? segment_times_read(times->tail, times->tail_count, bytes, &piece)
+                                          : segment_times_cost(times, bytes, &piece));
 }

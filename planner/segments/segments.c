@@ -1,5 +1,5 @@
 /* The dynamic programme over (tensors, segments), in two forms: sliding minima for a cost alpha + beta bytes,
- * every begin for a measured table; and the rules of thumb beside it.
+ * every begin for a measured table or a last segment of its own; and the rules of thumb beside it.
  *
  * Example: three gradients of 10 bytes, ready at 1, 2 and 3 ms; a call costs 0.5 ms + 0.1 ms a byte. All in
  * one starts at 3 and ends at 6.5. First alone, the others together: 1 + 1.5 = 2.5, then max(3, 2.5) + 2.5
@@ -180,6 +180,31 @@ static void fill_table_column(const struct segment_times *times, struct ends *en
         }
 }
 
+/* The last call costs other than those before it, which put it off: of the plans with k calls before it, the
+ * one that ends first. Invariant: last[k] is the least end of all tensors in at most k + 1 calls.
+ * @end: as above */
+static void fill_tail(const struct segment_times *times, struct ends *ends, const segment_time *end)
+{
+        size_t count = ends->width - 1;
+
+        for (size_t k = 0; k < ends->rows; k++) {
+                segment_time best = UNREACHED;
+
+                for (size_t i = k > 0 ? 1 : 0; i < (k > 0 ? count : 1); i++) {
+                        segment_time before = end[i * (ends->rows + 1) + k], own;
+
+                        if (before == UNREACHED)
+                                continue;
+                        own = segment_times_last(times, count, i, k, before, NULL);
+                        if (own < best) {
+                                best = own;
+                                ends->from[k * ends->width + count] = (uint32_t) i;
+                        }
+                }
+                ends->last[k] = k > 0 && ends->last[k - 1] < best ? ends->last[k - 1] : best;
+        }
+}
+
 static int fill_table(const struct segment_times *times, size_t max_segments, struct ends *ends,
                       struct err *err)
 {
@@ -206,6 +231,8 @@ static int fill_table(const struct segment_times *times, size_t max_segments, st
                 fill_table_column(times, ends, j, end);
         for (size_t k = 1; k <= rows; k++)
                 ends->last[k - 1] = end[count * (rows + 1) + k];
+        if (times->tail != NULL)
+                fill_tail(times, ends, end);
         return 0;
 }
 
@@ -240,7 +267,8 @@ static segment_time run(const struct segment_times *times, const size_t *cuts, s
                 segment_time start = end > times->ready[cuts[k]] ? end : times->ready[cuts[k]];
                 size_t piece = 0;
 
-                end = start + segment_times_cost(times, bytes, &piece);
+                end = k + 1 < count ? start + segment_times_cost(times, bytes, &piece)
+                                    : segment_times_last(times, cuts[k] + 1, first, k, end, &start);
                 if (ret != NULL)
                         ret[k] = (struct segment){ .first = first,
                                                    .last = cuts[k],
@@ -349,8 +377,9 @@ int segments_plan(const struct segment_tensor *tensors, size_t count, const stru
         for (size_t j = 1; ends.before != NULL && j < ends.width; j++)
                 ends.before[j] = UNREACHED;
         if (r == 0)
-                r = times.piece_count == 1 ? fill_line(&times, max_segments, &ends, err)
-                                           : fill_table(&times, max_segments, &ends, err);
+                r = times.piece_count == 1 && times.tail == NULL
+                            ? fill_line(&times, max_segments, &ends, err)
+                            : fill_table(&times, max_segments, &ends, err);
         if (r == 0)
                 r = fill_plan(tensors, count, &times, &ends, &plan, err);
         ends_free(&ends);

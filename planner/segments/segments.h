@@ -10,7 +10,8 @@
  *
  * Source: F(j) = min over i < j of max(ready_j, F(i)) + cost(bytes of i .. j-1): exact, because an earlier
  * end never hurts. Where cost rises in a straight line F does not fall, and the best i is either the last one
- * that has ended by ready_j or the minimum of a sliding window: O(n K). With a measured table: O(n^2 K). */
+ * that has ended by ready_j or the minimum of a sliding window: O(n K). With a measured table or a tail:
+ * O(n^2 K). */
 #pragma once
 
 #include <stdbool.h>
@@ -38,6 +39,14 @@ struct segment_point {
         double ms;      /* >= 0 */
 };
 
+/* The last segment, where it costs other than those before it: nothing is computed beside it, so that the
+ * library may do it all at once, while a call before it takes processor time from what is being computed. */
+struct segment_tail {
+        const struct segment_point *points; /* borrowed: its cost, read like a table of calls; 1 at least */
+        size_t point_count;
+        struct segment_level delay; /* by which each call before it puts the last tensor off */
+};
+
 /* The cost of one collective call: the sum of the levels' alpha + beta bytes or, where point_count > 0, the
  * measured table alone (linear between its points, constant below the first, extended by its last slope). */
 struct segment_cost {
@@ -45,6 +54,7 @@ struct segment_cost {
         size_t level_count;
         const struct segment_point *points; /* borrowed */
         size_t point_count;
+        const struct segment_tail *tail; /* borrowed; NULL = the last call costs as the others do */
 };
 
 struct segment {
