@@ -34,6 +34,7 @@ class Environment:
     plan: Optional[str] = None  # a path
     progress: Optional[str] = None  # a path or the number of a descriptor
     shares: Optional[str] = None  # a path
+    segments: Optional[Tuple[int, ...]] = None  # the last tensor of each; () = all in one
     vendor: str = ""
     job: str = ""
 
@@ -76,6 +77,16 @@ def _shard(env: Mapping[str, str]) -> Optional[int]:
     if len(ends) != 2 or not all(end.isascii() and end.isdigit() and len(end) <= 18 for end in ends) or int(ends[0]) > int(ends[1]):
         raise RemudaError(f"REMUDA_SHARD '{value[:40]}': BEGIN:END is wanted, two whole numbers, the first not above the second")
     return int(ends[1]) - int(ends[0])
+
+
+def _segments(env: Mapping[str, str]) -> Optional[Tuple[int, ...]]:
+    value = env.get("REMUDA_SEGMENTS", "")
+    if value in ("", "none"):
+        return None if value == "" else ()
+    words = value.split(",")
+    if not all(word.isascii() and word.isdigit() and len(word) <= 7 for word in words) or any(int(a) >= int(b) for a, b in zip(words, words[1:])):
+        raise RemudaError(f"REMUDA_SEGMENTS '{value[:40]}': rising numbers of tensors with commas between are wanted, such as 3,7, or none; write spec.segments so")
+    return tuple(map(int, words))
 
 
 def named_by_mpi(env: Mapping[str, str]) -> Dict[str, str]:
@@ -129,10 +140,6 @@ def read(env: Mapping[str, str]) -> Environment:
     if strategy not in ("", "allreduce"):
         raise RemudaError(f"REMUDA_STRATEGY '{strategy[:40]}': all ranks of remuda.torch add up their gradients in every step; write `strategy: "
                           "allreduce` into the job")
-    segments = env.get("REMUDA_SEGMENTS", "")
-    if segments != "":
-        raise RemudaError(f"REMUDA_SEGMENTS '{segments[:40]}': DistributedDataParallel cuts gradients by size, not by tensors; leave spec.segments out of the "
-                          "job, and give run.wrap(model, bucket_cap_mb=...) where its 25 MB are not wanted")
     for name, field in (("REMUDA_NEIGHBOUR_EXCHANGE", "spec.neighbourExchange"), ("REMUDA_ORDER", "spec.data.order")):
         if env.get(name, "") not in ("", "0", "blocks"):
             raise RemudaError(f"{name} '{env[name][:40]}': batch_sampler() gives each rank consecutive pieces of a step, and no rank passes samples on; "
@@ -141,7 +148,7 @@ def read(env: Mapping[str, str]) -> Environment:
     rank, world = _place(env)
     return Environment(rank=rank, world=world, batch=_whole(env, "REMUDA_BATCH", 0, SHARE_MAX), weight=_weight(env), shard=_shard(env),
                        plan=env.get("REMUDA_PLAN") or None, progress=env.get("REMUDA_PROGRESS") or None,
-                       shares=env.get("REMUDA_SHARES") or None, vendor=env.get("REMUDA_VENDOR", "")[:64], job=env.get("REMUDA_JOB", "")[:64])
+                       shares=env.get("REMUDA_SHARES") or None, segments=_segments(env), vendor=env.get("REMUDA_VENDOR", "")[:64], job=env.get("REMUDA_JOB", "")[:64])
 
 
 def read_plan(path: str) -> Dict[str, Any]:

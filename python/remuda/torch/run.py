@@ -21,6 +21,7 @@ from .hierarchy import Hierarchy
 from .members import check_versions, exchange
 from .reduce import Flat, move_bfloat16
 from .sampler import BatchSampler, state_values
+from .segments import Segments, cut
 from .stopwatch import Stopwatch
 from .weights import Weights
 
@@ -114,6 +115,7 @@ class Run:
         self.members = members
         self._made_group, self._store = made_group, store
         self._history = History(shares)
+        self._segments = env.segments
         self._reducer: Any = Flat(dist.group.WORLD) if inner is None else Hierarchy(members, self.rank, inner)
         readers = [rank for rank, member in enumerate(members) if member.get("live")]
         self._agreement: Optional[Agreement] = None
@@ -240,15 +242,24 @@ class Run:
         """
         if not isinstance(module, torch.nn.Module):
             raise RemudaError(f"wrap({type(module).__name__}): a torch.nn.Module is wanted")
-        return self.attach(self._reducer.ddp(module, **options))
+        tensors = sum(p.requires_grad for p in module.parameters())
+        with cut(self._segments, tensors, options) as buckets:
+            model = self._reducer.ddp(module, **buckets)
+        return self._attach(model, Segments(self._reducer, self._segments) if self._segments else self._reducer)
 
     def attach(self, model: torch.nn.parallel.DistributedDataParallel) -> torch.nn.parallel.DistributedDataParallel:
         """The same for one that something else made, before its first backward pass. Return: it."""
+        if self._segments is not None:
+            raise RemudaError(f"REMUDA_SEGMENTS '{','.join(map(str, self._segments))[:40] or 'none'}': attach() takes a model whose buckets are made; use "
+                              "run.wrap(model), or leave spec.segments out of the job")
+        return self._attach(model, self._reducer)
+
+    def _attach(self, model: torch.nn.parallel.DistributedDataParallel, reducer: Any) -> torch.nn.parallel.DistributedDataParallel:
         self._weighed = True
         device = next((p.device for p in model.parameters()), torch.device("cpu"))
         if self._leader is None or not isinstance(self._leader, Weights):
             self._stopwatch = Stopwatch(device)
-        weights = Weights(model, self._reducer, self._begin_forward, self._stopwatch)
+        weights = Weights(model, reducer, self._begin_forward, self._stopwatch)
         if not isinstance(self._leader, Weights):
             self._leader = weights
         if self._sampler is not None:
