@@ -147,8 +147,8 @@ static bool read_timeline(const char *path, uint32_t rank, struct report_totals 
                 qsort(exchange.items, exchange.count, sizeof(*exchange.items), compare_intervals);
         if (load.count > 0)
                 qsort(load.items, load.count, sizeof(*load.items), compare_intervals);
-        totals->hidden_exchange_usec = overlap(exchange.items, exchange.count, busy.items, busy.count);
-        totals->hidden_load_usec = overlap(load.items, load.count, busy.items, busy.count);
+        totals->exchange_beside_usec = overlap(exchange.items, exchange.count, busy.items, busy.count);
+        totals->load_beside_usec = overlap(load.items, load.count, busy.items, busy.count);
         free(busy.items);
         free(exchange.items);
         free(load.items);

@@ -35,7 +35,7 @@ struct report_activity {
 /* What a rank did over the whole timeline. */
 struct report_totals {
         uint64_t usec[REPORT_WHAT_COUNT];
-        uint64_t hidden_exchange_usec, hidden_load_usec; /* while the rank computed */
+        uint64_t exchange_beside_usec, load_beside_usec; /* while the rank computed */
         uint64_t begin_usec, end_usec; /* of the first and the last activity; end 0 = none */
 };
 

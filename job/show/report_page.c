@@ -83,10 +83,10 @@ static void write_overlap(const struct report *report, struct text *out)
                 write_busy(report, out);
                 return;
         }
-        text_append(
-                out,
-                "<table><tr><th>rank<th>computing<th>exchange<th>of it hidden<th>loading<th>of it hidden<th>"
-                "waiting</tr>\n");
+        text_append(out, "<table><tr><th>rank<th>computing<th>exchange<th>of it beside "
+                         "computing<th>loading<th>of it beside "
+                         "computing<th>"
+                         "waiting</tr>\n");
         for (size_t i = 0; i < report->rank_count; i++) {
                 const struct report_totals *t = &report->ranks[i].totals;
                 uint64_t all = t->end_usec - t->begin_usec;
@@ -99,9 +99,9 @@ static void write_overlap(const struct report *report, struct text *out)
                             share(t->usec[REPORT_FORWARD] + t->usec[REPORT_BACKWARD] + t->usec[REPORT_UPDATE],
                                   all));
                 number_cell(out, " %", 1, share(t->usec[REPORT_EXCHANGE], all));
-                number_cell(out, " %", 1, share(t->hidden_exchange_usec, t->usec[REPORT_EXCHANGE]));
+                number_cell(out, " %", 1, share(t->exchange_beside_usec, t->usec[REPORT_EXCHANGE]));
                 number_cell(out, " %", 1, share(t->usec[REPORT_LOAD], all));
-                number_cell(out, " %", 1, share(t->hidden_load_usec, t->usec[REPORT_LOAD]));
+                number_cell(out, " %", 1, share(t->load_beside_usec, t->usec[REPORT_LOAD]));
                 number_cell(out, " %", 1, share(t->usec[REPORT_WAIT], all));
                 text_append(out, "</tr>\n");
         }
@@ -209,7 +209,7 @@ void report_page(const struct report *report, struct text *out)
                 report->coarse
                         ? "Shares of each rank's time over the whole run."
                         : "Shares of each rank's time over the whole run, and how much of the exchange and "
-                          "of the loading was hidden behind computing.");
+                          "of the loading went on while it computed: what that saved is another question.");
         write_overlap(report, out);
         text_append(out, "</section>\n");
         section(out, "loss", "Loss",
