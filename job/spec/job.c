@@ -243,6 +243,11 @@ static int check_segments(const struct job *job, struct err *err)
                                        "segment, growing",
                                        i, (unsigned long long) job->segment_list[i],
                                        (unsigned long long) job->segment_list[i - 1]);
+        if (job->segment_count > 0 && job->strategy != JOB_STRATEGY_ALLREDUCE)
+                return err_set(err, -EINVAL,
+                               "spec.segments: a list is for strategy allreduce alone, and strategy is %s, "
+                               "which cuts no gradients; leave segments out, or write strategy: allreduce",
+                               job_strategy_names[job->strategy]);
         return 0;
 }
 

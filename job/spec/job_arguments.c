@@ -85,8 +85,10 @@ void job_arguments_add(const struct job *job, const struct job_arguments *what, 
         if (job->segments == JOB_SEGMENTS_AUTO && what->segment_count > 0)
                 add_list(args, "--segments", what->segments, what->segment_count);
         else if (job->segments == JOB_SEGMENTS_AUTO && job->strategy == JOB_STRATEGY_ALLREDUCE &&
-                 what->share_count > 1)
+                 what->share_count != 1) /* 0: a cluster's, where no list of them is given */
                 add_pair(args, "--segments", "auto");
+        else if (job->segments == JOB_SEGMENTS_NONE)
+                add_pair(args, "--segments", "none");
         else
                 add_list(args, "--segments", job->segment_list, job->segment_count);
         arguments_add(args, "--evaluate");

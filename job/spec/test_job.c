@@ -31,7 +31,7 @@ static const char full[] =
         "  globalBatch: 256\n"
         "  epochs: 3\n"
         "  shards: equal\n"
-        "  segments: [3, 7]\n"
+        "  segments: none\n"
         "  neighbourExchange: 0.25\n"
         "  workers:\n"
         "  - {runtime: cuda, chips: 4, minChips: 2, template: {env: [{name: A, value: b}], "
@@ -68,8 +68,7 @@ static void every_field_is_read(void **state)
         assert_int_equal(job.seed, 9);
         assert_true(job.learning_rate == 0.05);
         assert_int_equal(job.shards, JOB_SHARDS_EQUAL);
-        assert_int_equal(job.segments, JOB_SEGMENTS_LIST);
-        assert_int_equal(job.segment_list[1], 7);
+        assert_int_equal(job.segments, JOB_SEGMENTS_NONE);
         assert_true(job.neighbour_exchange == 0.25);
         assert_int_equal(job.worker_count, 2);
         assert_int_equal(job.workers[0].min_chips, 2);
@@ -224,6 +223,8 @@ static const struct {
         { LEAST "  shards: fair\n",                             "spec.shards: \"fair\" is none of weighted, equal" },
         { LEAST "  segments: some\n",                           "spec.segments: \"some\" is not understood; give auto, none" },
         { LEAST "  segments: [3, 3]\n",                         "spec.segments[1]: 3 does not come after 3" },
+        { LEAST "  segments: [3]\n  strategy: ps-sync\n",       "spec.segments: a list is for strategy allreduce alone, and strategy is ps-sync, which cuts no gradients; leave segments out" },
+        { LEAST "  segments: [3]\n  strategy: split\n",         "spec.segments: a list is for strategy allreduce alone, and strategy is split" },
         { LEAST "  neighbourExchange: 1.5\n",                   "spec.neighbourExchange: 1.5 is not a number in 0..1" },
         { LEAST "  servers: []\n",                              "spec.servers: [] is not a mapping" },
         { LEAST "  programs: [a]\n",                            "spec.programs: [\"a\"] is not understood" },
