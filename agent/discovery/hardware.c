@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/cleanup.h"
 #include "base/ranges.h"
@@ -212,12 +213,35 @@ static unsigned named_mhz(const char *model)
                        : 0;
 }
 
+/* What it runs at now, of "cpu MHz : 1800.123" or, on Sunway, "CPU frequency : 2100.00MHz": better than
+ * nothing, and told apart from another clock. 0 = neither is there. */
+static unsigned running_mhz(const char *cpuinfo)
+{
+        static const char *const keys[] = { "cpu MHz", "CPU frequency" };
+        char value[32];
+        double mhz = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+                const char *unit;
+
+                if (!hardware_cpuinfo_value(cpuinfo, keys[i], value, sizeof(value)))
+                        continue;
+                unit = value + strspn(value, "0123456789.");
+                unit += strspn(unit, " ");
+                if (*unit != '\0' && strcasecmp(unit, "MHz") != 0)
+                        continue;
+                value[strspn(value, "0123456789.")] = '\0';
+                if (text_parse_double(value, &mhz) == 0 && mhz > 0 && mhz < 100000)
+                        return (unsigned) mhz;
+        }
+        return 0;
+}
+
 static void read_cpu(const struct tree *tree, struct hardware *hardware)
 {
         static const char *const keys[] = { "model name", "cpu model", "Model Name", "Processor", "cpu" };
-        char text[TREE_VALUE_BYTES], mhz[32];
+        char text[TREE_VALUE_BYTES];
         ssize_t size = tree_read(tree, "proc/cpuinfo", text, sizeof(text) - 1);
-        double value;
         int64_t khz;
 
         text[size > 0 ? size : 0] = '\0';
@@ -229,10 +253,8 @@ static void read_cpu(const struct tree *tree, struct hardware *hardware)
         if (tree_read_int64(tree, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", &khz) == 0 &&
             khz > 0 && khz < 100000000)
                 hardware->max_mhz = (unsigned) (khz / 1000);
-        else if ((hardware->max_mhz = named_mhz(hardware->cpu_model)) == 0 &&
-                 hardware_cpuinfo_value(text, "cpu MHz", mhz, sizeof(mhz)) &&
-                 text_parse_double(mhz, &value) == 0 && value > 0 && value < 100000)
-                hardware->max_mhz = (unsigned) value; /* what it runs at now: better than nothing */
+        else if ((hardware->max_mhz = named_mhz(hardware->cpu_model)) == 0)
+                hardware->max_mhz = running_mhz(text);
 }
 
 static void read_memory(const struct tree *tree, struct hardware *hardware)
