@@ -26,7 +26,7 @@ static const char *const framework_names[] = {
         "PADDLE_LOCAL_SIZE", "PADDLE_GLOBAL_SIZE", "PADDLE_RANK_IN_NODE", "PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_PORT",
         "POD_IP", "TRAINING_ROLE",
 };
-static const char *const passing_prefixes[] = { "REMUDA_", "OMPI_", "PMIX_" };
+static const char *const passing_prefixes[] = { "REMUDA_", "OMPI_", "PMIX_", "UCX_" };
 /* clang-format on */
 
 void environment_free(struct environment *environment)
@@ -110,8 +110,8 @@ static bool listed(const char *const *names, size_t count, const char *name)
 }
 
 /* Is a variable passed on to this program? The names its table lists, or all of them; REMUDA_*,
- * OMPI_*, PMIX_*; every vendor's visible-devices variable; the frameworks' own (RANK, MASTER_ADDR...). The
- * loader's variables, and everything else, only when listed. */
+ * OMPI_*, PMIX_*, UCX_*; every vendor's visible-devices variable; the frameworks' own (RANK, MASTER_ADDR...).
+ * The loader's variables, and everything else, only when listed. */
 static bool passes(const struct program_table_row *program, const char *name)
 {
         if (program_table_passes(program, name))

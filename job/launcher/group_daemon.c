@@ -13,6 +13,7 @@
 #include "io/private_folder.h"
 #include "job/launcher/guard.h"
 #include "job/launcher/supervise.h"
+#include "job/plan/mpirun_line.h"
 
 /* mpirun quotes for a shell; there is none here. " orted" and "\"env\"" become orted and env. */
 static char *plain_word(char *word)
@@ -29,22 +30,22 @@ static char *plain_word(char *word)
         return word;
 }
 
-/* The group's own table and subtask, whatever the manager's command line says; nothing of another Open MPI.
- */
+/* The group's own table and subtask, whatever the manager's command line says; nothing of another Open MPI
+ * but how the site's ranks talk. */
 static void set_environment(const struct group_daemon *daemon)
 {
         for (char **variable = environ; *variable != NULL;) {
                 CLEANUP(free_p) char *name = strndup(*variable, strcspn(*variable, "="));
 
                 if (name != NULL && (text_starts_with(name, "OMPI_") || text_starts_with(name, "PMIX_")) &&
-                    unsetenv(name) == 0)
+                    !mpirun_line_is_site(name) && unsetenv(name) == 0)
                         variable = environ;
                 else
                         variable++;
         }
         (void) setenv("REMUDA_LAUNCH_PROGRAMS", daemon->programs, 1);
         (void) setenv("REMUDA_LAUNCH_RANK_FILE", daemon->rank_file, 1);
-        (void) setenv("OMPI_MCA_btl_vader_backing_directory", daemon->folder, 1);
+        (void) setenv("OMPI_MCA_btl_vader_backing_directory", daemon->folder, 0);
 }
 
 int group_daemon_start(struct group_daemon *daemon, char **argv, size_t argc, pid_t *ret, struct err *err)

@@ -183,11 +183,12 @@ static void add_mpirun(const struct run *run, size_t ranks, const struct run_gua
 {
         mpirun_line_begin(line, run->mpirun, ranks <= run->cores);
         mpirun_line_mca(line, "plm", "isolated");
-        mpirun_line_mca(line, "btl_tcp_if_include", "lo");
+        if (getenv("OMPI_MCA_btl_tcp_if_exclude") == NULL) /* Open MPI takes one of the two */
+                mpirun_line_mca_unless(line, "btl_tcp_if_include", "lo");
         mpirun_line_mca(line, "oob_tcp_if_include", "lo");
         mpirun_line_mca(line, "orte_tmpdir_base", guard->session);
         if (guard->segments[0] != '\0')
-                mpirun_line_mca(line, "btl_vader_backing_directory", guard->segments);
+                mpirun_line_mca_unless(line, "btl_vader_backing_directory", guard->segments);
 }
 
 static void add_pair(struct arguments *args, const char *option, const char *value)
