@@ -23,6 +23,7 @@ struct assigner {
         size_t parts_max;
         struct assignment *made;
         const struct ledger_node *equal_to; /* the configuration that equal nodes have; NULL = any */
+        uint32_t under; /* the switch of all nodes, as ledger_node.switch_domain; 0 = any */
 };
 
 /* A role while it is placed. */
@@ -317,10 +318,21 @@ static int place_servers(struct assigner *a, struct err *err)
         return more < 0 ? no_place((int) more, a, err) : r;
 }
 
+static void keep_under(uint32_t domain, struct open_groups *groups)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < groups->count; i++)
+                if (domain == 0 || groups->items[i].node->switch_domain == domain)
+                        groups->items[kept++] = groups->items[i];
+        groups->count = kept;
+}
+
 static int place_job(struct assigner *a, struct err *err)
 {
         int r = open_groups_collect(a->claim, a->equal_to, &a->groups);
 
+        keep_under(a->under, &a->groups);
         assignment_free(a->made);
         if (r < 0)
                 return no_place(r, a, err);
@@ -332,6 +344,64 @@ static int place_job(struct assigner *a, struct err *err)
                 if (a->job->workers[i].min_chips < a->job->workers[i].chips)
                         r = place_more(a, &(struct placing){ .role = &a->job->workers[i], .entry = i }, err);
         return r;
+}
+
+static uint64_t ranks_of(const struct assignment *made)
+{
+        uint64_t ranks = 0;
+
+        for (size_t i = 0; i < made->count; i++)
+                ranks += made->parts[i].ranks;
+        return ranks;
+}
+
+/* Do the parts lie under several switches, as far as nodes say under which they are? */
+static bool is_apart(const struct assignment *made)
+{
+        for (size_t i = 1; i < made->count; i++)
+                if (made->parts[i].node->switch_domain != made->parts[0].node->switch_domain)
+                        return true;
+        return false;
+}
+
+/* Is it the first part under its switch? */
+static bool is_first_under(const struct assignment *made, size_t index)
+{
+        for (size_t i = 0; i < index; i++)
+                if (made->parts[i].node->switch_domain == made->parts[index].node->switch_domain)
+                        return false;
+        return made->parts[index].node->switch_domain != 0;
+}
+
+/* The whole job under one of the switches that its parts lie under, if it fits there and no step gets longer:
+ * what its ranks say to each other then passes that switch alone. Example: 16 chips on nodes of 8, a and c
+ * under s1, b under s2: not a and b, as their names go, but a and c. */
+static int place_under_a_switch(struct assigner *a, struct err *err)
+{
+        struct assignment apart, together = { 0 };
+        int r = place_job(a, err);
+        double step;
+
+        if (r < 0 || !is_apart(a->made))
+                return r;
+        step = step_ms(a, &a->made->parts[0], 0);
+        apart = *a->made;
+        for (size_t i = 0; i < apart.count && together.parts == NULL; i++) {
+                if (!is_first_under(&apart, i))
+                        continue;
+                *a->made = (struct assignment){ 0 };
+                a->under = apart.parts[i].node->switch_domain;
+                if (place_job(a, NULL) == 0 && ranks_of(a->made) == ranks_of(&apart) &&
+                    step_ms(a, &a->made->parts[0], 0) <= step)
+                        together = *a->made;
+                else
+                        assignment_free(a->made);
+        }
+        a->under = 0;
+        *a->made = together.parts != NULL ? together : apart;
+        if (together.parts != NULL)
+                assignment_free(&apart);
+        return 0;
 }
 
 static int by_name(const void *a, const void *b)
@@ -359,7 +429,7 @@ static int place_on_equals(struct assigner *a, struct err *err)
                 if (seen)
                         continue;
                 a->equal_to = nodes[n];
-                r = place_job(a, err);
+                r = place_under_a_switch(a, err);
                 if (r != -EBUSY)
                         return r;
         }
@@ -384,7 +454,7 @@ int assignment_make(const struct open_groups_claim *claim, size_t parts_max, str
         *ret = (struct assignment){ 0 };
         assigner_init(&a, claim, ret);
         a.parts_max = parts_max;
-        r = a.job->equal_nodes ? place_on_equals(&a, err) : place_job(&a, err);
+        r = a.job->equal_nodes ? place_on_equals(&a, err) : place_under_a_switch(&a, err);
         open_groups_free(&a.groups);
         return r;
 }

@@ -15,6 +15,7 @@
 #include "scheduler-extender/decide/weighting.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/neighbours/neighbour_view.h"
+#include "scheduler-extender/neighbours/switches.h"
 
 bool gang_same_shape(const struct request *a, const struct request *b)
 {
@@ -69,7 +70,7 @@ static bool is_candidate(const struct rules_context *ctx, const struct ledger_no
 {
         enum reason reason;
 
-        if (is_outside(ctx, node))
+        if (is_outside(ctx, node) || (ctx->under != 0 && node->switch_domain != ctx->under))
                 return false;
         reason = rules_judge(ctx, node);
         return reason == REASON_NONE ||
@@ -219,10 +220,77 @@ static bool is_simple(const struct gang_members *members)
         return is_alike(first, last) && first->demands == NEIGHBOURS_NONE && first->labels == NEIGHBOURS_NONE;
 }
 
+/* Is every slot on a node of a pool and a class as good as those of the best place? */
+static bool is_as_good(const struct rules_context *ctx, const struct ledger_job *job,
+                       const struct score_tuple *best)
+{
+        struct score_tuple tuple;
+
+        for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
+                score_tuple(ctx, slot->node, &tuple);
+                if (tuple.key[1] > best->key[1] || tuple.key[2] > best->key[2])
+                        return false;
+        }
+        return true;
+}
+
+/* Leaves those of the candidates that say under which switch they are. Return: how many. */
+static size_t keep_switched(const struct rules_context *ctx, struct candidate *order, size_t count,
+                            struct switches *switches)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < count; i++)
+                if (switches_add(switches, ctx, order[i].node))
+                        order[kept++] = order[i];
+        heapify(order, kept);
+        return kept;
+}
+
+/* All members under one switch, the one of the best node first: what they say to each other passes it alone.
+ * Not where the fastest chips are asked for and nobody has weighed what slower ones cost (gang_step.h has).
+ * Example: nodes a, c under s1, b, d under s2, two members that fill a node: a and c, not a and b. */
+static bool place_under_a_switch(struct ledger *ledger, const struct rules_context *plan,
+                                 struct ledger_job *job, const struct gang_members *members,
+                                 struct candidate *heap)
+{
+        CLEANUP(free_p) struct candidate *order = NULL;
+        const struct request *first = &members->requests[0];
+        bool alike = is_alike(first, &members->requests[members->count - 1]);
+        uint64_t wanted = (uint64_t) first->items[0].chips * (alike ? members->count : 1);
+        uint32_t bound = switches_bound(job);
+        struct switches switches = { .count = 0 };
+        struct rules_context under = *plan;
+        struct score_tuple best;
+        size_t count;
+
+        under.request = first;
+        if (members->count + (bound != 0) < 2 || !switches_said(ledger) ||
+            (plan->weighting == NULL && score_is_by_speed(&under)) ||
+            (order = calloc(ledger->node_count + 1, sizeof(*order))) == NULL)
+                return false;
+        count = collect(&under, ledger, order);
+        best = order[0].tuple;
+        count = keep_switched(&under, order, count, &switches);
+        for (; count > 0; sift_down(order, count, 0)) {
+                under.under = order[0].node->switch_domain;
+                order[0] = order[--count];
+                if ((bound != 0 && under.under != bound) || switches_take(&switches, under.under) < wanted)
+                        continue;
+                if (place_greedily(ledger, &under, job, members, heap) && is_as_good(&under, job, &best)) {
+                        job->together = true;
+                        return true;
+                }
+                ledger_jobs_drop_lease(ledger, job);
+        }
+        return false;
+}
+
 static bool place_all(struct ledger *ledger, const struct rules_context *plan, struct ledger_job *job,
                       const struct gang_members *members, struct candidate *heap)
 {
-        if (place_greedily(ledger, plan, job, members, heap))
+        if (place_under_a_switch(ledger, plan, job, members, heap) ||
+            place_greedily(ledger, plan, job, members, heap))
                 return true;
         ledger_jobs_drop_lease(ledger, job);
         if (is_simple(members))
@@ -387,7 +455,8 @@ int gang_set_aside(struct ledger *ledger, struct ledger_job *job, struct gang_fo
         *ret = (struct gang_former){ .ledger = ledger,
                                      .requests = calloc(count + 1, sizeof(*ret->requests)),
                                      .nodes = calloc(count + 1, sizeof(*ret->nodes)),
-                                     .ends_usec = job->lease_ends_usec };
+                                     .ends_usec = job->lease_ends_usec,
+                                     .together = job->together };
         if (ret->requests == NULL || ret->nodes == NULL)
                 return -ENOMEM;
         for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
@@ -407,6 +476,7 @@ void gang_put_back(struct ledger *ledger, struct ledger_job *job, const struct g
         for (size_t i = former->count; i-- > 0;)
                 (void) ledger_jobs_add_slot(ledger, job, former->nodes[i], &former->requests[i]);
         job->lease_ends_usec = former->ends_usec;
+        job->together = former->together;
 }
 
 /* What was planned for members that are not there shows that all fit; it keeps nothing from others. */

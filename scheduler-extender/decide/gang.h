@@ -8,11 +8,12 @@
  * Members that are bound already count; pending ones that the store knows are planned with what they ask for;
  * those not created yet count as copies of the one asked for, unless the pod or its TrainingJob
  * lists the members (scheduler-extender/decide/gang_members.h). Members are
- * placed largest first, each on the best node by the score's tuple; with a common batch, on those kinds of
- * chips that make the shortest modelled step (scheduler-extender/decide/gang_step.h); when members differ in
- * size and that does not succeed, a bounded search over nodes decides (GANG_SEARCH_STEPS; beyond it the gang
- * is said not to fit). Pure but for the heap; time is an argument. Cost: O(nodes + members log nodes) per
- * shape of member.
+ * placed largest first, under one switch if there is one that takes them all (label remuda.dev/switch-domain)
+ * with nodes of no other pool or class than the best one's, each on the best node by the score's tuple; with
+ * a common batch, on those kinds of chips that make the shortest modelled step
+ * (scheduler-extender/decide/gang_step.h); when members differ in size and that does not succeed, a bounded
+ * search over nodes decides (GANG_SEARCH_STEPS; beyond it the gang is said not to fit). Pure but for the
+ * heap; time is an argument. Cost: O(nodes + members log nodes) per shape of member.
  */
 #pragma once
 
@@ -41,6 +42,7 @@ struct gang_former {
         struct ledger_node **nodes;
         size_t count;
         uint64_t ends_usec;
+        bool together;
 };
 
 /* gang_set_aside() - the job's lease goes until gang_put_back(). gang_try() - it goes, and the members alone

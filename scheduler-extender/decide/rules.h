@@ -48,6 +48,7 @@ struct rules_context {
         bool neighbours_judged; /* ... but for neighbours, which the asker has judged */
 
         uint32_t within; /* ... of a gang that has to be together: the domain (neighbour_view.h); 0 = any */
+        uint32_t under;  /* ... of a gang while it is sought under one switch: ledger_node.switch_domain */
 
         /* worked out by rules_prepare() and gang_prepare() */
         bool gang_blocked;                  /* its gang does not fit */

@@ -149,6 +149,11 @@ static enum placement placement_of(const struct rules_context *ctx)
                                                             : (enum placement) ctx->request->placement;
 }
 
+bool score_is_by_speed(const struct rules_context *ctx)
+{
+        return placement_of(ctx) == PLACEMENT_FASTEST;
+}
+
 static void placement_keys(const struct rules_context *ctx, const struct ledger_node *node, int64_t *key)
 {
         switch (placement_of(ctx)) {
@@ -182,11 +187,13 @@ static int64_t step_key(const struct rules_context *ctx, const struct ledger_nod
         return row == NULL ? 0 : (int64_t) row->step_nsec;
 }
 
-/* A gang with a common batch was planned for the shortest step: its members go where their slots are. */
+/* A gang with a common batch was planned for the shortest step, others under one switch: the members go where
+ * their slots are. */
 static int64_t off_plan(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        if (ctx->planning || ctx->job == NULL || ctx->job->slots == NULL || ctx->weighting == NULL ||
-            ctx->weighting->batch == 0)
+        bool stepped = ctx->weighting != NULL && ctx->weighting->batch > 0;
+
+        if (ctx->planning || ctx->job == NULL || ctx->job->slots == NULL || !(stepped || ctx->job->together))
                 return 0;
         for (const struct ledger_job_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
                 if (slot->job == ctx->job &&

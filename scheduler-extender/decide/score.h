@@ -7,9 +7,9 @@
  *   3. placement  packed, uniform, largest-free or fastest: packed_keys(), uniform_keys(),
  *                 largest_free_keys(), fastest_keys()
  *   4. step       the modelled step time with this member; under `fastest` it comes first
- * Before all of them, for a member of a gang with a common batch: where its lease is
- * (scheduler-extender/decide/gang_step.h). Pure; a tuple costs O(groups), ranking N nodes O(N + D log D) for
- * D different tuples. */
+ * Before all of them, for a member of a gang with a common batch, or of one that was placed under one switch:
+ * where its lease is (scheduler-extender/decide/gang_step.h, gang.h). Pure; a tuple costs O(groups), ranking
+ * N nodes O(N + D log D) for D different tuples. */
 #pragma once
 
 #include "scheduler-extender/decide/rules.h"
@@ -24,6 +24,9 @@ struct score_tuple {
 
 /* score_tuple() - of a node that takes the request's pod. */
 void score_tuple(const struct rules_context *ctx, const struct ledger_node *node, struct score_tuple *ret);
+
+/* score_is_by_speed() - is it the fastest chips that the request's pod asks for? */
+bool score_is_by_speed(const struct rules_context *ctx);
 
 int score_compare(const struct score_tuple *a, const struct score_tuple *b); /* < 0: a is the better place */
 

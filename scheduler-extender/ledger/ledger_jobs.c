@@ -228,6 +228,7 @@ void ledger_jobs_drop_lease(struct ledger *ledger, struct ledger_job *job)
         job->references++; /* the last slot's going must not take the job away under us */
         while (job->slots != NULL)
                 ledger_jobs_drop_slot(ledger, job->slots);
+        job->together = false;
         ledger_jobs_release(ledger, job);
 }
 

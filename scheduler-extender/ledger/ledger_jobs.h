@@ -43,6 +43,7 @@ struct ledger_job {
         uint32_t members[LEDGER_JOBS_COUNT]; /* of the pods, how many are what */
         struct ledger_job_slot *slots;
         uint64_t lease_ends_usec; /* with slots != NULL */
+        bool together;            /* its slots were sought under one switch: members go where they are */
         uint64_t pass_ends_usec;  /* this and the next two: scheduler-extender/groups/group_pass.h */
         uint32_t pass_nodes_gone;
         bool pass_failed;

@@ -1,0 +1,61 @@
+/* Plans that look at what joins the nodes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "tests/support/job_fixture.h"
+
+/* "a=4 b=2": where the groups are, in rank order. */
+static const char *places(const struct job_state *state, char text[256])
+{
+        size_t used = 0;
+
+        text[0] = '\0';
+        for (size_t i = 0; i < state->group_count; i++)
+                used += (size_t) snprintf(text + used, 256 - used, "%s%s=%u", i == 0 ? "" : " ",
+                                          state->groups[i].node, state->groups[i].chips);
+        return text;
+}
+
+/* 16 chips on three nodes of 8: by name a and b; a and c are under one switch. */
+static void parts_go_under_one_switch_first(void **state)
+{
+        struct ledger *l = test_ledger();
+        struct job job = job_fixture_parse("  placement: packed\n  workers: [{runtime: cuda, chips: 16}]\n");
+        struct open_groups_claim claim = job_fixture_claim(l, &job);
+        struct job_state plan = { 0 };
+        struct err err = { 0 };
+        char text[256];
+
+        (void) state;
+        ledger_chips_mark(l, GPU);
+        for (int i = 0; i < 3; i++)
+                add_node(l, (const char *[]){ "a", "b", "c" }[i], NODE_CLASS_ANY, "regular", "H100", 8, 8);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
+        assert_string_equal(places(&plan, text), "a=8 b=8"); /* nobody says a switch */
+        for (int i = 0; i < 3; i++)
+                node_of(l, (const char *[]){ "a", "b", "c" }[i])->switch_domain =
+                        symbols_add(&l->symbols, i == 1 ? "s2" : "s1");
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
+        assert_string_equal(places(&plan, text), "a=8 c=8");
+        bind_pod(l, "x", "c", 1); /* no switch has room for it all */
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
+        assert_string_equal(places(&plan, text), "a=8 b=8");
+        job_state_free(&plan);
+        job_free(&job);
+        ledger_life_free(l);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(parts_go_under_one_switch_first),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
