@@ -41,10 +41,7 @@ static void add(json_t *array, json_t *value)
 
 static void put_number_text(json_t *object, const char *name, uint64_t number)
 {
-        char text[24];
-
-        (void) text_format(text, sizeof(text), "%llu", (unsigned long long) number);
-        put(object, name, json_string(text));
+        put(object, name, json_sprintf("%llu", (unsigned long long) number));
 }
 
 static const struct job_program *own_program(const struct job *job, const char *runtime)
@@ -340,6 +337,8 @@ static json_t *group_metadata(const struct job *job, const struct job_state *sta
         put(labels, POD_LABEL_URGENCY, json_string(job_urgency_names[job->urgency]));
         if (job->preemptible)
                 put(labels, POD_LABEL_PREEMPTIBLE, json_string("true"));
+        if (job->min_network_mbps > 0)
+                put_number_text(labels, POD_LABEL_MIN_NETWORK, job->min_network_mbps);
         if (group->model[0] != '\0')
                 put(annotations, POD_ANNOTATION_MODELS, json_string(group->model));
         put(annotations, POD_ANNOTATION_PLACEMENT, json_string(job_placement_names[job->placement]));

@@ -38,6 +38,7 @@ struct job_group {
         enum chip_speed source; /* of the speed behind the share */
         char precision[8];      /* "bf16" ..., "mixed"; "" = of none that is known */
         double samples_per_s;   /* of the whole group, as measured; 0 = it is not */
+        uint64_t network_mbps;  /* of its node, as the ledger has it now; 0 = not known; not in the status */
         enum job_group_state state;
         uint64_t restarts; /* new processes that its ranks were given */
         int exit_code;     /* of the first of its ranks that failed; -1 = none did */

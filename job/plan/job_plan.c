@@ -180,6 +180,16 @@ int job_plan_leave_out(const struct open_groups_claim *claim, struct job_state *
         return job_plan_share(&claim->job, state, err);
 }
 
+void job_plan_networks(const struct ledger *ledger, struct job_state *state)
+{
+        for (size_t i = 0; i < state->group_count; i++) {
+                struct job_group *group = &state->groups[i];
+                const struct ledger_node *node = ledger_nodes_find(ledger, group->node, strlen(group->node));
+
+                group->network_mbps = node == NULL ? 0 : node->hardware.network_mbps;
+        }
+}
+
 /* What somebody has to know of the speeds that the batch is cut by. */
 static void note_speeds(const struct job *job, const struct chip_speed_verdict *verdict,
                         struct job_state *state)

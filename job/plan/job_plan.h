@@ -24,6 +24,9 @@ bool job_plan_may_leave(const struct job *job, const struct job_state *state, si
 int job_plan_leave_out(const struct open_groups_claim *claim, struct job_state *state, size_t index,
                        struct err *err);
 
+/* job_plan_networks() - take from the ledger what the groups' nodes say of their networks. */
+void job_plan_networks(const struct ledger *ledger, struct job_state *state);
+
 /* job_plan_share() - cut the batch over the groups by the speeds that the ledger has now. 0, -ERANGE (the
  * batch cannot be cut so), -ENOMEM. */
 int job_plan_share(const struct batch_cut_job *job, struct job_state *state, struct err *err);

@@ -1,10 +1,11 @@
-/* Plans that look at what joins the nodes. */
+/* Plans that look at what joins the nodes: switches and networks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -51,10 +52,37 @@ static void parts_go_under_one_switch_first(void **state)
         ledger_life_free(l);
 }
 
+static void slow_networks_are_left_alone(void **state)
+{
+        struct ledger *l = job_fixture_cluster();
+        struct job job =
+                job_fixture_parse("  minNetworkMbps: 10000\n  workers: [{runtime: cuda, chips: 8}]\n");
+        struct open_groups_claim claim = job_fixture_claim(l, &job);
+        struct job_state plan = { 0 };
+        struct err err = { 0 };
+        char text[256];
+
+        (void) state;
+        assert_int_equal(job_plan(&claim, &plan, &err), -EBUSY); /* nobody says what his network does */
+        assert_non_null(strstr(err.msg,
+                               "8 chips of cuda on nodes that do 10000 Mbit/s (minNetworkMbps), "
+                               "and only 0 are free"));
+        node_of(l, "a")->hardware.network_mbps = 9999;
+        node_of(l, "d")->hardware.network_mbps = 10000;
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
+        assert_string_equal(places(&plan, text), "d=8");
+        job_plan_networks(l, &plan);
+        assert_int_equal(plan.groups[0].network_mbps, 10000);
+        job_state_free(&plan);
+        job_free(&job);
+        ledger_life_free(l);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(parts_go_under_one_switch_first),
+                cmocka_unit_test(slow_networks_are_left_alone),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

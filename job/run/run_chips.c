@@ -329,6 +329,9 @@ static int no_chip(struct run *run, const struct ledger *ledger, const struct as
                     role_hint(ledger, role, hint),
                     run->options->store == NULL ? "devices" : "nodes --store dir:PATH");
         return run->job.equal_nodes ? err_wrap(err, r, "spec.equalNodes: on nodes of one configuration") : r;
+        if (run->job.min_network_mbps > 0)
+                r = err_wrap(err, r, "spec.minNetworkMbps: on nodes whose network does %llu Mbit/s",
+                             (unsigned long long) run->job.min_network_mbps);
 }
 
 /* A claim for the run's job, which borrows all of it. */

@@ -73,8 +73,8 @@ struct job {
         uint64_t microbatches; /* split */
         char model[JOB_NAME_BYTES];
         uint64_t seed;
-        double learning_rate; /* 0 = the program's default */
-        uint64_t global_batch, epochs;
+        double learning_rate;                            /* 0 = the program's default */
+        uint64_t global_batch, epochs, min_network_mbps; /* of each node's fastest interface; 0 = any */
         int shards;
         int segments;
         uint64_t *segment_list; /* indices of last tensors, growing */

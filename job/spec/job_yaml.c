@@ -190,6 +190,7 @@ static const struct json_table_row spec_rows[] = {
         { "tls",               JSON_TABLE_OBJECT, PART(tls_rows), .help = "give {secretName: NAME}" },
         { "suspend",           JSON_TABLE_BOOL,   AT(suspend), .help = "is it to have no pods and no chips for now?" },
         { "ttlSecondsAfterFinished", JSON_TABLE_UINT, AT(ttl_seconds), .max = INT32_MAX, .given = offsetof(struct job, has_ttl), .help = "seconds after its end when the job is deleted; left out, it is kept" },
+        { "minNetworkMbps",    JSON_TABLE_UINT,   AT(min_network_mbps), .max = 100000000, .help = "megabits a second that each node's fastest network does at least" },
         { "runAsUser",         JSON_TABLE_UINT,   AT(run_as_user),  .max = INT32_MAX, .help = "the user id of the job's pods" },
         { "runAsGroup",        JSON_TABLE_UINT,   AT(run_as_group), .max = INT32_MAX, .help = "the group id of the job's pods and of what they mount" },
         { .name = NULL },

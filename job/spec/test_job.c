@@ -225,6 +225,7 @@ static const struct {
         { LEAST "  segments: [3, 3]\n",                         "spec.segments[1]: 3 does not come after 3" },
         { LEAST "  segments: [3]\n  strategy: ps-sync\n",       "spec.segments: a list is for strategy allreduce alone, and strategy is ps-sync, which cuts no gradients; leave segments out" },
         { LEAST "  segments: [3]\n  strategy: split\n",         "spec.segments: a list is for strategy allreduce alone, and strategy is split" },
+        { LEAST "  minNetworkMbps: fast\n",                     "spec.minNetworkMbps" },
         { LEAST "  neighbourExchange: 1.5\n",                   "spec.neighbourExchange: 1.5 is not a number in 0..1" },
         { LEAST "  servers: []\n",                              "spec.servers: [] is not a mapping" },
         { LEAST "  programs: [a]\n",                            "spec.programs: [\"a\"] is not understood" },

@@ -193,7 +193,7 @@ static int place_least(struct assigner *a, const struct placing *placing, struct
 {
         uint32_t wanted = (uint32_t) placing->role->min_chips;
         int64_t placed, beyond;
-        char words[160], hint[ROLE_HINT_BYTES], older[64] = "";
+        char words[160], hint[ROLE_HINT_BYTES], older[64] = "", network[64] = "";
         uint64_t held;
 
         open_groups_consider(&a->claim->job, placing->role, &a->groups);
@@ -211,9 +211,12 @@ static int place_least(struct assigner *a, const struct placing *placing, struct
         if (held > 0)
                 (void) text_format(older, sizeof(older), "; %llu are held for older pods",
                                    (unsigned long long) held);
-        return err_set(err, -EBUSY, "%s needs %u chips%s, and only %llu are free for it now%s%s",
+        if (a->job->min_network_mbps > 0)
+                (void) text_format(network, sizeof(network), " on nodes that do %llu Mbit/s (minNetworkMbps)",
+                                   (unsigned long long) a->job->min_network_mbps);
+        return err_set(err, -EBUSY, "%s needs %u chips%s%s, and only %llu are free for it now%s%s",
                        placing->server ? "spec.servers" : "an entry of spec.workers", wanted,
-                       role_words(placing->role, words), (unsigned long long) a->made->found, older,
+                       role_words(placing->role, words), network, (unsigned long long) a->made->found, older,
                        role_hint(a->claim->job.ledger, placing->role, hint));
 }
 

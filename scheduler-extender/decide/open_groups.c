@@ -58,6 +58,7 @@ static struct request request_for_one(const struct open_groups_claim *claim, con
                 .item_count = 1,
                 .emergency = claim->emergency,
                 .preemptible = job->preemptible,
+                .network_mbps = (uint32_t) job->min_network_mbps,
                 .class_chips = job_worker_chips(job) + job_server_chips(job),
                 /* our pods tolerate no taint; what each role demands any_role_takes() has judged */
                 .match = has_places(job) ? NODE_MATCH_ANY : NODE_MATCH_NOTHING,

@@ -238,19 +238,21 @@ static struct ledger_pod *admit(struct cluster *c, const json_t *pod, size_t i, 
 static struct ledger_pod *admit_member(struct cluster *c, const struct job *job, const char *name,
                                        const char *resource, uint32_t chips, struct err *err)
 {
-        char full[JOB_NAME_BYTES + 64], count[16];
+        char full[JOB_NAME_BYTES + 64], count[16], network[24];
         json_t *object;
         struct ledger_pod *pod;
 
         (void) text_format(full, sizeof(full), "%s-%s", job->name, name);
         (void) text_format(count, sizeof(count), "%u", chips);
-        object = json_pack("{s:{s:s, s:s, s:s, s:{s:s, s:s, s:s*}}, s:{s:s*, s:[{s:s, s:{s:{s:s}}}]}}",
+        (void) text_format(network, sizeof(network), "%llu", (unsigned long long) job->min_network_mbps);
+        object = json_pack("{s:{s:s, s:s, s:s, s:{s:s, s:s, s:s*, s:s*}}, s:{s:s*, s:[{s:s, s:{s:{s:s}}}]}}",
                            "metadata", "name", full, "namespace",
                            job->namespace_[0] == '\0' ? "default" : job->namespace_, "uid", full, "labels",
                            POD_LABEL_JOB, job->name, POD_LABEL_URGENCY, job_urgency_names[job->urgency],
-                           POD_LABEL_PREEMPTIBLE, job->preemptible ? "true" : NULL, "spec",
-                           "priorityClassName", job->priority_class[0] != '\0' ? job->priority_class : NULL,
-                           "containers", "name", "worker", "resources", "limits", resource, count);
+                           POD_LABEL_PREEMPTIBLE, job->preemptible ? "true" : NULL, POD_LABEL_MIN_NETWORK,
+                           job->min_network_mbps > 0 ? network : NULL, "spec", "priorityClassName",
+                           job->priority_class[0] != '\0' ? job->priority_class : NULL, "containers", "name",
+                           "worker", "resources", "limits", resource, count);
         pod = object == NULL ? NULL : admit(c, object, 0, err);
         json_decref(object);
         return pod;
