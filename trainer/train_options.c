@@ -51,7 +51,7 @@ static const struct row rows[] = {
         { "--neighbour-exchange", "F", RATIO, AT(exchange), 0, 1, "share of its remaining samples that a worker passes on after each step" },
         { "--stages", "F:L,F:L,...", PAIRS, AT(stages), 0, 1 << 20, "split: first and last layer of each rank (default: equal numbers, or REMUDA_LAYERS)" },
         { "--microbatches", "M", COUNT, AT(microbatches), 1, 1 << 20, "split: parts of a batch that follow each other through the stages (default 4)" },
-        { "--groups", "N1,N2,...", NUMBERS, AT(groups), 0, 4096, "workers of each group; only its first one speaks to the others" },
+        { "--groups", "N1,N2,...|none", NUMBERS, AT(groups), 0, 4096, "workers of each group, which add up among themselves; only its first one speaks to the others (default: REMUDA_LEVELS, if it is the faster)" },
         { "--segments", "I,J,...|auto|none", NUMBERS, AT(segments), 0, 1 << 20, "gradient segments: last tensor of each, in backward order from 0" },
         { "--gradient-weights", "samples|plain", CHOICE, AT(gradient_weights), 0, 0, "weigh a worker by its share (default), or all alike (wrong for unequal shares; to compare)" },
         { "--evaluate", NULL, FLAG, AT(evaluate), 0, 0, "measure the accuracy on the test data at the end" },
@@ -138,7 +138,10 @@ char *train_options_line(const struct train_options *o)
                     o->microbatches);
         add_numbers(&line, "groups", &o->groups);
         add_numbers(&line, "stages", &o->stages);
-        text_printf(&line, " segments=%s", o->segments_auto ? "auto" : o->segments_none ? "none" : "given");
+        text_printf(&line, " groups-proposed=%d segments=%s", o->groups_proposed,
+                    o->segments_auto   ? "auto"
+                    : o->segments_none ? "none"
+                                       : "given");
         text_printf(&line, o->steps > 0 ? " steps=%zu" : " epochs=%zu", o->steps > 0 ? o->steps : o->epochs);
         text_printf(&line, " seed=%zu rate=%.17g optimiser=%s momentum=%.17g order=%s exchange=%.17g",
                     o->seed, o->rate, o->optimiser, o->momentum, o->order, o->exchange);
@@ -197,12 +200,13 @@ static bool is_choice(const char *choices, const char *word)
         return false;
 }
 
-/* The two rows that take a word in place of numbers. */
+/* The rows that take a word in place of numbers. */
 static bool set_auto(const struct row *row, const char *value, struct train_options *o)
 {
-        if (value != NULL && strcmp(value, "none") == 0 && row->offset == AT(segments)) {
-                o->segments_none = true;
-                return true;
+        if (value != NULL && strcmp(value, "none") == 0) {
+                o->segments_none = o->segments_none || row->offset == AT(segments);
+                o->groups_none = o->groups_none || row->offset == AT(groups);
+                return row->offset == AT(segments) || row->offset == AT(groups);
         }
         if (value == NULL || strcmp(value, "auto") != 0)
                 return false;
@@ -294,7 +298,8 @@ static bool is_given(const struct row *row, const struct train_options *o)
 
         if (row->kind >= NUMBERS)
                 return ((const struct train_options_list *) field)->count > 0 ||
-                       (row->offset == AT(segments) && (o->segments_auto || o->segments_none));
+                       (row->offset == AT(segments) && (o->segments_auto || o->segments_none)) ||
+                       (row->offset == AT(groups) && o->groups_none);
         return row->kind == STRING ? *(const char *const *) field != NULL : o->shares.count > 0;
 }
 
@@ -318,6 +323,32 @@ static int from_environment(struct train_options *o, struct err *err)
                         return err->code;
         }
         return 0;
+}
+
+static bool sums_by_allreduce(const struct train_options *o)
+{
+        return o->strategy == NULL || strcmp(o->strategy, "allreduce") == 0;
+}
+
+/* REMUDA_LEVELS, "4,4" or "none" of the job, or "auto:4,4", what a launcher proposes: that is for those who
+ * sum by allreduce, and for no listed segments, which are of one level. */
+static int take_levels(struct train_options *o, struct err *err)
+{
+        static const struct row row = { "REMUDA_LEVELS", "N1,N2,...", NUMBERS, AT(groups), 1, 4096, NULL };
+        static const char proposal[] = "auto:";
+        const char *value = getenv(row.name);
+        bool listed = o->segments.count > 0, given = o->groups.count > 0 || o->groups_none, proposed;
+        int r = 0;
+
+        proposed = !given && value != NULL && text_starts_with(value, proposal);
+        if (!given && value != NULL && value[0] != '\0' && !(proposed && (listed || !sums_by_allreduce(o))))
+                r = set_value(&row, value + (proposed ? strlen(proposal) : 0), o, err);
+        o->groups_proposed = proposed && o->groups.count > 0;
+        if (r == 0 && o->groups.count > 0 && listed && sums_by_allreduce(o))
+                return err_set(err, -EINVAL,
+                               "--segments lists those of one level, and --groups makes two, which send "
+                               "pieces as they are ready: give one of them");
+        return r;
 }
 
 static int check(const struct train_options *o, struct err *err)
@@ -353,6 +384,8 @@ int train_options_parse(int argc, char **argv, struct train_options *ret, struct
                                    .staleness = 4 };
         int r = parse_arguments(argc, argv, &o, err);
 
+        if (r == 0 && !o.help && !o.version)
+                r = take_levels(&o, err);
         if (r == 0 && !o.help && !o.version)
                 r = from_environment(&o, err);
         if (r == 0)

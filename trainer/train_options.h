@@ -1,5 +1,5 @@
 /* Options: the command line of a trainer, one row an option, completed from the environment that a launcher
- * sets (REMUDA_BATCH, REMUDA_SEGMENTS, REMUDA_PROGRESS; the list is in remuda-run(1)). */
+ * sets (REMUDA_BATCH, REMUDA_LEVELS, REMUDA_PROGRESS; the list is in remuda-run(1)). */
 #pragma once
 
 #include <stdbool.h>
@@ -40,6 +40,7 @@ struct train_options {
         bool evaluate, evaluate_epochs, no_fuse, explain_fusion, no_staging, resume, measure, conformance;
         bool measure_layers;
         bool tune, no_preset, traffic, segments_auto, segments_none, load_auto;
+        bool groups_none, groups_proposed; /* --groups none; groups that REMUDA_LEVELS names */
         bool help, version;
 };
 

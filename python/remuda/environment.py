@@ -126,6 +126,9 @@ def _unfollowed(env: Mapping[str, str]) -> None:
         if env.get(name, "") != "":
             raise RemudaError(f"{name} '{env[name][:40]}': it is for strategy {strategy}, and every rank of remuda.torch has the whole model and adds up its "
                               "gradients in every step; leave it out, and write `strategy: allreduce` into the job")
+    levels = env.get("REMUDA_LEVELS", "")
+    if levels != "" and not levels.startswith("auto:"):
+        raise RemudaError(f"REMUDA_LEVELS '{levels[:40]}': torch.distributed and remuda.torch choose the way of a sum themselves; leave spec.groups out of the job")
     groups = env.get("REMUDA_GROUPS", "")
     if groups != "" and not all(group.isascii() and group.isdigit() and len(group) <= 7 and int(group) > 0 for group in groups.split(",")):
         raise RemudaError(f"REMUDA_GROUPS '{groups[:40]}': the workers of each device group are wanted, such as 4,2; leave it out where they are not known")

@@ -1,5 +1,6 @@
 /* All ranks are workers: each segment of the weighted gradients is summed over the world as soon as backward
- * has finished its tensors, while earlier layers are still being computed. */
+ * has finished its tensors, while earlier layers are still being computed; or each piece of them in two
+ * levels (trainer/strategies/levels.h). */
 #include <assert.h>
 #include <errno.h>
 #include <mpi.h>
@@ -8,6 +9,8 @@
 #include "base/cleanup.h"
 #include "trainer/in_step/patience.h"
 #include "trainer/strategies/group.h"
+#include "trainer/strategies/levels.h"
+#include "trainer/strategies/levels_trial.h"
 #include "trainer/strategies/segment_choice.h"
 #include "trainer/strategies/segmented.h"
 #include "trainer/strategy.h"
@@ -15,6 +18,8 @@
 struct exchange {
         struct training *t;
         struct group group;
+        bool two_levels;
+        struct levels levels;
         struct segmented segmented;
         size_t *ends;
 };
@@ -89,57 +94,56 @@ static int plan_segments(struct exchange *x, struct err *err)
         return 0;
 }
 
-/* Two levels: within the group, between the leaders, back into the group. */
+/* @begin_usec: when something was sent during the backward pass, 0 = nothing was; @called_usec: of the
+ * backward pass, in the library; @at: when it ended */
+static void wait_for(struct exchange *x, uint64_t begin_usec, uint64_t called_usec, uint64_t at)
+{
+        struct training *t = x->t;
+        uint64_t begin = begin_usec > 0 ? begin_usec : at, hidden = at - begin;
+
+        t->record.hidden_usec += hidden > called_usec ? hidden - called_usec : 0;
+        t->record.total_usec[RECORD_BACKWARD] -= called_usec; /* counted as waiting */
+        if (t->patient)
+                patience_gather();
+        if (x->two_levels)
+                levels_wait(&x->levels);
+        else
+                segmented_wait(&x->segmented);
+        (void) record_done(&t->record, RECORD_EXCHANGE, t->step, begin);
+        t->waited_usec = record_done(&t->record, RECORD_WAIT, t->step, at) - at;
+}
+
 static int grouped_gradient(struct exchange *x, struct err *err)
 {
         struct training *t = x->t;
-        size_t count = t->model.parameter_count;
-        uint64_t at;
-        int r = training_gradient(t, t->step, (size_t) t->world.rank, NULL, err);
+        struct runner_ready ready = { levels_ready, &x->levels };
+        int r;
 
-        if (r < 0)
-                return r;
-        at = record_now();
-        if (t->patient)
-                patience_gather();
-        group_add(&x->group, t->gradients, count);
-        if (x->group.leader)
-                MPI_Allreduce(MPI_IN_PLACE, t->gradients, (int) count, MPI_FLOAT, MPI_SUM,
-                              x->group.all_leaders);
-        group_spread(&x->group, t->gradients, count);
-        t->waited_usec = record_done(&t->record, RECORD_EXCHANGE, t->step, at) - at;
-        return 0;
+        levels_begin(&x->levels);
+        r = training_gradient(t, t->step, (size_t) t->world.rank, &ready, err);
+        if (r == 0)
+                wait_for(x, x->levels.begin_usec, x->levels.called_usec, record_now());
+        return r;
 }
 
 static int segmented_gradient(struct exchange *x, struct err *err)
 {
         struct training *t = x->t;
         struct runner_ready ready = { segmented_ready, &x->segmented };
-        uint64_t at, begin, hidden;
         int r;
 
         segmented_begin(&x->segmented);
         r = training_gradient(t, t->step, (size_t) t->world.rank, &ready, err);
-        if (r < 0)
-                return r;
-        at = record_now();
-        begin = x->segmented.begin_usec > 0 ? x->segmented.begin_usec : at;
-        hidden = at - begin;
-        t->record.hidden_usec += hidden > x->segmented.called_usec ? hidden - x->segmented.called_usec : 0;
-        t->record.total_usec[RECORD_BACKWARD] -= x->segmented.called_usec; /* counted as waiting */
-        if (t->patient)
-                patience_gather();
-        segmented_wait(&x->segmented);
-        (void) record_done(&t->record, RECORD_EXCHANGE, t->step, begin);
-        t->waited_usec = record_done(&t->record, RECORD_WAIT, t->step, at) - at;
-        return 0;
+        if (r == 0)
+                wait_for(x, x->segmented.begin_usec, x->segmented.called_usec, record_now());
+        return r;
 }
 
 static int one_step(void *context, struct err *err)
 {
         struct exchange *x = context;
         struct training *t = x->t;
-        int r = x->group.grouped ? grouped_gradient(x, err) : segmented_gradient(x, err);
+        int r = x->two_levels ? grouped_gradient(x, err) : segmented_gradient(x, err);
         uint64_t at = record_now();
 
         if (r < 0)
@@ -150,6 +154,20 @@ static int one_step(void *context, struct err *err)
         return strategy_end_step(t, err);
 }
 
+/* In how many levels: as --groups says, or in two where a launcher proposes them and they are the faster. */
+static int open_levels(struct exchange *x, struct err *err)
+{
+        struct training *t = x->t;
+        int r = world_agree(&t->world, group_open(&x->group, t, err), err);
+
+        if (r < 0 || !x->group.grouped)
+                return r;
+        r = world_agree(&t->world,
+                        levels_open(&x->levels, &x->group, t->gradients, t->model.parameter_count, err), err);
+        x->two_levels = r == 0 && (!t->options->groups_proposed || levels_trial(&x->levels, t));
+        return r;
+}
+
 static int run(struct training *t, struct err *err)
 {
         struct exchange x = { .t = t };
@@ -157,12 +175,13 @@ static int run(struct training *t, struct err *err)
 
         if (!t->world.parallel)
                 return strategy_serial.run(t, err);
-        r = world_agree(&t->world, group_open(&x.group, t, err), err);
-        if (r == 0)
+        r = open_levels(&x, err);
+        if (r == 0 && !x.two_levels)
                 r = world_agree(&t->world, plan_segments(&x, err), err);
         t->agreed_error = r < 0;
         if (r == 0)
                 r = strategy_in_step(t, one_step, &x, err);
+        levels_close(&x.levels);
         group_close(&x.group);
         free(x.ends);
         free(x.segmented.requests);

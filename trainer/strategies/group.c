@@ -1,4 +1,4 @@
-/* Groups are cut by --groups; MPI's communicators do the rest. */
+/* Groups are cut by --groups or REMUDA_LEVELS; MPI's communicators do the rest. */
 #include "trainer/strategies/group.h"
 
 #include <errno.h>
@@ -25,8 +25,8 @@ static int check(const struct training *t, struct err *err)
                 sum += counts->values[i];
         }
         if (counts->count > 0 && sum != t->shares.workers)
-                return err_set(err, -EINVAL,
-                               "--groups add up to %zu, the world has %zu workers: make them equal", sum,
+                return err_set(err, -EINVAL, "%s add up to %zu, the world has %zu workers: make them equal",
+                               t->options->groups_proposed ? "the groups of REMUDA_LEVELS" : "--groups", sum,
                                t->shares.workers);
         return 0;
 }

@@ -1,6 +1,6 @@
-/* Group: the second level of an exchange (--groups n1,n2,...). Workers are cut into groups in rank order; the
- * members of a group add their gradients among themselves, and only the leader, its first rank, speaks to the
- * others.
+/* Group: the second level of an exchange (--groups n1,n2,..., or proposed by REMUDA_LEVELS). Workers are cut
+ * into groups in rank order; the members of a group add their gradients among themselves, and only the
+ * leader, its first rank, speaks to the others.
  *
  * Without --groups every worker is the leader of a group of its own. Collective calls over all ranks: open,
  * close. */
@@ -12,7 +12,7 @@
 #include "trainer/training.h"
 
 struct group {
-        bool grouped;         /* --groups was given */
+        bool grouped;         /* there are two levels, or a launcher proposes them */
         bool leader;          /* this rank is one */
         size_t count;         /* of groups */
         int *leaders;         /* world rank of each group's leader */

@@ -35,7 +35,8 @@ static int refuse_others(struct err *err)
 int loop_rule_read(struct sampler_rule *rule, struct err *err)
 {
         const char *strategy = getenv("REMUDA_STRATEGY"), *role = getenv("REMUDA_ROLE"),
-                   *order = getenv("REMUDA_ORDER"), *exchange = getenv("REMUDA_NEIGHBOUR_EXCHANGE");
+                   *order = getenv("REMUDA_ORDER"), *exchange = getenv("REMUDA_NEIGHBOUR_EXCHANGE"),
+                   *levels = getenv("REMUDA_LEVELS");
         bool dealt = order != NULL && strcmp(order, "round-robin") == 0;
 
         if (strategy != NULL && strategy[0] != '\0' && strcmp(strategy, "allreduce") != 0)
@@ -57,5 +58,11 @@ int loop_rule_read(struct sampler_rule *rule, struct err *err)
              !(rule->exchange >= 0 && rule->exchange <= 1)))
                 return err_set(err, -EINVAL,
                                "REMUDA_NEIGHBOUR_EXCHANGE '%.40s': a number from 0 to 1 is wanted", exchange);
+        if (levels != NULL && levels[0] != '\0' && strcmp(levels, "none") != 0 &&
+            !text_starts_with(levels, "auto:"))
+                return err_set(err, -EINVAL,
+                               "REMUDA_LEVELS '%.40s': libremuda-train sums gradients in one level, as MPI "
+                               "likes; leave spec.groups out of the job",
+                               levels);
         return refuse_others(err);
 }
