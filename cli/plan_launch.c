@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "base/version.h"
 #include "cli/plan_more.h"
+#include "job/plan/launch_levels.h"
 #include "job/plan/launch_lines.h"
 #include "job/plan/launch_mpi.h"
 #include "job/run/run.h"
@@ -85,6 +86,7 @@ struct launch {
         struct arguments trainer;
         json_t *segments_file;
         uint64_t *segments;
+        struct launch_levels levels;
         struct launch_world world;
 };
 
@@ -185,6 +187,7 @@ static void fill_rank(struct launch *launch, size_t index)
                                       .model = from->device_model,
                                       .group = from->group,
                                       .device = from->device,
+                                      .network_mbps = from->network_mbps,
                                       .device_index = from->device_index,
                                       .device_ip = listed(&launch->options->device_ips, chip),
                                       .server = from->server,
@@ -259,6 +262,9 @@ static int make_world(struct launch *launch, struct err *err)
         launch->world.port = launch->options->port;
         launch->world.layers = launch->options->layers;
         launch->world.queue = launch->options->queue;
+        if (launch_levels_choose(&launch->world, &run->job, &launch->levels) < 0)
+                return err_set(err, -ENOMEM, "no memory for the groups");
+        launch->world.levels = launch->levels.proposed;
         return read_segments(launch, err);
 }
 
@@ -316,6 +322,7 @@ static void append_json(const struct launch *launch, const char *lines, struct t
 
         json_writer_open(&json, NULL, '{');
         json_writer_string(&json, "job", launch->world.job);
+        json_writer_string(&json, "levels", launch->levels.why);
         if (launch->options->format != NULL) {
                 json_writer_string(&json, "format", launch->options->format);
                 json_writer_string(&json, "text", lines);
@@ -372,6 +379,8 @@ static void remark(const struct launch *launch, enum launch_lines_format format)
         for (size_t i = 0; format == LAUNCH_RANKTABLE && i < launch->world.count; i++)
                 unknown +=
                         strcmp(launch->ranks[i].runtime, "cann") == 0 && launch->ranks[i].device_ip == NULL;
+        if (launch->levels.hosts || launch->levels.two)
+                fprintf(stderr, "remuda plan launch: gradients are summed in %s\n", launch->levels.why);
         if (unknown > 0)
                 fprintf(stderr,
                         "remuda plan launch: device_ip of %zu chips is not known and left out: HCCL needs it "
@@ -415,6 +424,7 @@ static void launch_free(struct launch *launch)
                 free(launch->commands[i]);
         free(launch->commands);
         free(launch->ranks);
+        launch_levels_free(&launch->levels);
         free(launch->segments);
         arguments_free(&launch->trainer);
         json_decref(launch->segments_file);

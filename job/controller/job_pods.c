@@ -463,12 +463,14 @@ static Subtask__Group plan_group(const struct job_group *group, struct known kno
         entry.name = (char *) group->name;
         entry.runtime = (char *) group->runtime;
         entry.vendor = (char *) group->vendor;
-        entry.has_role = entry.has_chips = entry.has_speed = true;
+        entry.has_role = entry.has_chips = entry.has_speed = entry.has_network_mbps = true;
         entry.role = group->server ? SUBTASK__GROUP__ROLE__server : SUBTASK__GROUP__ROLE__worker;
         entry.chips = group->ranks;
         entry.speed = !group->server && known.speeds    ? group->samples_per_s
                       : !group->server && known.batches ? (double) group->batch
                                                         : (double) group->ranks;
+        entry.node = (char *) group->node;
+        entry.network_mbps = (uint32_t) group->network_mbps;
         entry.has_batch = !group->server && known.batches;
         entry.batch = group->batch;
         return entry;

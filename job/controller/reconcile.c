@@ -16,6 +16,7 @@
 #include "job/controller/watch.h"
 #include "job/controller/write.h"
 #include "job/plan/job_lease.h"
+#include "job/plan/job_plan.h"
 
 #define UNSEEN_USEC    5000000u             /* a pod that was made should be seen within */
 #define UNSAID_USEC    600000000u           /* a pod without a node or a word why: who binds is away */
@@ -109,6 +110,7 @@ static bool make_manager(struct record *record)
                 return !pod->asked || pod->asked_usec != UINT64_MAX;
         if (!write_token(token))
                 return false;
+        job_plan_networks(controller_ledger(record->controller), &record->state);
         write_pod(record, name, "",
                   job_pods_manager(&record->job, &record->state, &owner, &record->controller->options.pods,
                                    record->keys, token));

@@ -18,6 +18,7 @@
 #include "job/controller/expire.h"
 #include "job/controller/job_keys.h"
 #include "job/controller/kueue/kueue.h"
+#include "job/plan/job_plan.h"
 #include "job/plan/job_status.h"
 
 #define RETRY_USEC     1000000u
@@ -477,6 +478,7 @@ void write_plan(struct record *record, struct job_pod *manager)
         CLEANUP(free_p) char *text = NULL;
 
         begun.restarts = record->base_restarts;
+        job_plan_networks(controller_ledger(record->controller), &begun);
         plan = job_pods_manager_plan(&record->job, &begun, manager->status_token);
         text = plan == NULL ? NULL : json_dumps(plan, JSON_COMPACT);
         json_decref(plan);

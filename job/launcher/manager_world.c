@@ -14,6 +14,7 @@
 #include "job/launcher/manager_members.h"
 #include "job/launcher/manager_state.h"
 #include "job/launcher/supervise.h"
+#include "job/plan/launch_levels.h"
 #include "job/plan/mpirun_line.h"
 #include "job/world/recut.h"
 
@@ -288,6 +289,16 @@ static pid_t spawn(struct manager *manager)
         return pid;
 }
 
+/* Of one host there is nothing to say but where the job has said something. */
+static void tell_levels(struct manager *manager)
+{
+        struct launch_levels levels;
+
+        if (launch_levels_choose_plan(manager->plan, &levels) == 0 && (levels.hosts || levels.two))
+                manager_state_event(manager, "LevelsChosen", "%s", levels.why);
+        launch_levels_free(&levels);
+}
+
 void manager_world_start(void *userdata)
 {
         struct manager *manager = userdata;
@@ -302,4 +313,5 @@ void manager_world_start(void *userdata)
         manager_state_event(
                 manager, "Started", "world %llu: mpirun starts %llu ranks on all groups that are ready",
                 (unsigned long long) manager->plan->world, (unsigned long long) manager->plan->world_size);
+        tell_levels(manager);
 }

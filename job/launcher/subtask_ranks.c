@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "job/launcher/message.h"
 #include "job/plan/launch_frameworks.h"
+#include "job/plan/launch_levels.h"
 #include "job/plan/launch_ranks.h"
 #include "planner/shards/live_shares.h"
 
@@ -24,6 +25,7 @@ struct part {
         struct launch_rank *ranks; /* of the whole world */
         uint64_t (*layers)[2];     /* of each */
         struct launch_world place;
+        struct launch_levels levels;
         uint64_t before; /* samples of a batch that are given out */
         double left;     /* of their weights */
 };
@@ -48,13 +50,16 @@ static void add_ranks(struct part *part, const Subtask__Group *group, bool stage
         for (uint32_t k = 0; k < group->chips; k++) {
                 size_t index = part->place.count++;
 
-                part->ranks[index] = (struct launch_rank){ .node = group->name,
-                                                           .group = group->name,
-                                                           .address = group->address,
-                                                           .runtime = group->runtime,
-                                                           .vendor = group->vendor,
-                                                           .device_index = k,
-                                                           .server = subtask_is_server(group) };
+                part->ranks[index] =
+                        (struct launch_rank){ .node = group->name,
+                                              .group = group->name,
+                                              .address = group->address,
+                                              .host = group->node[0] != '\0' ? group->node : NULL,
+                                              .network_mbps = group->network_mbps,
+                                              .runtime = group->runtime,
+                                              .vendor = group->vendor,
+                                              .device_index = k,
+                                              .server = subtask_is_server(group) };
                 if (staged && k < group->n_stages) {
                         part->layers[index][0] = group->stages[k]->first;
                         part->layers[index][1] = group->stages[k]->last;
@@ -115,6 +120,9 @@ static int lay_out(struct part *part, const char *name, struct err *err)
                 return r;
         if (part->group == NULL)
                 return err_set(err, -EINVAL, "groups: %.63s has no part", name);
+        if (launch_levels_choose_plan(plan, &part->levels) < 0)
+                return err_set(err, -ENOMEM, "no memory for the subtask");
+        part->place.levels = part->levels.proposed;
         if (part->group->chips * part->place.count > PLACES_MAX)
                 return err_set(err, -EINVAL, "chips: %u of a world of %zu; a group that large has to be cut",
                                part->group->chips, part->place.count);
@@ -214,6 +222,7 @@ int subtask_ranks(const Subtask__Plan *plan, const char *group, const struct sub
                 name_devices(&part, host->devices);
                 r = fill(&part, host, ret, err);
         }
+        launch_levels_free(&part.levels);
         free(part.ranks);
         free(part.layers);
         if (r < 0)

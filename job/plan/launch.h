@@ -13,8 +13,10 @@
 #include "job/spec/job.h"
 
 struct launch_rank {
-        const char *node;    /* as the cluster calls it */
-        const char *address; /* where others reach it: the node's name unless said otherwise */
+        const char *node;      /* as the cluster calls it */
+        const char *address;   /* where others reach it: the node's name unless said otherwise */
+        const char *host;      /* whose link it shares with others; NULL = node */
+        uint64_t network_mbps; /* of that link; 0 = not known */
         const char *runtime, *vendor, *model, *group, *device; /* device: its stable id */
         unsigned device_index;                                 /* on its node, among its vendor's */
         const char *visible;   /* what its runtime's visible-devices variable holds; NULL = device_index */
@@ -45,7 +47,8 @@ struct launch_world {
         uint64_t layers;                        /* flagscale: of the model */
         const uint64_t *segments;               /* hccl: indices of last tensors */
         size_t segment_count;
-        const char *queue; /* bsub */
+        const char *queue;  /* bsub */
+        const char *levels; /* that ranks are proposed: "auto:4,4" (launch_levels.h); NULL = nothing */
 };
 
 /* launch_quote() - one word for a POSIX shell, quoted only where it must be. */

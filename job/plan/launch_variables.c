@@ -9,6 +9,7 @@
 #include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/json/json_writer.h"
+#include "job/plan/launch_levels.h"
 #include "job/spec/job_role.h"
 
 static void set(void *userdata, const char *name, const char *value)
@@ -63,40 +64,43 @@ static void add_number(const struct launch_variables *to, const char *name, doub
         text_free(&text);
 }
 
-/* "4,2": workers that follow each other on one group of one node. */
+static void add_list(const struct launch_variables *to, const char *name, const uint64_t *numbers,
+                     size_t count)
+{
+        struct text list = { 0 };
+
+        for (size_t i = 0; i < count; i++)
+                text_printf(&list, "%s%llu", i == 0 ? "" : ",", (unsigned long long) numbers[i]);
+        if (list.data != NULL)
+                to->add(to->userdata, name, list.data);
+        text_free(&list);
+}
+
+/* "4,2" */
 void launch_variables_groups(const struct launch_world *world, const struct launch_variables *to)
 {
-        const struct launch_rank *last = NULL;
+        CLEANUP(free_p) struct levels_group *groups = calloc(world->count + 1, sizeof(*groups));
+        size_t count = groups == NULL ? 0 : launch_levels_groups(world, groups);
         struct text list = { 0 };
-        size_t count = 0;
 
-        for (size_t i = 0; i < world->count; i++) {
-                const struct launch_rank *rank = &world->ranks[i];
-
-                if (rank->server)
-                        continue;
-                if (last != NULL &&
-                    (strcmp(last->group, rank->group) != 0 || strcmp(last->node, rank->node) != 0)) {
-                        text_printf(&list, "%zu,", count);
-                        count = 0;
-                }
-                last = rank;
-                count++;
-        }
-        text_printf(&list, "%zu", count);
-        to->add(to->userdata, "REMUDA_GROUPS", list.data == NULL ? "" : list.data);
+        for (size_t i = 0; i < count; i++)
+                text_printf(&list, "%s%zu", i == 0 ? "" : ",", groups[i].workers);
+        to->add(to->userdata, "REMUDA_GROUPS", list.data == NULL ? count == 0 ? "0" : "" : list.data);
         text_free(&list);
 }
 
 void launch_variables_segments(const uint64_t *last, size_t count, const struct launch_variables *to)
 {
-        struct text list = { 0 };
+        add_list(to, "REMUDA_SEGMENTS", last, count);
+}
 
-        for (size_t i = 0; i < count; i++)
-                text_printf(&list, "%s%llu", i == 0 ? "" : ",", (unsigned long long) last[i]);
-        if (list.data != NULL)
-                to->add(to->userdata, "REMUDA_SEGMENTS", list.data);
-        text_free(&list);
+/* What the job says of it. Where it leaves it to the links, who starts the ranks proposes it. */
+static void add_levels(const struct job *job, const struct launch_variables *to)
+{
+        if (job->levels.kind == JOB_LEVELS_LIST)
+                add_list(to, "REMUDA_LEVELS", job->levels.workers, job->levels.count);
+        else if (job->levels.kind == JOB_LEVELS_NONE)
+                to->add(to->userdata, "REMUDA_LEVELS", "none");
 }
 
 static void add_data(const struct job *job, const struct launch_variables *to)
@@ -138,6 +142,7 @@ void launch_variables_job(const struct job *job, const struct launch_variables *
         if (job->segments == JOB_SEGMENTS_NONE)
                 to->add(to->userdata, "REMUDA_SEGMENTS", "none");
         launch_variables_segments(job->segment_list, job->segment_count, to);
+        add_levels(job, to);
         if (job->data.given)
                 add_data(job, to);
 }
@@ -160,6 +165,8 @@ void launch_variables_own(const struct launch_world *world, size_t rank, const s
                 add_number(to, "REMUDA_WEIGHT", of->weight);
                 launch_variables_add(to, "REMUDA_BATCH", "%llu", (unsigned long long) of->batch);
         }
+        if (world->levels != NULL)
+                to->add(to->userdata, "REMUDA_LEVELS", world->levels);
         if (world->epoch_known || of->end > of->begin)
                 launch_variables_add(to, "REMUDA_SHARD", "%llu:%llu", (unsigned long long) of->begin,
                                      (unsigned long long) of->end);

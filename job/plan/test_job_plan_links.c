@@ -64,9 +64,8 @@ static void slow_networks_are_left_alone(void **state)
 
         (void) state;
         assert_int_equal(job_plan(&claim, &plan, &err), -EBUSY); /* nobody says what his network does */
-        assert_non_null(strstr(err.msg,
-                               "8 chips of cuda on nodes that do 10000 Mbit/s (minNetworkMbps), "
-                               "and only 0 are free"));
+        assert_non_null(strstr(err.msg, "8 chips of cuda on nodes that do 10000 Mbit/s (minNetworkMbps), "
+                                        "and only 0 are free"));
         node_of(l, "a")->hardware.network_mbps = 9999;
         node_of(l, "d")->hardware.network_mbps = 10000;
         assert_int_equal(job_plan(&claim, &plan, &err), 0);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "job/plan/launch_levels.h"
 #include "job/plan/launch_ranks.h"
 
 static const uint64_t layers[2] = { 3, 5 };
@@ -234,9 +235,114 @@ static void threads_share_the_host(void **state)
         assert_int_equal(launch_ranks_threads(2, 0), 1);
 }
 
+static void text_of(const struct launch_world *world, size_t rank, char *ret, size_t bytes)
+{
+        struct text text = { 0 };
+
+        launch_environment(world, rank, false, &text);
+        (void) text_copy(ret, bytes, text.data == NULL ? "" : text.data);
+        text_free(&text);
+}
+
+/* The same links, the same answer: of a job that is known, and of a manager's plan. */
+static void levels_follow_from_the_links(void **state)
+{
+        struct launch_rank eight[8], *rank;
+        struct launch_world world = { .job = "j", .ranks = eight, .count = 8, .global_batch = 8 };
+        Subtask__Variable told = SUBTASK__VARIABLE__INIT, *variables[] = { &told };
+        Subtask__Group groups[2], *list[] = { &groups[0], &groups[1] };
+        Subtask__Plan plan = SUBTASK__PLAN__INIT;
+        struct launch_levels levels;
+        uint64_t pairs[] = { 2, 2, 2, 2 };
+        char text[1024];
+        struct job job;
+
+        (void) state;
+        job_init(&job);
+        for (size_t i = 0; i < 8; i++) {
+                rank = &eight[i];
+                *rank = (struct launch_rank){ .node = i < 4 ? "a" : "b",
+                                              .address = "x",
+                                              .runtime = "cpu",
+                                              .vendor = "cpu",
+                                              .group = "g",
+                                              .batch = 1,
+                                              .weight = 0.125,
+                                              .network_mbps = 1000 };
+        }
+        assert_int_equal(launch_levels_choose(&world, &job, &levels), 0);
+        assert_true(levels.two && levels.hosts);
+        assert_string_equal(levels.proposed, "auto:4,4");
+        assert_string_equal(levels.why,
+                            "two levels, groups 4,4: a host's link carries 1.00 times the gradients "
+                            "instead of 1.75, at 1000 Mbit/s");
+        world.levels = levels.proposed; /* every rank is told, whoever starts it */
+        text_of(&world, 7, text, sizeof(text));
+        assert_non_null(strstr(text, "REMUDA_LEVELS=auto:4,4"));
+        launch_levels_free(&levels);
+
+        for (size_t i = 0; i < 2; i++) {
+                subtask__group__init(&groups[i]);
+                groups[i].name = (char *) (i == 0 ? "a" : "b");
+                groups[i].used = true;
+                groups[i].chips = 4;
+        }
+        plan.groups = list;
+        plan.n_groups = 2;
+        assert_int_equal(launch_levels_choose_plan(&plan, &levels), 0);
+        assert_string_equal(levels.proposed, "auto:4,4");
+        assert_non_null(strstr(levels.why, "; of 2 hosts it is not known and taken for 1000"));
+        launch_levels_free(&levels);
+        groups[0].node = groups[1].node = (char *) "n"; /* two pods of one node share its link */
+        assert_int_equal(launch_levels_choose_plan(&plan, &levels), 0);
+        assert_true(!levels.two && !levels.hosts && levels.proposed == NULL);
+        launch_levels_free(&levels);
+        groups[1].node = (char *) "m";
+        groups[0].network_mbps = groups[1].network_mbps = 100000;
+        assert_int_equal(launch_levels_choose_plan(&plan, &levels), 0);
+        assert_true(!levels.two && levels.hosts);
+        launch_levels_free(&levels);
+        groups[0].network_mbps = groups[1].network_mbps = 1000;
+        told.key = (char *) "REMUDA_LEVELS";
+        told.value = (char *) "none";
+        plan.environment = variables;
+        plan.n_environment = 1;
+        assert_int_equal(launch_levels_choose_plan(&plan, &levels), 0);
+        assert_true(!levels.two && levels.hosts && levels.proposed == NULL);
+        assert_string_equal(levels.why, "one level: the job says so");
+        launch_levels_free(&levels);
+        told.key = (char *) "REMUDA_STRATEGY";
+        told.value = (char *) "ps-sync";
+        assert_int_equal(launch_levels_choose_plan(&plan, &levels), 0);
+        assert_true(!levels.two);
+        launch_levels_free(&levels);
+
+        /* what the job says stands */
+        job.levels.kind = JOB_LEVELS_LIST;
+        job.levels.workers = pairs;
+        job.levels.count = 4;
+        assert_int_equal(launch_levels_choose(&world, &job, &levels), 0);
+        assert_true(levels.two && levels.proposed == NULL);
+        launch_levels_free(&levels);
+        world.levels = NULL;
+        world.spec = &job;
+        text_of(&world, 0, text, sizeof(text));
+        assert_non_null(strstr(text, "REMUDA_LEVELS=2,2,2,2"));
+        job.levels = (struct job_levels){ .kind = JOB_LEVELS_NONE };
+        text_of(&world, 0, text, sizeof(text));
+        assert_non_null(strstr(text, "REMUDA_LEVELS=none"));
+        job.levels.kind = JOB_LEVELS_AUTO;
+        job.segments = JOB_SEGMENTS_LIST;
+        assert_int_equal(launch_levels_choose(&world, &job, &levels), 0);
+        assert_true(!levels.two && strstr(levels.why, "segments") != NULL);
+        launch_levels_free(&levels);
+        job_free(&job);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(levels_follow_from_the_links),
                 cmocka_unit_test(a_rank_is_told_its_part),
                 cmocka_unit_test(nobody_is_told_what_is_not_planned_yet),
                 cmocka_unit_test(what_a_job_says_reaches_a_program_of_ones_own),

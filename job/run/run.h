@@ -46,6 +46,7 @@ struct run_rank {
         char sha256[SHA256_HEX_BYTES], speed_name[SHA256_HEX_BYTES]; /* run_programs.h */
         char vendor[24], group[DEVICE_GROUP_BYTES], device[DEVICE_ID_BYTES], device_model[DEVICE_MODEL_BYTES];
         char node[254];                    /* "" = this machine, when its name is not known */
+        uint64_t network_mbps;             /* of the node; 0 = not known */
         struct chip_speed_figures figures; /* of the chip */
         double *layer_ms;                  /* of a split: run.layer_count, owned; NULL = not measured */
         uint64_t layers[2];                /* first and last */

@@ -254,6 +254,7 @@ static void add_rank(struct run *run, const struct assignment_part *part, const 
                                    .role = assignment_role(&run->job, part->server, part->entry),
                                    .device_index = device == NULL ? 0 : device->ordinal,
                                    .figures = part->group->figures,
+                                   .network_mbps = part->node->hardware.network_mbps,
                                    .speed = { .speed = 1 },
                                    .precision = CHIP_SPEED_NO_PRECISION };
         (void) text_copy(rank->runtime, sizeof(rank->runtime),
@@ -328,10 +329,10 @@ static int no_chip(struct run *run, const struct ledger *ledger, const struct as
                     run->options->store == NULL ? "on this machine" : "in --store", found,
                     role_hint(ledger, role, hint),
                     run->options->store == NULL ? "devices" : "nodes --store dir:PATH");
-        return run->job.equal_nodes ? err_wrap(err, r, "spec.equalNodes: on nodes of one configuration") : r;
         if (run->job.min_network_mbps > 0)
                 r = err_wrap(err, r, "spec.minNetworkMbps: on nodes whose network does %llu Mbit/s",
                              (unsigned long long) run->job.min_network_mbps);
+        return run->job.equal_nodes ? err_wrap(err, r, "spec.equalNodes: on nodes of one configuration") : r;
 }
 
 /* A claim for the run's job, which borrows all of it. */

@@ -12,6 +12,7 @@
 #include "io/clock.h"
 #include "job/launcher/engine.h"
 #include "job/launcher/group_ranks.h"
+#include "job/plan/launch_levels.h"
 #include "job/run/run_folder.h"
 #include "job/run/run_migrate.h"
 #include "job/run/run_samples.h"
@@ -405,6 +406,19 @@ static int open_train(struct train *train, struct err *err)
         return r < 0 ? err_set(err, r, "no event loop: %s", strerror(-r)) : 0;
 }
 
+/* All ranks are on one host: there is a word to say only where the job has said one. */
+static void tell_levels(struct run *run)
+{
+        CLEANUP(free_p) struct launch_rank *ranks = calloc(run->rank_count + 1, sizeof(*ranks));
+        struct launch_levels levels = { 0 };
+        struct launch_world world;
+
+        if (run->job.levels.kind != JOB_LEVELS_AUTO && run_world_fill(run, 0, ranks, &world) &&
+            launch_levels_choose(&world, &run->job, &levels) == 0)
+                run_event(run, "LevelsChosen", "%s", levels.why);
+        launch_levels_free(&levels);
+}
+
 int run_train(struct run *run, struct err *err)
 {
         struct train train = { .run = run,
@@ -421,6 +435,7 @@ int run_train(struct run *run, struct err *err)
         run->sample_log = run->data_samples * run->job.epochs <= 100000000;
         run->kept_usec = run->first_world_usec = clock_monotonic_usec();
         run_event(run, "Started", "%zu ranks", run->rank_count);
+        tell_levels(run);
         r = open_train(&train, err);
         if (r == 0)
                 r = engine_run(&train.engine);

@@ -91,6 +91,7 @@ void job_free(struct job *job)
         free_strings(job->args, job->arg_count);
         free(job->depends_on);
         free(job->segment_list);
+        free(job->levels.workers);
         free(job->pull_secrets);
         for (size_t i = 0; i < job->worker_count; i++) {
                 json_table_free(&job_template_table, &job->workers[i].template);
@@ -272,6 +273,8 @@ int job_check(const struct job *job, struct err *err)
                 r = check_dependencies(job, err);
         if (r == 0)
                 r = check_segments(job, err);
+        if (r == 0)
+                r = job_levels_check(job, err);
         if (r == 0)
                 r = check_strategy(job, err);
         if (r == 0 && job->preemptible && job->disruption == JOB_EVICTION_NEVER)

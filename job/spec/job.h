@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/object_name.h"
+#include "job/spec/job_levels.h"
 #include "job/spec/job_role.h"
 
 #define JOB_USER             65532 /* of pods, where the job names none: nobody in particular */
@@ -59,7 +60,6 @@ struct job_program {
 struct job {
         char name[JOB_NAME_BYTES];
         char namespace_[JOB_NAME_BYTES]; /* "" = not given */
-
         int urgency; /* enum job_urgency, and so on: int, since the decoder writes them by table */
         bool preemptible, equal_nodes, suspend;
         int placement, disruption; /* ... enum job_disruption: may its pods be evicted? */
@@ -67,7 +67,6 @@ struct job {
         char priority_class[JOB_DNS_BYTES]; /* of its pods; "" = the cluster's default one */
         char (*depends_on)[JOB_NAME_BYTES];
         size_t dependency_count;
-
         int strategy;
         uint64_t staleness;    /* ps-ssp: clocks a worker may be ahead of the slowest */
         uint64_t microbatches; /* split */
@@ -79,6 +78,7 @@ struct job {
         int segments;
         uint64_t *segment_list; /* indices of last tensors, growing */
         size_t segment_count;
+        struct job_levels levels;  /* of the sum of gradients: spec.groups */
         double neighbour_exchange; /* 0..1 */
 
         struct job_role *workers;

@@ -91,6 +91,8 @@ void job_arguments_add(const struct job *job, const struct job_arguments *what, 
                 add_pair(args, "--segments", "none");
         else
                 add_list(args, "--segments", job->segment_list, job->segment_count);
+        if (job->levels.kind == JOB_LEVELS_LIST)
+                add_list(args, "--groups", job->levels.workers, job->levels.count);
         arguments_add(args, "--evaluate");
         if (what->checkpoint[0] != '\0') {
                 add_pair(args, "--checkpoint", what->checkpoint);

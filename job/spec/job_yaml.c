@@ -76,6 +76,19 @@ static int check_role(const struct json_field *at, void *object, struct err *err
         return 0;
 }
 
+/* "auto" and "none" beside a list: what the word stands for, @list else. */
+static int decode_words(const struct json_field *at, const struct json_table *rows, int words[2], int list,
+                        int *ret, struct job *job, struct err *err)
+{
+        const char *s = json_string_value(at->value);
+
+        *ret = list;
+        if (s == NULL || (strcmp(s, "auto") != 0 && strcmp(s, "none") != 0))
+                return json_table_decode_at(rows, at->in, job, err);
+        *ret = words[s[0] != 'a'];
+        return 0;
+}
+
 static int decode_segments(const struct json_field *at, void *object, struct err *err)
 {
         static const struct json_table_row index = { "", JSON_TABLE_UINT, .size_bytes = sizeof(uint64_t),
@@ -88,14 +101,28 @@ static int decode_segments(const struct json_field *at, void *object, struct err
                 { .name = NULL },
         };
         static const struct json_table table = { .rows = list, .size_bytes = sizeof(struct job) };
-        const char *s = json_string_value(at->value);
         struct job *job = object;
 
-        job->segments = JOB_SEGMENTS_LIST;
-        if (s == NULL || (strcmp(s, "auto") != 0 && strcmp(s, "none") != 0))
-                return json_table_decode_at(&table, at->in, job, err);
-        job->segments = s[0] == 'a' ? JOB_SEGMENTS_AUTO : JOB_SEGMENTS_NONE;
-        return 0;
+        return decode_words(at, &table, (int[]){ JOB_SEGMENTS_AUTO, JOB_SEGMENTS_NONE }, JOB_SEGMENTS_LIST,
+                            &job->segments, job, err);
+}
+
+static int decode_groups(const struct json_field *at, void *object, struct err *err)
+{
+        static const struct json_table_row workers = { "", JSON_TABLE_UINT, .size_bytes = sizeof(uint64_t),
+                                                       .min = 1, .max = JOB_LEVELS_MAX };
+        static const struct json_table_row list[] = {
+                { "groups", JSON_TABLE_LIST, JSON_TABLE_AT(struct job, levels.workers),
+                  .count = offsetof(struct job, levels.count), .min = 1, .max = JOB_LEVELS_MAX,
+                  .element = &workers,
+                  .help = "give auto, none, or a list of the workers of each group such as [4, 4]" },
+                { .name = NULL },
+        };
+        static const struct json_table table = { .rows = list, .size_bytes = sizeof(struct job) };
+        struct job *job = object;
+
+        return decode_words(at, &table, (int[]){ JOB_LEVELS_AUTO, JOB_LEVELS_NONE }, JOB_LEVELS_LIST,
+                            &job->levels.kind, job, err);
 }
 
 /* The job has no use for them here; a cluster would refuse the same. */
@@ -163,6 +190,7 @@ static const struct json_table_row spec_rows[] = {
         { "urgency",           JSON_TABLE_CHOICE, AT(urgency),     .names = job_urgency_names,   .help = "how soon it must run" },
         { "preemptible",       JSON_TABLE_BOOL,   AT(preemptible), .help = "may it lose its chips to an emergency?" },
         { "disruption",        JSON_TABLE_CHOICE, AT(disruption),  .names = job_disruption_names, .help = "may its pods be evicted, as by kubectl drain?" },
+        { "minNetworkMbps",    JSON_TABLE_UINT,   AT(min_network_mbps), .max = 100000000, .help = "megabits a second that each node's fastest network does at least" },
         { "equalNodes",        JSON_TABLE_BOOL,   AT(equal_nodes), .help = "must all nodes be of one configuration?" },
         { "placement",         JSON_TABLE_CHOICE, AT(placement),   .names = job_placement_names, .help = "how chips are chosen" },
         { "priority",          JSON_TABLE_INT,    AT(priority),    .min = -1000000000, .max = 1000000000, .help = "larger goes first among jobs that wait" },
@@ -178,6 +206,7 @@ static const struct json_table_row spec_rows[] = {
         { "epochs",            JSON_TABLE_UINT,   AT(epochs),      .min = 1, .max = 1000000, .given = offsetof(struct job, has_epochs), .help = "times that every sample is used" },
         { "shards",            JSON_TABLE_CHOICE, AT(shards),      .names = job_shards_names,    .help = "work by speed, or the same for all" },
         { "segments",          JSON_TABLE_CUSTOM, .decode = decode_segments, .help = "give auto, none, or a list of last tensor indices such as [3, 7]" },
+        { "groups",            JSON_TABLE_CUSTOM, .decode = decode_groups, .help = "give auto, none, or a list of the workers of each group such as [4, 4]" },
         { "neighbourExchange", JSON_TABLE_DOUBLE,   AT(neighbour_exchange), .most = 1, .help = "share of its samples that a worker passes on" },
         { "workers",           JSON_TABLE_LIST,   AT(workers), .count = offsetof(struct job, worker_count), .min = 1, .max = JOB_ROLES_MAX, .table = &role_table, .required = true, .mend = "list at least one, such as {runtime: cpu, chips: 2}", .help = "give a list of 1 to 64 entries such as {runtime: cpu, chips: 2}" },
         { "servers",           JSON_TABLE_OBJECT, AT(servers), .table = &role_table, .given = offsetof(struct job, has_servers), .help = "give one entry such as {runtime: cpu, chips: 1}" },
@@ -190,7 +219,6 @@ static const struct json_table_row spec_rows[] = {
         { "tls",               JSON_TABLE_OBJECT, PART(tls_rows), .help = "give {secretName: NAME}" },
         { "suspend",           JSON_TABLE_BOOL,   AT(suspend), .help = "is it to have no pods and no chips for now?" },
         { "ttlSecondsAfterFinished", JSON_TABLE_UINT, AT(ttl_seconds), .max = INT32_MAX, .given = offsetof(struct job, has_ttl), .help = "seconds after its end when the job is deleted; left out, it is kept" },
-        { "minNetworkMbps",    JSON_TABLE_UINT,   AT(min_network_mbps), .max = 100000000, .help = "megabits a second that each node's fastest network does at least" },
         { "runAsUser",         JSON_TABLE_UINT,   AT(run_as_user),  .max = INT32_MAX, .help = "the user id of the job's pods" },
         { "runAsGroup",        JSON_TABLE_UINT,   AT(run_as_group), .max = INT32_MAX, .help = "the group id of the job's pods and of what they mount" },
         { .name = NULL },

@@ -225,6 +225,12 @@ static const struct {
         { LEAST "  segments: [3, 3]\n",                         "spec.segments[1]: 3 does not come after 3" },
         { LEAST "  segments: [3]\n  strategy: ps-sync\n",       "spec.segments: a list is for strategy allreduce alone, and strategy is ps-sync, which cuts no gradients; leave segments out" },
         { LEAST "  segments: [3]\n  strategy: split\n",         "spec.segments: a list is for strategy allreduce alone, and strategy is split" },
+        { LEAST "  groups: some\n",                             "spec.groups: \"some\" is not understood; give auto, none" },
+        { LEAST "  groups: [0]\n",                              "spec.groups: [0] is not understood; give auto, none, or a list of the workers of each group" },
+        { HEAD "  workers: [{group: gpu-0, chips: 8}]\n  groups: [4, 3]\n", "spec.groups: add up to 7, the workers are 8" },
+        { HEAD "  workers: [{group: gpu-0, chips: 8, minChips: 4}]\n  groups: [4, 4]\n", "spec.groups: a list is of all workers, and with minChips there may be 4 or 8" },
+        { HEAD "  workers: [{group: gpu-0, chips: 2}]\n  strategy: split\n  groups: [1, 1]\n", "spec.groups: are of workers that hold the whole model" },
+        { HEAD "  workers: [{group: gpu-0, chips: 2}]\n  segments: [3, 7]\n  groups: [1, 1]\n", "spec.groups: two levels send pieces of their own" },
         { LEAST "  minNetworkMbps: fast\n",                     "spec.minNetworkMbps" },
         { LEAST "  neighbourExchange: 1.5\n",                   "spec.neighbourExchange: 1.5 is not a number in 0..1" },
         { LEAST "  servers: []\n",                              "spec.servers: [] is not a mapping" },
@@ -292,7 +298,10 @@ static void what_may_be_is_taken(void **state)
                 LEAST "  microbatches: 1\n  staleness: 0\n",                  /* it does so anyway */
                 LEAST "  args: []\n  data: {path: /d, preprocess: 'mine'}\n", /* its own program reads them */
                 LEAST "  dependsOn: [a, b]\n  segments: [3, 7]\n",
-                HEAD "  workers: [{group: gpu-0, chips: 2}]\n  segments: none\n",
+                HEAD "  workers: [{group: gpu-0, chips: 2}]\n  segments: none\n  groups: none\n",
+                HEAD "  workers: [{group: gpu-0, chips: 8}]\n  groups: [4, 3, 1]\n  minNetworkMbps: 10000\n",
+                HEAD "  workers: [{group: gpu-0, chips: 3}]\n  strategy: ps-sync\n  groups: [2, 1]\n  "
+                     "segments: [3, 7]\n",
                 LEAST "  data: {path: /d, claim: x}\n  checkpoint: {path: /c, claim: y}\n",
         };
         struct err err = { 0 };
