@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define LEVELS_NETWORK_MBPS 1000 /* where nobody says what a node's network does */
-#define LEVELS_INSIDE       2e6  /* bytes a ms that memory shared by the members of a group takes in and adds */
+#define LEVELS_INSIDE       2e6 /* bytes a ms that memory shared by the members of a group takes in and adds */
 #define LEVELS_WORTH        0.9
 
 struct levels_group { /* workers of a device group; groups in the order of their ranks */
@@ -35,10 +35,10 @@ enum levels_cut { LEVELS_ONE, LEVELS_BY_GROUP, LEVELS_BY_NODE };
 struct levels_choice {
         enum levels_cut cut;
         size_t nodes;
-        double one_ms, two_ms;      /* modelled, for each megabyte (1e6 bytes); two_ms of the better cut */
-        double one_link, two_link;  /* gradients' sizes that the busiest link carries each way */
-        uint64_t network_mbps;      /* of that link, as it was counted */
-        size_t unknown;             /* nodes whose network nobody says */
+        double one_ms, two_ms;     /* modelled, for each megabyte (1e6 bytes); two_ms of the better cut */
+        double one_link, two_link; /* gradients' sizes that the busiest link carries each way */
+        uint64_t network_mbps;     /* of that link, as it was counted */
+        size_t unknown;            /* nodes whose network nobody says */
 };
 
 void levels_choose(const struct levels_group *groups, size_t count, struct levels_choice *ret);

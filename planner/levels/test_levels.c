@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/random.h"
 #include "base/cleanup.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "planner/levels/levels.h"
 
@@ -82,8 +82,9 @@ static void links_carry_what_a_ring_of_ranks_sends(void **state)
                         continue;
                 }
                 near(choice.one_link, busiest(groups, count, LEVELS_ONE));
-                near(choice.two_link, fmin(busiest(groups, count, LEVELS_BY_GROUP),
-                                           busiest(groups, count, LEVELS_BY_NODE))); /* links take seconds, memory ms */
+                near(choice.two_link,
+                     fmin(busiest(groups, count, LEVELS_BY_GROUP),
+                          busiest(groups, count, LEVELS_BY_NODE))); /* links take seconds, memory ms */
                 assert_true(choice.cut == LEVELS_ONE || choice.two_ms <= LEVELS_WORTH * choice.one_ms);
         }
 }

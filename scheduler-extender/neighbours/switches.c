@@ -3,8 +3,7 @@
 
 #include "scheduler-extender/ledger/ledger_jobs.h"
 
-bool switches_add(struct switches *switches, const struct rules_context *ctx,
-                       const struct ledger_node *node)
+bool switches_add(struct switches *switches, const struct rules_context *ctx, const struct ledger_node *node)
 {
         struct rules_room room;
         size_t at = 0;

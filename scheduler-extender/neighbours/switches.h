@@ -17,8 +17,7 @@ struct switches {
 
 /* switches_add() - what a node has open of the first resource of the request. Return: does it say under
  * which switch it is, one that is counted? */
-bool switches_add(struct switches *switches, const struct rules_context *ctx,
-                       const struct ledger_node *node);
+bool switches_add(struct switches *switches, const struct rules_context *ctx, const struct ledger_node *node);
 
 /* switches_take() - chips that are open under a switch; the next time 0. */
 uint64_t switches_take(struct switches *switches, uint32_t domain);

@@ -58,8 +58,8 @@ static void start_piece(struct levels *l, size_t piece)
 /* The part of a piece that a leader sends or gets in a step of the ring; L leaders, parts 0..L-1.
  *
  * First every part is added up: in step s = 0..L-2 leader r sends part r-s, as far as it is added up, and
- * adds what comes to part r-s-1; then part r+1 is whole there. Then whole parts go around: in step s = L-1 + k
- * leader r sends part r+1-k and gets part r-k. L = 2, leader 0: sends 0, adds to 1; sends 1, gets 0. */
+ * adds what comes to part r-s-1; then part r+1 is whole there. Then whole parts go around: in step s = L-1 +
+ * k leader r sends part r+1-k and gets part r-k. L = 2, leader 0: sends 0, adds to 1; sends 1, gets 0. */
 static int ring_part(const struct levels *l, int step, bool sent)
 {
         int all = l->leader_count, part = l->leader - step - (sent ? 0 : 1);

@@ -42,8 +42,8 @@ struct levels {
         const struct group *group;
         float *values;
         size_t count, piece_count;
-        size_t from;              /* values from here on are final */
-        size_t started, finished; /* pieces, in their order */
+        size_t from;                              /* values from here on are final */
+        size_t started, finished;                 /* pieces, in their order */
         struct levels_piece pieces[LEVELS_DEPTH]; /* piece k is pieces[k % LEVELS_DEPTH] */
         float *received;                          /* LEVELS_DEPTH pieces; owned */
         MPI_Comm down;                            /* members, for spreading; owned */

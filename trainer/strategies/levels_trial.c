@@ -45,10 +45,11 @@ bool levels_trial(struct levels *l, struct training *t)
         faster = two[0] < one[0];
         MPI_Bcast(&faster, 1, MPI_C_BOOL, 0, MPI_COMM_WORLD);
         if (t->world.rank == 0)
-                (void) fprintf(stderr,
-                               "remuda-train: the gradients are summed in %s: in trials two take %.3f ms, one "
-                               "%.3f ms\n",
-                               faster ? "two levels" : "one level", two[0], one[0]);
+                (void) fprintf(
+                        stderr,
+                        "remuda-train: the gradients are summed in %s: in trials two take %.3f ms, one "
+                        "%.3f ms\n",
+                        faster ? "two levels" : "one level", two[0], one[0]);
         backend_to_device(&t->backend, t->gradients);
         t->record.start_usec += record_now() - begin; /* measuring is no training */
         return faster;

@@ -1,6 +1,6 @@
-/* Levels trial: where a launcher proposes two levels (REMUDA_LEVELS) by its model of the links, the world sums
- * its gradients both ways before the first step, and keeps what is the faster: the model knows neither which
- * algorithm the library takes in one level, nor who else is on the link. */
+/* Levels trial: where a launcher proposes two levels (REMUDA_LEVELS) by its model of the links, the world
+ * sums its gradients both ways before the first step, and keeps what is the faster: the model knows neither
+ * which algorithm the library takes in one level, nor who else is on the link. */
 #pragma once
 
 #include "trainer/strategies/levels.h"
