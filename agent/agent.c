@@ -52,6 +52,11 @@ static void on_ask_holders(void *userdata)
         kubelet_ask_holders(((const struct agent *) userdata)->kubelet);
 }
 
+static bool on_serves(void *userdata)
+{
+        return kubelet_serves(((const struct agent *) userdata)->kubelet);
+}
+
 /* Nobody holds it for certain: the kubelet, where there is one, must have said so. */
 static bool on_is_held(void *userdata, const char *id)
 {
@@ -429,6 +434,7 @@ static int prepare(struct agent *a, sd_event *loop, const struct agent_options *
                                          .scan = on_scan,
                                          .event = on_event,
                                          .ask_holders = on_ask_holders,
+                                         .serves = on_serves,
                                          .userdata = a };
         r = configuration_load(options, &a->configuration, err);
         configuration_apply_log(a->options, &a->configuration, &a->log);

@@ -151,6 +151,19 @@ bool kubelet_knows_holders(const struct kubelet *k)
         return k != NULL && k->pods != NULL;
 }
 
+bool kubelet_serves(struct kubelet *k)
+{
+        const struct holder *holders;
+        struct plugin_status status;
+        uint64_t asked = 0;
+
+        if (!kubelet_status(k, &status) || !status.kubelet_present)
+                return true;
+        if (k->pods != NULL)
+                (void) pod_resources_holders(k->pods, &holders, &asked);
+        return status.ready && (k->pods == NULL || asked != 0 || pod_resources_trouble(k->pods)[0] != '\0');
+}
+
 bool kubelet_status(struct kubelet *k, struct plugin_status *ret)
 {
         if (k != NULL)

@@ -31,5 +31,8 @@ size_t kubelet_holders(const struct kubelet *kubelet, const struct holder **ret,
 void kubelet_ask_holders(struct kubelet *kubelet);
 bool kubelet_knows_holders(const struct kubelet *kubelet); /* are they asked for at all? */
 
+/* kubelet_serves() - as services->serves; true where there is no kubelet. */
+bool kubelet_serves(struct kubelet *kubelet);
+
 /* kubelet_status() - Return: false without a kubelet. */
 bool kubelet_status(struct kubelet *kubelet, struct plugin_status *ret);

@@ -7,6 +7,7 @@
 
 #include "agent/agent.h"
 #include "agent/agent_options.h"
+#include "agent/leave.h"
 #include "agent/probe/probe_child.h"
 #include "base/exit_code.h"
 #include "base/version.h"
@@ -18,21 +19,48 @@ static int code_of(int error)
         return error == -ENOENT || error == -ENOTDIR ? EXIT_USAGE : exit_code_of(error);
 }
 
+struct serving {
+        struct agent *agent; /* NULL = it is not there yet */
+        sd_event *loop;
+        sd_event_source *end; /* it leaves, and this is its end */
+};
+
+static void on_end(void *userdata)
+{
+        struct serving *s = userdata;
+
+        (void) sd_event_exit(s->loop, 0);
+}
+
+/* Who asks twice is not kept waiting. */
+static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+        struct serving *s = userdata;
+
+        (void) source;
+        (void) info;
+        (void) sd_notify(0, "STOPPING=1");
+        if (s->agent == NULL || s->end != NULL || !leave_begin(s->agent) ||
+            loop_after(s->loop, LEAVE_USEC, on_end, s, &s->end) < 0)
+                on_end(s);
+        return 0;
+}
+
 static int serve(const struct agent_options *options, struct err *err)
 {
-        struct agent *agent = NULL;
-        sd_event *loop = NULL;
-        int r = loop_new(&loop, err);
+        struct serving s = { .agent = NULL };
+        int r = loop_new_ending(on_signal, &s, &s.loop, err);
 
         if (r == 0)
-                r = agent_new(loop, options, &agent, err);
+                r = agent_new(s.loop, options, &s.agent, err);
         if (r == 0) {
                 (void) sd_notify(0, "READY=1");
-                r = loop_run(loop);
+                r = loop_run(s.loop);
                 (void) sd_notify(0, "STOPPING=1");
         }
-        agent_free(agent);
-        (void) sd_event_unref(loop);
+        sd_event_source_disable_unref(s.end);
+        agent_free(s.agent);
+        (void) sd_event_unref(s.loop);
         return r;
 }
 

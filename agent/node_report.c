@@ -14,6 +14,7 @@
 
 #define WRITE_PERIOD_USEC UINT64_C(1000000)
 #define RETRY_USEC        UINT64_C(5000000)
+#define LOOK_USEC         UINT64_C(50000) /* between two looks whether the kubelet has its lists */
 #define TOUCH_USEC        UINT64_C(10000000)
 #define EVENT_USEC        UINT64_C(300000000)
 #define EVENTS_REMEMBERED 256
@@ -30,7 +31,8 @@ struct node_report {
         struct store *store; /* NULL = none */
         sd_event_source *write_timer, *touch_timer;
         bool published, writing, due; /* due: what is published is newer than what was written */
-        uint64_t last_write_usec;
+        bool leaving;
+        uint64_t opened_usec, last_write_usec;
         struct summary_condition conditions[SUMMARY_CONDITIONS]; /* as they were written last */
         struct node_report_status status;
         struct remembered remembered[EVENTS_REMEMBERED];
@@ -63,7 +65,7 @@ static void on_written(void *userdata, int result, const char *sentence)
         r->status.trouble[0] = '\0';
         (void) store_touch(r->store, r->node); /* a file that is gone is found by the next touch */
         if (r->due)
-                arm(r, WRITE_PERIOD_USEC);
+                arm(r, r->leaving ? 0 : WRITE_PERIOD_USEC);
 }
 
 static void write_now(struct node_report *r)
@@ -73,6 +75,8 @@ static void write_now(struct node_report *r)
         if (r->writing || !r->published)
                 return; /* on_written() goes on */
         summary_judge(r->services->published, r->conditions);
+        if (r->leaving)
+                summary_leave(r->conditions, clock_realtime_usec());
         object = inventory_json_tell(r->services->published, r->conditions,
                                      clock_realtime_usec() / 1000000 * 1000000);
         if (object == NULL)
@@ -85,12 +89,32 @@ static void write_now(struct node_report *r)
         json_decref(object);
 }
 
+/* Of the first alone: later ones are told while the plugin serves. */
+static bool is_too_soon(const struct node_report *r)
+{
+        const struct services *s = r->services;
+
+        return r->last_write_usec == 0 && s->serves != NULL && !s->serves(s->userdata) &&
+               loop_now_usec(s->loop) - r->opened_usec < NODE_REPORT_FIRST_USEC;
+}
+
 static void on_write_timer(void *userdata)
 {
         struct node_report *r = userdata;
 
-        if (r->due)
+        if (r->due && is_too_soon(r))
+                arm(r, LOOK_USEC);
+        else if (r->due)
                 write_now(r);
+}
+
+void node_report_leave(struct node_report *r)
+{
+        r->leaving = true;
+        if (r->store == NULL || !r->published)
+                return;
+        r->due = true;
+        write_now(r); /* one that is under way is followed by another */
 }
 
 void node_report_changed(struct node_report *r)
@@ -103,7 +127,9 @@ void node_report_changed(struct node_report *r)
         r->due = true;
         if (r->writing || loop_is_armed(r->write_timer))
                 return;
-        if (r->last_write_usec == 0 || since >= WRITE_PERIOD_USEC)
+        if (is_too_soon(r))
+                arm(r, LOOK_USEC);
+        else if (r->last_write_usec == 0 || since >= WRITE_PERIOD_USEC)
                 write_now(r);
         else
                 arm(r, WRITE_PERIOD_USEC - since);
@@ -140,6 +166,7 @@ int node_report_new(const struct services *services, const char *node, const cha
                 return err_set(err, -ENOMEM, "no memory for the report");
         r->services = services;
         r->node = node;
+        r->opened_usec = loop_now_usec(services->loop);
         *ret = r;
         if (strcmp(store, "none") == 0)
                 return 0;

@@ -11,6 +11,8 @@
 
 struct node_report;
 
+#define NODE_REPORT_FIRST_USEC UINT64_C(5000000)
+
 /* node_report_new() - @node: the name that everything is published under; @store: "none", "dir:PATH" or
  * "kubernetes";
  * @kubeconfig: NULL = the usual place. Borrowed for its life. */
@@ -18,8 +20,12 @@ int node_report_new(const struct services *services, const char *node, const cha
                     const char *kubeconfig, struct node_report **ret, struct err *err);
 void node_report_free(struct node_report *report); /* accepts NULL */
 
-/* node_report_changed() - services->published is new. */
+/* node_report_changed() - services->published is new. The first is told when services->serves says so, or
+ * NODE_REPORT_FIRST_USEC after the start: before, pods would be sent to a plugin that is not there. */
 void node_report_changed(struct node_report *report);
+
+/* node_report_leave() - at once, and until the end: the agent ends (summary_leave()). */
+void node_report_leave(struct node_report *report);
 
 /* node_report_event() - about a device, or about the node when `device` is NULL.
  * @type: "Normal" or "Warning"; @reason: CamelCase literal */

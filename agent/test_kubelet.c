@@ -37,6 +37,7 @@ static void without_a_kubelet_there_is_nothing_to_tell(void **state)
         assert_int_equal(group->free, 3);
         assert_int_equal(kubelet_holders(NULL, &holders, NULL), 0);
         assert_false(kubelet_knows_holders(NULL) || kubelet_status(NULL, &status));
+        assert_true(kubelet_serves(NULL));
         kubelet_free(NULL);
         inventory_free(&node);
 }
@@ -77,6 +78,7 @@ static void who_holds_what_is_asked_where_there_is_a_socket(void **state)
                 kubelet_set_tree(kubelet, NULL);
                 kubelet_configure(kubelet, &config);
                 assert_true(kubelet_status(kubelet, &status) && !status.kubelet_present);
+                assert_true(kubelet_serves(kubelet)); /* to nobody */
                 kubelet_free(kubelet);
         }
         assert_null(sd_event_unref(loop));

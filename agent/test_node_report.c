@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/inventory/summary.h"
 #include "agent/node_report.h"
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -125,6 +126,74 @@ static void it_has_its_timer_from_the_start(void **state)
         assert_true(status_of(bed).in_step);
 }
 
+static bool serves;
+
+static bool on_serves(void *userdata)
+{
+        (void) userdata;
+        return serves;
+}
+
+static void run_for(struct bed *bed, uint64_t usec)
+{
+        for (uint64_t until = loop_now_usec(bed->services.loop) + usec;
+             loop_now_usec(bed->services.loop) < until;)
+                assert_true(sd_event_run(bed->services.loop, 10000) >= 0);
+}
+
+/* Pods would be sent to a plugin that the kubelet does not know yet. */
+static void the_first_is_told_when_the_kubelet_has_its_lists(void **state)
+{
+        struct bed *bed = *state;
+
+        serves = false;
+        bed->services.serves = on_serves;
+        assert_int_equal(begin(bed, "dir:", NULL), 0);
+        node_report_changed(bed->report);
+        run_for(bed, 300000);
+        assert_int_equal(status_of(bed).writes_total, 0);
+        assert_false(status_of(bed).in_step);
+        serves = true;
+        wait_until_answered(bed, 1);
+        serves = false; /* a kubelet that is started again keeps nobody from knowing of a fault */
+        node_report_changed(bed->report);
+        wait_until_answered(bed, 2);
+}
+
+/* ... or never comes to it. */
+static void a_kubelet_that_takes_no_lists_is_not_waited_for(void **state)
+{
+        struct bed *bed = *state;
+        uint64_t began;
+
+        serves = false;
+        bed->services.serves = on_serves;
+        assert_int_equal(begin(bed, "dir:", NULL), 0);
+        began = loop_now_usec(bed->services.loop);
+        node_report_changed(bed->report);
+        wait_until_answered(bed, 1);
+        assert_true(loop_now_usec(bed->services.loop) - began >= NODE_REPORT_FIRST_USEC - 1000000);
+}
+
+static void who_leaves_says_so_at_once(void **state)
+{
+        struct bed *bed = *state;
+        CLEANUP(free_p) char *file = NULL;
+
+        assert_int_equal(begin(bed, "dir:", NULL), 0);
+        node_report_leave(bed->report); /* nothing was told yet: there is nothing to take back */
+        assert_true(status_of(bed).in_step);
+        node_report_free(TAKE(bed->report));
+        assert_int_equal(begin(bed, "dir:", NULL), 0);
+        node_report_changed(bed->report);
+        node_report_leave(bed->report); /* while the first is under way */
+        run_for(bed, 200000);
+        assert_int_equal(status_of(bed).writes_total, 2); /* it does not wait its second */
+        file = dir_store_read(bed->directory, NODE ".nodeaccelerators.json");
+        if (strstr(file, SUMMARY_LEAVES) == NULL)
+                fail_msg("%s", file);
+}
+
 static void no_store_is_in_step_with_everything(void **state)
 {
         struct bed *bed = *state;
@@ -202,6 +271,11 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(what_is_published_comes_into_the_store, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(it_has_its_timer_from_the_start, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(the_first_is_told_when_the_kubelet_has_its_lists, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(a_kubelet_that_takes_no_lists_is_not_waited_for, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(who_leaves_says_so_at_once, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(no_store_is_in_step_with_everything, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_store_that_cannot_be_is_refused, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(an_event_is_told_once_in_a_while, set_up, tear_down),

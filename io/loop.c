@@ -24,13 +24,13 @@ static void block_signals(void)
         (void) sigaction(SIGPIPE, &ignore, NULL);
 }
 
-static int prepare(sd_event *loop, struct err *err)
+static int prepare(sd_event *loop, sd_event_signal_handler_t end, void *userdata, struct err *err)
 {
-        int r = sd_event_add_signal(loop, NULL, SIGTERM, NULL, NULL);
+        int r = sd_event_add_signal(loop, NULL, SIGTERM, end, userdata);
 
         if (r < 0)
                 return err_set(err, r, "watch for SIGTERM: %s", strerrordesc_np(-r));
-        r = sd_event_add_signal(loop, NULL, SIGINT, NULL, NULL);
+        r = sd_event_add_signal(loop, NULL, SIGINT, end, userdata);
         if (r < 0)
                 return err_set(err, r, "watch for SIGINT: %s", strerrordesc_np(-r));
         r = sd_event_set_watchdog(loop, true); /* does nothing unless WATCHDOG_USEC is set */
@@ -41,13 +41,18 @@ static int prepare(sd_event *loop, struct err *err)
 
 int loop_new(sd_event **ret, struct err *err)
 {
+        return loop_new_ending(NULL, NULL, ret, err);
+}
+
+int loop_new_ending(sd_event_signal_handler_t end, void *userdata, sd_event **ret, struct err *err)
+{
         sd_event *loop = NULL;
         int r = sd_event_new(&loop);
 
         if (r < 0)
                 return err_set(err, r, "make an event loop: %s", strerrordesc_np(-r));
         block_signals();
-        r = prepare(loop, err);
+        r = prepare(loop, end, userdata, err);
         if (r < 0) {
                 sd_event_unref(loop);
                 return r;

@@ -14,6 +14,9 @@
  * Return: 0 or a negative errno. */
 int loop_new(sd_event **ret, struct err *err);
 
+/* loop_new_ending() - the same, but SIGTERM and SIGINT call `end`, which sees to the end. */
+int loop_new_ending(sd_event_signal_handler_t end, void *userdata, sd_event **ret, struct err *err);
+
 /* loop_run() - until a signal or sd_event_exit(). Return: the exit code given, or a negative errno. */
 int loop_run(sd_event *loop);
 

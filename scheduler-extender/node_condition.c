@@ -65,7 +65,8 @@ struct node_condition node_condition_judge(const struct ledger *ledger, const st
         if (total == 0)
                 return had ? unknown("NoInventory", "nobody tells of accelerators of this node any more")
                            : made;
-        if (node->trust.doubt != LEDGER_BELIEVED)
+        if (node->trust.doubt != LEDGER_BELIEVED &&
+            node->trust.doubt != LEDGER_AGENT_LEAVES) /* what it told a moment ago is true */
                 return unknown("InventoryDoubted", doubts[node->trust.doubt]);
         made = healthy == total ? make("True", "AllDevicesHealthy")
                : healthy == 0   ? make("False", "NoDeviceHealthy")

@@ -28,6 +28,9 @@ struct services {
         size_t (*holders)(void *userdata, const struct holder **ret, uint64_t *ret_asked_usec);
         /* Ask for it anew, somebody waits. */
         void (*ask_holders)(void *userdata);
+        /* Does the kubelet offer what was published last, and is known who holds what? NULL = it is not
+         * asked. */
+        bool (*serves)(void *userdata);
         void *userdata;
 };
 

@@ -119,3 +119,12 @@ void summary_judge(const struct inventory *inventory, struct summary_condition c
         judge_ready(inventory, &conditions[SUMMARY_READY]);
         judge_degraded(inventory, &conditions[SUMMARY_DEGRADED]);
 }
+
+void summary_leave(struct summary_condition conditions[SUMMARY_CONDITIONS], uint64_t now_usec)
+{
+        struct summary_condition *ready = &conditions[SUMMARY_READY];
+
+        tell(ready, "Ready", false, SUMMARY_LEAVES, now_usec);
+        (void) text_copy(ready->message, sizeof(ready->message),
+                         "the agent ends: no chip of the node is given until one is there again");
+}

@@ -12,6 +12,8 @@ struct summary {
 
 void summary_make(const struct inventory *inventory, struct summary *ret);
 
+#define SUMMARY_LEAVES "AgentLeaves" /* the reason of Ready while no agent serves: it has ended */
+
 enum { SUMMARY_READY, SUMMARY_DEGRADED, SUMMARY_CONDITIONS };
 
 struct summary_condition {
@@ -22,6 +24,9 @@ struct summary_condition {
         char message[256];  /* the sentence to it: which devices, the first of them */
         uint64_t since_usec; /* CLOCK_REALTIME: since when, as the devices tell; 0 = not known */
 };
+
+/* summary_leave() - Ready is False from now on: its agent ends. */
+void summary_leave(struct summary_condition conditions[SUMMARY_CONDITIONS], uint64_t now_usec);
 
 /* summary_judge() - both conditions; one whose status is as before keeps its time.
  * @conditions: as they were the last time, zeroed before the first; become those of now */

@@ -78,6 +78,10 @@ static void doubt_message(const struct rules_context *ctx, const struct ledger_n
         else if (node->trust.doubt == LEDGER_NODE_UNREADABLE)
                 (void) text_copy(text, bytes,
                                  "its Node object cannot be read: see the Event Unreadable on it");
+        else if (node->trust.doubt == LEDGER_AGENT_LEAVES)
+                (void) text_copy(text, bytes,
+                                 "its agent has ended, or is being replaced, and nobody serves its "
+                                 "chips to the kubelet: wait, or see why none comes");
         else if (node->trust.doubt == LEDGER_OTHER_NODE)
                 (void) text_copy(text, bytes,
                                  "the Node object was made anew, and the agent has not been heard "

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/inventory/inventory_json.h"
+#include "agent/inventory/inventory_words.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/json/json_field.h"
@@ -172,23 +173,6 @@ static uint64_t usable_chips(const struct cluster *c, const char *name)
         return usable;
 }
 
-/* Of whose Node is it, as its agent wrote? The garbage collector takes it with that one, at some time. */
-static const char *owner_of(const json_t *object)
-{
-        struct json_field root = json_field_root(object), metadata = json_field_get(&root, "metadata"),
-                          owners = json_field_get(&metadata, "ownerReferences");
-
-        for (size_t i = 0; i < json_field_count(&owners); i++) {
-                struct json_field owner = json_field_at(&owners, i);
-                const char *kind = "", *uid = "";
-
-                if (json_field_string(&owner, "kind", &kind, NULL) == 0 && strcmp(kind, "Node") == 0 &&
-                    json_field_string(&owner, "uid", &uid, NULL) == 0)
-                        return uid;
-        }
-        return "";
-}
-
 static int take_inventory(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
         struct inventory inventory;
@@ -207,7 +191,8 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
                 return r;
         before = usable_chips(c, inventory.node);
         r = ledger_nodes_set_inventory(c->ledger, &inventory);
-        ledger_nodes_set_owner(c->ledger, inventory.node, owner_of(object));
+        ledger_nodes_set_words(c->ledger, inventory.node, inventory_words_owner(object),
+                               inventory_words_leaves(object));
         cluster_claims_update(c, inventory.node);
         if (r == 0 && c->options.node_changed != NULL)
                 c->options.node_changed(c->options.userdata, inventory.node,

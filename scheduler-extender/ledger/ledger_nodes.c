@@ -217,13 +217,14 @@ int ledger_nodes_set_inventory(struct ledger *ledger, const struct inventory *in
         return 0;
 }
 
-void ledger_nodes_set_owner(struct ledger *ledger, const char *name, const char *uid)
+void ledger_nodes_set_words(struct ledger *ledger, const char *name, const char *uid, bool leaves)
 {
         struct ledger_node *node = ledger_nodes_find(ledger, name, strlen(name));
 
-        if (node == NULL || node->trust.owner_uid_hash == hash_of(uid))
+        if (node == NULL || (node->trust.owner_uid_hash == hash_of(uid) && node->trust.leaves == leaves))
                 return;
         node->trust.owner_uid_hash = hash_of(uid);
+        node->trust.leaves = leaves;
         ledger_nodes_judge(ledger, node);
 }
 

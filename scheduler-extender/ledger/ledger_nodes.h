@@ -24,7 +24,8 @@ struct ledger_node *ledger_nodes_find(const struct ledger *ledger, const char *n
 /* Inventories and Node objects come and go independently; a node with neither is known to nobody, but keeps
  * its pods. 0 or -ENOMEM. */
 int ledger_nodes_set_inventory(struct ledger *ledger, const struct inventory *inventory);
-void ledger_nodes_set_owner(struct ledger *ledger, const char *name, const char *uid); /* of it; "" = none */
+/* ledger_nodes_set_words() - of its object: the uid of the Node that owns it, "" = none; its agent ends */
+void ledger_nodes_set_words(struct ledger *ledger, const char *name, const char *uid, bool leaves);
 void ledger_nodes_drop_inventory(struct ledger *ledger, const char *name);
 int ledger_nodes_set(struct ledger *ledger, const struct ledger_node_facts *facts);
 void ledger_nodes_drop(struct ledger *ledger, const char *name);

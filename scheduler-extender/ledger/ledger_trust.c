@@ -10,6 +10,7 @@ const char *const ledger_trust_words[LEDGER_DOUBTS] = {
         [LEDGER_OTHER_NODE] = "node",
         [LEDGER_AGENT_SILENT] = "agent",
         [LEDGER_NODE_UNREADABLE] = "unreadable",
+        [LEDGER_AGENT_LEAVES] = "leaves",
 };
 
 void ledger_trust_set_uid(struct ledger_trust *t, uint64_t uid_hash, uint64_t now_usec)
@@ -35,13 +36,14 @@ static enum ledger_trust_doubt doubt_of(const struct ledger_node *node, uint64_t
         if (t->node_uid_hash != 0 && t->owner_uid_hash != 0 && t->node_uid_hash != t->owner_uid_hash)
                 return LEDGER_OTHER_NODE;
         if (t->agent_limit_usec == 0) /* an agent that renews no Lease: its age is not known */
-                return LEDGER_BELIEVED;
+                return t->leaves ? LEDGER_AGENT_LEAVES : LEDGER_BELIEVED;
         if (t->agent_seen_usec < t->remade_usec)
                 return LEDGER_OTHER_NODE;
         if (t->agent_seen_usec > since_usec)
                 since_usec = t->agent_seen_usec;
-        return now_usec > since_usec && now_usec - since_usec > t->agent_limit_usec ? LEDGER_AGENT_SILENT
-                                                                                    : LEDGER_BELIEVED;
+        if (now_usec > since_usec && now_usec - since_usec > t->agent_limit_usec)
+                return LEDGER_AGENT_SILENT;
+        return t->leaves ? LEDGER_AGENT_LEAVES : LEDGER_BELIEVED;
 }
 
 bool ledger_trust_judge(struct ledger_node *node, uint64_t listening_since_usec, uint64_t now_usec)

@@ -3,7 +3,8 @@
  * An inventory is of a boot of a machine. It says nothing of the node when the kubelet names another boot ID,
  * when it is owned by a Node of another uid, when a Node object of another uid has got the name and the agent
  * has not spoken since, when the agent, which renews a Lease of its own, has been silent for longer than that
- * Lease lasts (counted as in scheduler-extender/ledger/liveness.h), or when the Node object was never
+ * Lease lasts (counted as in scheduler-extender/ledger/liveness.h), when it has said that it ends, so that
+ * nobody serves the device plugin and the kubelet would refuse who comes, or when the Node object was never
  * readable, so that nobody knows whom it admits. Then no chip there is usable, until it is told anew; pods
  * that hold chips keep them, and nothing is sick for it: to doubt is no proof.
  *
@@ -36,6 +37,7 @@ enum ledger_trust_doubt {
         LEDGER_OTHER_NODE,
         LEDGER_AGENT_SILENT,
         LEDGER_NODE_UNREADABLE,
+        LEDGER_AGENT_LEAVES,
         LEDGER_DOUBTS
 };
 
@@ -50,6 +52,7 @@ struct ledger_trust {
                 agent_limit_usec; /* the agent's Lease: seen to change; how long it lasts. 0 = none */
         uint8_t doubt;            /* enum ledger_trust_doubt */
         uint32_t left_out;        /* resources of the Node object that there was no room for */
+        bool leaves;              /* its agent said that it ends, and none that it is there */
         bool node_unreadable;     /* there is a Node object, and none was readable yet */
 };
 

@@ -27,6 +27,7 @@ struct row {
         enum ledger_trust_doubt doubt;
         unsigned usable[2];
         uint32_t replicas; /* of the label of another device plugin */
+        bool leaves;       /* the agent said so */
         bool beyond;       /* more is offered than anybody can explain */
 };
 
@@ -58,6 +59,9 @@ static const struct row rows[] = {
         { "an inventory that nobody owns", TOLD(4, 4), .allocatable = 8, .owner = "", USED(4, 4) },
         { "an agent that speaks", TOLD(4, 4), .allocatable = 8, .agent_seen = 900, .agent_limit = 180, .listening = 1, USED(4, 4) },
         { "an agent that is silent", TOLD(4, 4), .allocatable = 8, .agent_seen = 800, .agent_limit = 180, .listening = 1, .doubt = LEDGER_AGENT_SILENT },
+        { "an agent that said that it ends", TOLD(4, 4), .allocatable = 8, .agent_seen = 990, .agent_limit = 180, .listening = 1, .leaves = true, .doubt = LEDGER_AGENT_LEAVES },
+        { "also without a Lease", TOLD(4, 4), .allocatable = 8, .leaves = true, .doubt = LEDGER_AGENT_LEAVES },
+        { "and after whom none came", TOLD(4, 4), .allocatable = 8, .agent_seen = 800, .agent_limit = 180, .listening = 1, .leaves = true, .doubt = LEDGER_AGENT_SILENT },
         { "but nobody listened before", TOLD(4, 4), .allocatable = 8, .agent_seen = 1, .agent_limit = 180, .listening = 900, USED(4, 4) },
         { "an agent without a Lease has no age", TOLD(4, 4), .allocatable = 8, .agent_seen = 1, .listening = 1, USED(4, 4) },
         { "a Node made anew, of which no agent has spoken", TOLD(4, 4), .allocatable = 8, .remade = 950, .agent_seen = 940, .agent_limit = 180, .listening = 1, .doubt = LEDGER_OTHER_NODE },
@@ -84,7 +88,7 @@ static void add_node(struct ledger *l, const struct row *row)
         }
         assert_int_equal(ledger_nodes_set_inventory(l, &inventory), 0);
         inventory_free(&inventory);
-        ledger_nodes_set_owner(l, "n", row->owner);
+        ledger_nodes_set_words(l, "n", row->owner, row->leaves);
         if (row->allocatable != NONE)
                 facts.allocatable[facts.allocatable_count++] =
                         (struct ledger_trust_offer){ .resource = symbols_add(&l->symbols, "nvidia.com/gpu"),
