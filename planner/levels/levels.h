@@ -21,8 +21,9 @@
 #include <stdint.h>
 
 #define LEVELS_NETWORK_MBPS 1000 /* where nobody says what a node's network does */
-#define LEVELS_INSIDE       2e6 /* bytes a ms that memory shared by the members of a group takes in and adds */
-#define LEVELS_WORTH        0.9
+#define LEVELS_INSIDE                                                                                        \
+        2e6 /* assumed: bytes a ms that memory shared by the members of a group takes in and adds */
+#define LEVELS_WORTH 0.9
 
 struct levels_group { /* workers of a device group; groups in the order of their ranks */
         const char *node;

@@ -27,7 +27,7 @@
 #include "trainer/model.h"
 #include "trainer/strategies/group.h"
 
-#define LEVELS_PIECE ((size_t) 64 << 10) /* floats */
+#define LEVELS_PIECE ((size_t) 256 << 10) /* floats */
 #define LEVELS_DEPTH 4
 
 enum levels_stage { LEVELS_ADD, LEVELS_RING, LEVELS_SPREAD, LEVELS_DONE };
@@ -44,6 +44,7 @@ struct levels {
         size_t count, piece_count;
         size_t from;                              /* values from here on are final */
         size_t started, finished;                 /* pieces, in their order */
+        size_t steps;                             /* that pieces have gone on */
         struct levels_piece pieces[LEVELS_DEPTH]; /* piece k is pieces[k % LEVELS_DEPTH] */
         float *received;                          /* LEVELS_DEPTH pieces; owned */
         MPI_Comm down;                            /* members, for spreading; owned */
