@@ -154,12 +154,15 @@ static int judge(struct store_dir *d, const struct bind_request *q, const struct
         return pod->terminating || (c != NULL && c->deletion_time != NULL) ? 0 : 1;
 }
 
+/* Return: NULL where something has no place in it: a line that lacks what it says would be answered as
+ * written. */
 static json_t *line_of(struct store_dir *d, const struct bind_request *q, const struct object *pod)
 {
         const char *slash = strchr(pod->key, '/');
         uint64_t now = loop_realtime_usec(d->store.loop);
         char time[TIMESTAMP_BYTES];
         json_t *line;
+        int r = 0;
 
         assert(slash != NULL); /* a pod has a namespace */
         line = json_pack("{s:s, s:s%, s:s}", "uid", pod->uid != NULL ? pod->uid : "", "namespace",
@@ -167,17 +170,20 @@ static json_t *line_of(struct store_dir *d, const struct bind_request *q, const 
         if (line == NULL)
                 return NULL;
         if (q->node != NULL)
-                (void) json_object_set_new(line, "node", json_string(q->node));
-        (void) json_object_set_new(line, "time", json_string(timestamp_format(now, time)));
+                r |= json_object_set_new(line, "node", json_string(q->node));
+        r |= json_object_set_new(line, "time", json_string(timestamp_format(now, time)));
         if (q->node == NULL) {
-                (void) json_object_set_new(
+                r |= json_object_set_new(
                         line, "deletionTimestamp",
                         json_string(timestamp_format(now + q->grace_sec * UINT64_C(1000000), time)));
-                (void) json_object_set_new(line, "gracePeriodSeconds", json_integer(q->grace_sec));
+                r |= json_object_set_new(line, "gracePeriodSeconds", json_integer(q->grace_sec));
         }
         if (json_object_size(q->annotations) > 0)
-                (void) json_object_set(line, "annotations", q->annotations);
-        return line;
+                r |= json_object_set(line, "annotations", q->annotations);
+        if (r == 0)
+                return line;
+        json_decref(line);
+        return NULL;
 }
 
 /* Is another request of this batch about the same pod? Then it is judged in the next one. */

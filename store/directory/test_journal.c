@@ -1,5 +1,4 @@
-/* The journal by itself: what is read of a file that others wrote, tore, cut, replaced or took away, and what
- * is said when it cannot be read or written. */
+/* The journal by itself: what is read of a file that others wrote, tore, cut, replaced or took away. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,97 +7,14 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "store/directory/journal.h"
-
-struct fixture {
-        char path[64], file[80], last[96];
-        int folder;
-        struct journal journal;
-        struct text lines; /* what was read, each with '|' behind it; "!" where all was to be forgotten */
-};
-
-static void on_line(void *userdata, const char *line, size_t size_bytes)
-{
-        struct fixture *f = userdata;
-
-        text_printf(&f->lines, "%.*s|", (int) (size_bytes < 24 ? size_bytes : 24), line);
-}
-
-static void on_forget(void *userdata)
-{
-        struct fixture *f = userdata;
-
-        text_append(&f->lines, "!");
-}
-
-static int set_up(void **state)
-{
-        struct fixture *f = calloc(1, sizeof(*f));
-
-        (void) text_copy(f->path, sizeof(f->path), "/tmp/remuda-journal-XXXXXX");
-        assert_non_null(mkdtemp(f->path));
-        (void) text_format(f->file, sizeof(f->file), "%s/j.jsonl", f->path);
-        (void) text_format(f->last, sizeof(f->last), "%s/.j.jsonl.last", f->path);
-        f->folder = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        journal_init(&f->journal, f->folder, "j.jsonl");
-        *state = f;
-        return 0;
-}
-
-static int tear_down(void **state)
-{
-        struct fixture *f = *state;
-
-        journal_free(&f->journal);
-        text_free(&f->lines);
-        (void) unlink(f->file);
-        (void) unlink(f->last);
-        (void) close(f->folder);
-        (void) rmdir(f->path);
-        free(f);
-        return 0;
-}
-
-static void put(const char *path, const char *bytes, const char *mode)
-{
-        CLEANUP(fclose_p) FILE *file = fopen(path, mode);
-
-        assert_non_null(file);
-        assert_true(fputs(bytes, file) >= 0);
-}
-
-static char *whole(const char *path)
-{
-        CLEANUP(fclose_p) FILE *file = fopen(path, "re");
-        char *bytes = calloc(1, 4096);
-
-        assert_non_null(file);
-        assert_true(fread(bytes, 1, 4095, file) < 4095);
-        return bytes;
-}
-
-static int read_lines(struct fixture *f, struct err *err)
-{
-        text_reset(&f->lines);
-        return journal_read(&f->journal, on_forget, on_line, f, err);
-}
-
-static int append(struct fixture *f, const char *lines, struct err *err)
-{
-        int r;
-
-        text_reset(&f->lines);
-        r = journal_lock(&f->journal, on_forget, on_line, f, err);
-        return r < 0 ? r : journal_commit(&f->journal, lines, strlen(lines), err);
-}
+#include "store/directory/test_journal.h"
 
 static void lines_are_read_as_they_come(void **state)
 {
@@ -500,83 +416,6 @@ static void an_end_that_comes_hides_no_other_damage(void **state)
         assert_int_equal(append(f, "{\"d\":4}\n", &err), -EBADMSG);
 }
 
-static void what_cannot_be_opened_says_why(void **state)
-{
-        struct fixture *f = *state;
-        struct err err = { 0 };
-
-        assert_int_equal(symlink("/etc/passwd", f->file), 0);
-        assert_int_equal(read_lines(f, &err), -ELOOP);
-        assert_string_equal(err.msg, "open 'j.jsonl': Too many levels of symbolic links");
-        assert_int_equal(append(f, "", &err), -ELOOP);
-}
-
-/* The journal's descriptor is another's from here on. */
-static void hand_over(struct fixture *f, int flags)
-{
-        int fd = open(f->file, flags | O_CLOEXEC);
-
-        assert_true(fd >= 0);
-        assert_int_equal(dup2(fd, f->journal.fd), f->journal.fd);
-        (void) close(fd);
-}
-
-static void what_cannot_be_read_or_written_says_why(void **state)
-{
-        struct fixture *f = *state;
-        struct err err = { 0 };
-
-        put(f->file, "{\"a\":1}\n{\"torn", "we");
-        assert_int_equal(read_lines(f, NULL), 0);
-        hand_over(f, O_WRONLY);
-        assert_int_equal(read_lines(f, &err), -EBADF);
-        assert_string_equal(err.msg, "read 'j.jsonl': Bad file descriptor");
-        hand_over(f, O_RDONLY);
-        assert_int_equal(append(f, "{\"b\":2}\n", &err), -EBADF); /* cannot even close the torn line */
-        assert_string_equal(err.msg, "append to 'j.jsonl': Bad file descriptor");
-        hand_over(f, O_RDWR | O_APPEND);
-        assert_int_equal(append(f, "{\"b\":2}\n", NULL), 0);
-        hand_over(f, O_RDONLY);
-        assert_int_equal(append(f, "{\"c\":3}\n", &err), -EBADF);
-        assert_string_equal(err.msg, "append to 'j.jsonl': Bad file descriptor, and cutting it back: "
-                                     "Invalid argument");
-        hand_over(f, O_PATH);
-        assert_int_equal(append(f, "{\"c\":3}\n", &err), -EBADF);
-        assert_string_equal(err.msg, "lock 'j.jsonl': Bad file descriptor");
-}
-
-/* No file may become larger than that. */
-static int append_within(struct fixture *f, rlim_t bytes, const char *line, struct err *err)
-{
-        struct rlimit old;
-        int r;
-
-        assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
-        (void) signal(SIGXFSZ, SIG_IGN);
-        assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ bytes, old.rlim_max }), 0);
-        r = append(f, line, err);
-        assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
-        return r;
-}
-
-static void a_write_that_fails_leaves_all_as_it_was(void **state)
-{
-        struct fixture *f = *state;
-        CLEANUP(free_p) char *before = NULL, *after = NULL;
-        struct err err = { 0 };
-
-        assert_int_equal(append_within(f, 60, "{\"a\":1}\n", &err), -EFBIG); /* half of what tells its end */
-        assert_int_equal(append(f, "{\"a\":1}\n", NULL), 0);
-        before = whole(f->file);
-        assert_in_range(strlen(before), 1, 60);
-        assert_int_equal(append_within(f, strlen(before) + 10, "{\"b\":2}\n", &err), -EFBIG);
-        assert_string_equal(err.msg, "append to 'j.jsonl': File too large");
-        after = whole(f->file);
-        assert_string_equal(after, before);
-        assert_int_equal(append(f, "{\"b\":2}\n", NULL), 0); /* the next is the second */
-        assert_int_equal(f->journal.sequence, 2);
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -591,9 +430,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(damage_is_named_and_ends_appending, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_lost_line_is_noticed_by_the_next, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(an_end_that_comes_hides_no_other_damage, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(what_cannot_be_opened_says_why, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(what_cannot_be_read_or_written_says_why, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(a_write_that_fails_leaves_all_as_it_was, set_up, tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

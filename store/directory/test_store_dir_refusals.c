@@ -7,8 +7,10 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -192,6 +194,74 @@ static void patches_lie_over_yaml_too(void **state)
         dir_store_free(f);
 }
 
+/* What is committed decides: a pod that is bound may go, once, and the first of two lines counts. */
+static void what_is_journalled_decides(void **state)
+{
+        struct dir_store *f = dir_store_new();
+        CLEANUP(free_p) char *journal = NULL;
+
+        (void) state;
+        dir_store_write(f, "pods.json",
+                        "{\"kind\":\"List\",\"items\":[" DIR_STORE_POD_A "," DIR_STORE_POD_C "]}");
+        dir_store_write(f, "bindings.jsonl",
+                        "{\"uid\":\"u-c\",\"namespace\":\"default\",\"name\":\"c\",\"node\":\"n1\"}\n"
+                        "{\"uid\":\"u-c\",\"namespace\":\"default\",\"name\":\"c\",\"node\":\"n2\"}\n");
+        dir_store_open(f);
+        assert_true(dir_store_said(f, "binds pod 'default/c' to 'n1' and to 'n2': the first line counts"));
+        assert_string_equal(dir_store_field(f, "Pod default/c", "spec/nodeName"), "n1");
+        assert_int_equal(dir_store_bind(f, "a", "u-a", "n1"), 0);
+        for (int i = 0; i < 2; i++) {
+                f->result = -1;
+                store_evict(f->store, "default", "a", "u-a", 30, dir_store_answer, f);
+                dir_store_settle(f);
+                assert_int_equal(f->result, 0);
+        }
+        journal = dir_store_read(f, "evictions.jsonl");
+        assert_ptr_equal(strchr(journal, '\n'), journal + strlen(journal) - 1); /* one line */
+        dir_store_free(f);
+}
+
+static void what_cannot_be_journalled_is_not_bound(void **state)
+{
+        struct dir_store *f = dir_store_new();
+        struct rlimit old;
+
+        (void) state;
+        dir_store_write(f, "a.json", DIR_STORE_POD_A);
+        dir_store_open(f);
+        assert_int_equal(dir_store_bind(f, "a", "u-a", "n\xff"), -EINVAL);
+        assert_string_equal(f->sentence, "the binding is not valid UTF-8, or memory is out");
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+        (void) signal(SIGXFSZ, SIG_IGN);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 10, old.rlim_max }), 0);
+        assert_int_equal(dir_store_bind(f, "a", "u-a", "n1"), -EFBIG);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+        assert_string_equal(f->sentence, "append to 'bindings.jsonl': File too large");
+        assert_string_equal(dir_store_field(f, "Pod default/a", "spec/nodeName"), "");
+        assert_int_equal(dir_store_bind(f, "a", "u-a", "n2"), 0);
+        dir_store_free(f);
+}
+
+/* Not even of another's: what is behind the link is not ours. */
+static void a_journal_that_is_a_link_is_not_read(void **state)
+{
+        struct dir_store *f = dir_store_new();
+        char path[100];
+
+        (void) state;
+        dir_store_write(f, "a.json", DIR_STORE_POD_A);
+        dir_store_open(f);
+        (void) text_format(path, sizeof(path), "%s/bindings.jsonl", f->path);
+        assert_int_equal(symlink("/dev/null", path), 0);
+        dir_store_settle(f);
+        assert_int_equal(dir_store_bind(f, "a", "u-a", "n1"), -ELOOP);
+        assert_string_equal(f->sentence, "open 'bindings.jsonl': Too many levels of symbolic links");
+        assert_string_equal(dir_store_field(f, "Pod default/a", "spec/nodeName"), "");
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(dir_store_bind(f, "a", "u-a", "n1"), 0);
+        dir_store_free(f);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -199,6 +269,9 @@ int main(void)
                 cmocka_unit_test(odd_files_are_passed_over),
                 cmocka_unit_test(a_fresh_look_finds_what_nobody_said),
                 cmocka_unit_test(patches_lie_over_yaml_too),
+                cmocka_unit_test(what_is_journalled_decides),
+                cmocka_unit_test(what_cannot_be_journalled_is_not_bound),
+                cmocka_unit_test(a_journal_that_is_a_link_is_not_read),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
