@@ -14,7 +14,7 @@
 
 struct sample {
         const char *listen, *format, *save;
-        bool verbose;
+        bool verbose, dry_run;
         unsigned seconds;
         uint64_t seed;
         double rate;
@@ -33,6 +33,7 @@ static const struct option_spec specs[] = {
         { "rate",    0,   OPTION_DOUBLE,   AT(rate),    "RATE",       "0.5",         0, 1,  "how fast" },
         { "save",    0,   OPTION_OPTIONAL, AT(save),    "FILE",       "here",        0, 0,  "to keep it" },
         { "file",    'f', OPTION_LIST,     AT(files),   "FILE",       NULL,          0, 0,  "may be repeated" },
+        { "dry-run", 0,   OPTION_BOOL,     AT(dry_run), NULL,         NULL,          0, 0,  "only say it" },
         { 0 },
 };
 /* clang-format on */
@@ -152,10 +153,13 @@ static void a_missing_value_and_too_many_operands_are_mistakes(void **state)
 {
         char *missing[] = { "sample", "--listen", NULL };
         char *many[] = { "sample", "a", "b", "c", "d", NULL };
+        static const struct option_program alone = { .name = "alone", .specs = specs };
         struct err err = { 0 };
         struct sample s;
 
         (void) state;
+        assert_int_equal(options_parse(&alone, 2, many, NULL, &s, NULL, &err), -EINVAL);
+        assert_string_equal(err.msg, "'a' is one argument too many; `alone --help` says what it takes");
         assert_int_equal(options_parse(&program, 2, missing, NULL, &s, NULL, &err), -EINVAL);
         assert_string_equal(err.msg, "--listen wants a value: --listen ADDR:PORT");
         assert_int_equal(options_parse(&program, 5, many, NULL, &s, NULL, &err), -EINVAL);
@@ -193,6 +197,7 @@ static void the_environment_fills_what_the_command_line_leaves(void **state)
                                 "SAMPLE_OTHER=1",
                                 "SAMPLE_LISTEN=:9",
                                 "SAMPLE_VERBOSE",
+                                "SAMPLE_DRY_RUN=true",
                                 "SAMPLE_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=1",
                                 NULL };
         char *bad[] = { "SAMPLE_SECONDS=none", NULL };
@@ -203,6 +208,7 @@ static void the_environment_fills_what_the_command_line_leaves(void **state)
         (void) state;
         assert_int_equal(options_parse(&program, 3, argv, environment, &s, NULL, NULL), 0);
         assert_int_equal(s.seconds, 7);
+        assert_true(s.dry_run);
         assert_false(s.verbose); /* a name without a value is none of ours */
         assert_string_equal(s.listen, ":1");
         assert_int_equal(options_parse(&program, 1, argv, bad, &s, NULL, &err), -EINVAL);
@@ -267,6 +273,33 @@ static void a_program_starts_answers_or_refuses(void **state)
         assert_true(ftell(errors) > 0);
 }
 
+static void a_program_may_have_an_environment(void **state)
+{
+        char *variables[] = { "SAMPLE_SECONDS=7", NULL }, **environment = variables;
+        struct option_program with = program;
+        char *argv[] = { "sample", NULL };
+        struct sample s;
+
+        (void) state;
+        with.environment = &environment;
+        assert_int_equal(options_start(&with, "1", 1, argv, &s, NULL, stdout, stderr), -1);
+        assert_int_equal(s.seconds, 7);
+}
+
+/* kubectl runs what is called kubectl-NAME as `kubectl NAME`. */
+static void a_plugin_is_called_by_kubectl(void **state)
+{
+        char *own = program_invocation_short_name, plugin[] = "kubectl-sample", called[OPTIONS_CALLED_BYTES];
+
+        (void) state;
+        options_called("sample", called);
+        assert_string_equal(called, "sample");
+        program_invocation_short_name = plugin;
+        options_called("sample", called);
+        program_invocation_short_name = own;
+        assert_string_equal(called, "kubectl sample");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -280,6 +313,8 @@ int main(void)
                 cmocka_unit_test(help_has_a_line_for_every_row),
                 cmocka_unit_test(a_long_row_of_help_has_its_sentence_below),
                 cmocka_unit_test(a_program_starts_answers_or_refuses),
+                cmocka_unit_test(a_program_may_have_an_environment),
+                cmocka_unit_test(a_plugin_is_called_by_kubectl),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,10 +146,14 @@ static void a_mistake_is_told_with_file_and_line(void **state)
 
 static void a_file_has_an_end_and_nobody_need_listen(void **state)
 {
+        enum agent_config_compat compat = COMPAT_NONE;
         struct err err = { 0 };
         struct agent_config c;
 
         (void) state;
+        assert_true(agent_config_compat_parse("otel", &compat) && compat == COMPAT_OTEL);
+        assert_false(agent_config_compat_parse("nagios", &compat)); /* of --compat */
+        assert_int_equal(compat, COMPAT_OTEL);
         assert_int_equal(agent_config_parse("agent.yaml", "", AGENT_CONFIG_MAX_BYTES + 1, &c, &err), -E2BIG);
         assert_non_null(strstr(err.msg, "agent.yaml: larger than "));
         assert_int_equal(parse("pool: ''\n", &c, NULL), -EBADMSG);

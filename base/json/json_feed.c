@@ -72,32 +72,34 @@ static bool pass_item(struct json_feed *f, const char **at, const char *end)
         return false;
 }
 
-/* Is what was kept last the name "items" of a member of the whole, and its colon? */
+static size_t without_blanks(const char *text, size_t bytes)
+{
+        while (json_scan_is_blank(text[bytes - 1]))
+                bytes--;
+        return bytes;
+}
+
+/* Is what was kept last the name "items" of a member of the whole, and its colon? We are one level deep, so
+ * the bracket that opened it has been kept: no step back goes past it. `{"kind": "List", "items" : ` */
 static bool are_items(const struct json_feed *f)
 {
         static const char name[] = "\"items\"";
-        size_t n = f->around.size_bytes;
         const char *text = f->around.data;
+        size_t n = without_blanks(text, f->around.size_bytes);
 
-        while (n > 0 && json_scan_is_blank(text[n - 1]))
-                n--;
-        if (n == 0 || text[n - 1] != ':')
+        if (text[n - 1] != ':')
                 return false;
-        n--;
-        while (n > 0 && json_scan_is_blank(text[n - 1]))
-                n--;
+        n = without_blanks(text, n - 1);
         if (n < strlen(name) || memcmp(text + n - strlen(name), name, strlen(name)) != 0)
                 return false;
-        n -= strlen(name);
-        while (n > 0 && json_scan_is_blank(text[n - 1]))
-                n--;
-        return n > 0 && (text[n - 1] == '{' || text[n - 1] == ',');
+        n = without_blanks(text, n - strlen(name));
+        return text[n - 1] == '{' || text[n - 1] == ',';
 }
 
 /* Keeps what is around the items; moves behind the bracket that opens them, or to the end of the piece. */
 static const char *pass_around(struct json_feed *f, const char *at, const char *end)
 {
-        while (at < end && f->state == JSON_FEED_AROUND) {
+        while (at < end && f->state == JSON_FEED_AROUND && !f->around.failed) {
                 const char *from = at;
 
                 if (f->string) {

@@ -36,8 +36,7 @@ static void *take(size_t bytes)
 
 static void give_back(void *memory)
 {
-        size_t bytes = memory == NULL ? 0 : malloc_usable_size(memory);
-        size_t which = bytes < CLASS_BYTES + FIRST_BYTES ? 0 : (bytes - FIRST_BYTES) / CLASS_BYTES;
+        size_t which = (malloc_usable_size(memory) - FIRST_BYTES) / CLASS_BYTES; /* of NULL: beyond all */
         struct block *block = memory;
 
         if (which == 0 || which >= CLASSES || waiting[which].bytes >= JSON_MEMORY_BYTES) {

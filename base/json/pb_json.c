@@ -1,6 +1,7 @@
 /* Walks a message's descriptor: which fields there are, of what type, and where each lies in the struct. */
 #include "base/json/pb_json.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +14,8 @@ static void *at(const void *message, unsigned offset)
         return (char *) message + offset;
 }
 
+static_assert(sizeof(protobuf_c_boolean) == sizeof(uint32_t), "size_of() takes one for a number");
+
 static size_t size_of(const ProtobufCFieldDescriptor *field)
 {
         switch (field->type) {
@@ -20,12 +23,10 @@ static size_t size_of(const ProtobufCFieldDescriptor *field)
                 return sizeof(uint64_t);
         case PROTOBUF_C_TYPE_DOUBLE:
                 return sizeof(double);
-        case PROTOBUF_C_TYPE_BOOL:
-                return sizeof(protobuf_c_boolean);
         case PROTOBUF_C_TYPE_STRING:
         case PROTOBUF_C_TYPE_MESSAGE:
                 return sizeof(void *);
-        default: /* numbers of 32 bits, enumerations */
+        default: /* numbers of 32 bits, enumerations, booleans */
                 return sizeof(uint32_t);
         }
 }

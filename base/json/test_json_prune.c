@@ -56,6 +56,21 @@ static void what_is_named_is_left_out(void **state)
         }
 }
 
+/* As many as there may be, the last of which nobody ends. */
+static void the_last_of_all_paths_counts(void **state)
+{
+        const char *many[JSON_PRUNE_PATHS_MAX];
+        static const char text[] = "{\"a\":{\"x\":1,\"y\":2},\"b\":{\"x\":1}}",
+                          left[] = "{\"a\":{\"x\":1},\"b\":{}}";
+        char out[sizeof(text)];
+
+        (void) state;
+        for (size_t i = 0; i < JSON_PRUNE_PATHS_MAX; i++)
+                many[i] = i + 1 < JSON_PRUNE_PATHS_MAX ? "a.y" : "b.x";
+        assert_int_equal(json_prune(text, strlen(text), many, NULL, out), strlen(left));
+        assert_memory_equal(out, left, strlen(left));
+}
+
 /* How deep a text is nested is the scan's limit alone. */
 static void deep_texts_are_copied_or_refused(void **state)
 {
@@ -79,6 +94,7 @@ int main(void)
 {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_is_named_is_left_out),
+                cmocka_unit_test(the_last_of_all_paths_counts),
                 cmocka_unit_test(deep_texts_are_copied_or_refused),
         };
 

@@ -103,6 +103,19 @@ static void every_byte_of_a_string_is_looked_at(void **state)
                 }
 }
 
+/* A NUL is no escape, though strchr() finds it in any list of them. */
+static void a_nul_behind_a_backslash_is_no_escape(void **state)
+{
+        static const char text[] = { '"', '\\', '\0', '"' };
+        struct json_scan s = json_scan_text(text, sizeof(text));
+        struct json_scan_slice slice;
+        struct err err = { 0 };
+
+        (void) state;
+        assert_int_equal(json_scan_string(&s, &slice, &err), -EBADMSG);
+        assert_non_null(strstr(err.msg, "an escape that is none"));
+}
+
 static void depth_has_an_end(void **state)
 {
         (void) state;
@@ -174,6 +187,7 @@ int main(void)
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(json_and_nothing_else),
                 cmocka_unit_test(every_byte_of_a_string_is_looked_at),
+                cmocka_unit_test(a_nul_behind_a_backslash_is_no_escape),
                 cmocka_unit_test(depth_has_an_end),
                 cmocka_unit_test(strings_say_what_they_say),
                 cmocka_unit_test(kinds),

@@ -444,6 +444,7 @@ static const struct {
         { "{'words': ['a', 1]}", "words: [\"a\",1] is not understood; at most two" },
         { "{'words': ['a', null]}", "words: [\"a\",null] is not understood; at most two" },
         { "{'args': ['a\\u007f']}", "args: [\"a?\"] is not understood; short words" },
+        { "{'args': ['a', '']}", "args: [\"a\",\"\"] is not understood; short words" },
         { "{'limits': {'a-long-name': 1}}", "limits.a-long-name: its name must have at most 7 bytes" },
         { "{'limits': {'A-long-name': 1}}", "limits.A-long-name: begins with no small letter" },
         { "{'words': ['a', 'B']}", "words[1]: 'B' begins with no small letter" },
@@ -455,6 +456,9 @@ static void what_a_person_wrote_is_taken_at_its_word(void **state)
         static const char *const named[] = { "red", "green", NULL };
         static const struct json_table_row small_word = { "", JSON_TABLE_STRING, .size_bytes = sizeof(char *),
                                                           .rule = &small };
+        static const struct json_table_row some_word = { "", JSON_TABLE_CHARS, .min = 1,
+                                                         .size_bytes =
+                                                                 sizeof(((struct whole *) 0)->args[0]) };
         static const struct json_table_row total_rows[] = {
                 { "total", JSON_TABLE_UINT, PART(total), .max = 9, .help = "how many" },
                 { .name = NULL },
@@ -470,7 +474,7 @@ static void what_a_person_wrote_is_taken_at_its_word(void **state)
                 { "colour", JSON_TABLE_CHOICE, AT(colour), .names = named, .help = "a colour" },
                 { "inner", JSON_TABLE_OBJECT, AT(inner), .table = &small_part,
                   .given = offsetof(struct whole, there), .help = "" },
-                { "args", JSON_TABLE_ARRAY, AT(args), .element = &argument,
+                { "args", JSON_TABLE_ARRAY, AT(args), .element = &some_word,
                   .count = offsetof(struct whole, arg_count), .help = "short words" },
                 { "limits", JSON_TABLE_MAP, AT(limits), .table = &limit_table, .element = &limit_value,
                   .count = offsetof(struct whole, limit_count), .max = 2, .rule = &small, .help = "by rule" },
@@ -494,10 +498,11 @@ static void what_a_person_wrote_is_taken_at_its_word(void **state)
                 assert_string_equal(err.msg, refused[i].says);
                 json_decref(value);
         }
-        given = load("{'words': ['a'], 'inner': {}}");
+        given = load("{'words': ['a', ''], 'inner': {}}"); /* a rule is for what is there */
         assert_int_equal(json_table_decode(&table, given, &whole, &err), 0);
         json_decref(given);
-        assert_true(whole.there && whole.inner.total == 0 && whole.word_count == 1);
+        assert_true(whole.there && whole.inner.total == 0 && whole.word_count == 2);
+        assert_string_equal(whole.words[1], "");
         json_table_free(&table, &whole);
 }
 

@@ -189,10 +189,13 @@ static void too_many_bytes_are_refused_unread(void **state)
 
 static void nothing_is_an_empty_object(void **state)
 {
+        static const char nul[] = { ' ', '\0', '{', '}' };
         struct err err = { 0 };
         json_t *got = NULL;
 
         (void) state;
+        assert_int_equal(yaml_parse(nul, sizeof(nul), &got, &err), -EBADMSG); /* a NUL is no blank */
+        assert_string_equal(err.msg, "byte 2: control characters are not allowed");
         assert_int_equal(yaml_parse(NULL, 0, &got, &err), 0);
         assert_true(json_is_object(got) && json_object_size(got) == 0);
         json_decref(got);

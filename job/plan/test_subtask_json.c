@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/json/pb_json.h"
+#include "base/text.h"
 #include "job/plan/subtask.pb-c.h"
 
 #define ARENA_BYTES 65536
@@ -122,6 +123,25 @@ static void a_number_without_a_name_is_no_word(void **state)
         json_decref(object);
 }
 
+/* Each is written by another function: a string, one of a list, one of an object. */
+static void what_is_not_utf8_is_not_written(void **state)
+{
+        char bad[] = "\xff", *list[] = { bad };
+        Subtask__Variable variable = SUBTASK__VARIABLE__INIT, *variables[] = { &variable };
+        Subtask__Plan plans[] = { SUBTASK__PLAN__INIT, SUBTASK__PLAN__INIT, SUBTASK__PLAN__INIT };
+
+        (void) state;
+        plans[0].job = bad;
+        plans[1].n_args = 1;
+        plans[1].args = list;
+        variable.key = (char *) "A";
+        variable.value = bad;
+        plans[2].n_environment = 1;
+        plans[2].environment = variables;
+        for (size_t i = 0; i < ARRAY_SIZE(plans); i++)
+                assert_null(pb_json_encode(&plans[i].base));
+}
+
 static void a_plan_larger_than_any_may_be_is_refused(void **state)
 {
         static const char *const plans[] = {
@@ -153,6 +173,7 @@ int main(void)
                 cmocka_unit_test(what_is_left_out_or_null_has_its_default),
                 cmocka_unit_test(a_field_of_another_kind_is_named),
                 cmocka_unit_test(a_number_without_a_name_is_no_word),
+                cmocka_unit_test(what_is_not_utf8_is_not_written),
                 cmocka_unit_test(a_plan_larger_than_any_may_be_is_refused),
         };
 

@@ -71,8 +71,6 @@ bool names_memory_grow(struct names_memory_list *list, size_t at_first)
 {
         size_t capacity = list->capacity == 0 ? at_first : list->capacity * 2;
 
-        if (list->count < list->capacity)
-                return true;
         if (!grow_array(&list->names, capacity, sizeof(*list->names)) ||
             !grow_array(&list->nodes, capacity, sizeof(*list->nodes)) ||
             !grow_array(&list->again, capacity, sizeof(*list->again)))

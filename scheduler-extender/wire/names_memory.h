@@ -56,7 +56,7 @@ struct names_memory_list *names_memory_find(struct names_memory *memory, const s
 /* names_memory_begin() - an empty list, to be read into: the one that was met least recently. */
 struct names_memory_list *names_memory_begin(struct names_memory *memory);
 
-/* names_memory_grow() - room for one name more. Return: false when out of memory. */
+/* names_memory_grow() - a list that is full has room for twice as many. Return: false when out of memory. */
 bool names_memory_grow(struct names_memory_list *list, size_t at_first);
 
 /* names_memory_keep() - it has been read from this text over this roster. Where it is too long, or there is

@@ -240,7 +240,7 @@ static int decode_models(const struct json_field *annotations, struct symbols *s
                 size_t bytes;
 
                 end = strchrnul(text, '|');
-                while (*text == ' ' && text < end)
+                while (*text == ' ') /* none at the end */
                         text++;
                 bytes = (size_t) (end - text);
                 while (bytes > 0 && text[bytes - 1] == ' ')

@@ -18,9 +18,10 @@ static int64_t read_quantity(const struct json_field *list, const char *name, bo
         int64_t value = -1;
         int r;
 
-        if (json_is_number(at.value) &&
-            text_format(number, sizeof(number), "%.17g", json_number_value(at.value)))
+        if (json_is_number(at.value)) { /* 24 bytes at most */
+                (void) text_format(number, sizeof(number), "%.17g", json_number_value(at.value));
                 text = number;
+        }
         if (text == NULL)
                 return -1;
         r = (milli ? quantity_parse_milli : quantity_parse)(text, &value);

@@ -237,11 +237,12 @@ static void put_spread(const struct json_field *constraint, const struct asker *
             json_field_int64(constraint, "maxSkew", 1, INT32_MAX, &skew, NULL) < 0 ||
             json_field_int64(constraint, "minDomains", 0, INT32_MAX, &least, NULL) < 0)
                 return;
-        if (text_format(head, sizeof(head), "S\t%%s\t%lld\t%lld\t%s%s-\n", (long long) skew,
-                        (long long) least,
-                        strcmp(pod_words_or_none(constraint, "nodeAffinityPolicy"), "Ignore") == 0 ? "" : "m",
-                        strcmp(pod_words_or_none(constraint, "nodeTaintsPolicy"), "Honor") == 0 ? "t" : ""))
-                (void) put_term(head, constraint, asker, ret);
+        /* It fits: two numbers of 32 bits. */
+        (void) text_format(
+                head, sizeof(head), "S\t%%s\t%lld\t%lld\t%s%s-\n", (long long) skew, (long long) least,
+                strcmp(pod_words_or_none(constraint, "nodeAffinityPolicy"), "Ignore") == 0 ? "" : "m",
+                strcmp(pod_words_or_none(constraint, "nodeTaintsPolicy"), "Honor") == 0 ? "t" : "");
+        (void) put_term(head, constraint, asker, ret);
 }
 
 void pod_neighbours_demands(const json_t *pod, struct text *ret)

@@ -104,6 +104,8 @@ static const struct {
         { "nodes twice",              "{\"Pod\":{},\"Nodes\":{},\"Nodes\":{}}" },
         { "names twice",              "{\"Pod\":{},\"NodeNames\":[],\"NodeNames\":[]}" },
         { "items twice",              "{\"Pod\":{},\"Nodes\":{\"items\":[],\"items\":[]}}" },
+        { "a key without a colon",    "{\"Pod\" {}}" },
+        { "a name of blanks alone",   "{\"Pod\":{},\"NodeNames\":[\"a\",   " },
         { "a list's key cut short",   "{\"Pod\":{},\"Nodes\":{\"items" },
         { "a node's key cut short",   "{\"Pod\":{},\"Nodes\":{\"items\":[{\"metad" },
         { "metadata that is none",    "{\"Pod\":{},\"Nodes\":{\"items\":[{\"metadata\":\"a\"}]}}" },
@@ -136,6 +138,29 @@ static void nodes_beside_names_are_passed_over(void **state)
                REASON_NONE,
                "{\"Nodes\":null,\"NodeNames\":[\"a\"],\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{},"
                "\"Error\":\"\"}");
+}
+
+/* Of Node objects more than there is room for at first, the last two of one name that nobody knows. */
+static void nodes_are_counted_once_however_many(void **state)
+{
+        enum { COUNT = 200 };
+        CLEANUP(text_free) struct text body = { 0 };
+        struct extender_args args;
+        CLEANUP(names_memory_free) struct names_memory memory = { 0 };
+        struct roster roster = { 0 };
+
+        (void) state;
+        text_append(&body, "{\"Pod\":{},\"Nodes\":{\"metadata\":{},\"items\":[");
+        for (unsigned i = 0; i < COUNT; i++)
+                text_printf(&body, "%s{\"metadata\":{\"name\":\"n%u\"}}", i > 0 ? "," : "",
+                            i + 1 < COUNT ? i : i - 1);
+        text_append(&body, "]}}");
+        assert_int_equal(extender_args_decode(body.data, body.size_bytes, &roster, &memory, &args, NULL), 0);
+        assert_int_equal(args.node_count, COUNT);
+        for (unsigned i = 0; i < COUNT; i++)
+                assert_int_equal(args.verdicts[i], i + 1 < COUNT ? REASON_NONE : EXTENDER_ARGS_AGAIN);
+        assert_string_equal(args.objects[COUNT - 1].bytes, "{\"metadata\":{\"name\":\"n198\"}}]}}");
+        extender_args_free(&args);
 }
 
 static void names_have_an_end(void **state)
@@ -193,6 +218,26 @@ static void an_error_is_the_whole_reply_and_an_empty_one_is_none(void **state)
                                     "\"FailedAndUnresolvableNodes\":{},\"Error\":\"no \\\"room\\\"\"}");
         }
         extender_args_free(&args);
+}
+
+static void without_a_list_there_are_no_scores(void **state)
+{
+        static const char body[] = "{\"Pod\":{}}";
+        struct extender_args args;
+        CLEANUP(names_memory_free) struct names_memory memory = { 0 };
+        struct roster roster = { 0 };
+        size_t bytes;
+
+        (void) state;
+        assert_int_equal(extender_args_decode(body, strlen(body), &roster, &memory, &args, NULL), 0);
+        {
+                CLEANUP(free_p) char *reply = extender_reply_prioritize(&args, NULL, &bytes);
+
+                assert_string_equal(reply, "[]");
+                assert_int_equal(bytes, 2);
+        }
+        extender_args_free(&args);
+        extender_args_free(&args); /* what was freed holds nothing */
 }
 
 static void scores_are_written_for_every_host(void **state)
@@ -389,9 +434,11 @@ int main(void)
                 cmocka_unit_test(names_and_objects_come_back_as_they_were),
                 cmocka_unit_test(malformed_bodies_are_refused_with_a_sentence),
                 cmocka_unit_test(nodes_beside_names_are_passed_over),
+                cmocka_unit_test(nodes_are_counted_once_however_many),
                 cmocka_unit_test(names_have_an_end),
                 cmocka_unit_test(nesting_has_an_end),
                 cmocka_unit_test(an_error_is_the_whole_reply_and_an_empty_one_is_none),
+                cmocka_unit_test(without_a_list_there_are_no_scores),
                 cmocka_unit_test(scores_are_written_for_every_host),
                 cmocka_unit_test(a_list_that_is_kept_is_what_reading_it_gives),
                 cmocka_unit_test(a_list_of_uncommon_size_is_not_kept),

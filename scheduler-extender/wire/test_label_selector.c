@@ -66,6 +66,7 @@ static const struct {
         { "zone in a", "no '(' at 'a'" },
         { "zone in (a", "no ')' at ''" },
         { "zone in (a b)", "no ')' at 'b)'" },
+        { "zone in (-a,b)", "no label's value at '-a,b)'" },
         { "zone is (a)", "no operator at 'is (a)'" },
         { "zone (a)", "no comma at '(a)'" },
         { "!zone=a", "no comma at '=a'" },

@@ -134,6 +134,13 @@ static void an_emergency_needs_a_class_or_a_namespace_that_may(void **state)
                 0);
         assert_true(facts.request.emergency);
         json_decref(json);
+        assert_int_equal(
+                decode("{\"metadata\":{\"name\":\"p\",\"labels\":{\"remuda.dev/urgency\":\"emergency\"}},"
+                       "\"spec\":{\"priorityClassName\":\"critical\"}}",
+                       ledger, &facts, &json, NULL),
+                0); /* by its class, whatever its namespace may */
+        assert_true(facts.request.emergency && !facts.request.urgency_ignored);
+        json_decref(json);
         ledger_life_free(ledger);
 }
 
@@ -165,33 +172,6 @@ static void labels_that_lie_are_refused_by_name(void **state)
                 json_decref(json);
                 if (r != -EBADMSG || err.msg[0] == '\0')
                         fail_msg("%s: got %d '%s'", pods[i], r, err.msg);
-        }
-        ledger_life_free(ledger);
-}
-
-static void gates_that_are_no_list_gate_nothing(void **state)
-{
-        static const struct {
-                const char *gates;
-                bool gated;
-        } pods[] = { { "[{\"name\":\"a\"}]", true }, { "[]", false },    { "null", false },
-                     { "{\"name\":\"a\"}", false },  { "\"a\"", false }, { "1", false } };
-        struct ledger *ledger = new_ledger();
-
-        (void) state;
-        for (size_t i = 0; i < ARRAY_SIZE(pods); i++) {
-                struct ledger_pod_facts facts;
-                struct err err = { 0 };
-                char text[128];
-                json_t *json;
-
-                (void) snprintf(text, sizeof(text),
-                                "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"schedulingGates\":%s}}",
-                                pods[i].gates);
-                assert_int_equal(decode(text, ledger, &facts, &json, &err), 0);
-                if (facts.request.gated != pods[i].gated)
-                        fail_msg("schedulingGates: %s", pods[i].gates);
-                json_decref(json);
         }
         ledger_life_free(ledger);
 }
@@ -276,6 +256,7 @@ static const struct {
         { "a domain without a name",              "{\"nvidia.com/\":\"3\",\"nvidia.com/gpu\":1}",      1, 0, false },
         { "a quota's name",                       "{\"requests.nvidia.com/gpu\":\"3\",\"nvidia.com/gpu\":1}", 1, 0, false },
         { "Kubernetes' own domain",               "{\"node.kubernetes.io/gpu\":\"3\",\"nvidia.com/gpu\":1}", 1, 0, false },
+        { "a claim of our own, which says which", "{\"remuda.dev/claim\":\"9\",\"nvidia.com/gpu\":1}",    1, 0, false },
         { "no list of resources",                 "\"all\"",                                           0, -EBADMSG, true },
 };
 
@@ -474,6 +455,10 @@ static void what_is_beyond_all_rows_is_left_out(void **state)
                          4);
         assert_int_equal(pod_json_decode(pod, &(struct pod_json_policy){ 0 }, ledger, false, &facts, NULL),
                          0); /* of a request nothing is accounted */
+        json_object_set_new(spec, "overhead", json_pack("{s:s}", "nvidia.com/gpu", "x"));
+        assert_int_equal(pod_json_decode(pod, &(struct pod_json_policy){ 0 }, ledger, true, &facts, &err),
+                         -EBADMSG);
+        assert_non_null(strstr(err.msg, "spec.overhead.nvidia.com/gpu: ")); /* what is wrong goes first */
         json_decref(pod);
         ledger_life_free(ledger);
 }
@@ -583,7 +568,6 @@ int main(void)
                 cmocka_unit_test(chips_are_counted_as_kubernetes_does),
                 cmocka_unit_test(an_emergency_needs_a_class_or_a_namespace_that_may),
                 cmocka_unit_test(labels_that_lie_are_refused_by_name),
-                cmocka_unit_test(gates_that_are_no_list_gate_nothing),
                 cmocka_unit_test(a_gang_may_list_its_members),
                 cmocka_unit_test(a_wrong_wish_takes_no_account_away),
                 cmocka_unit_test(chips_are_told_from_what_is_beside_them),

@@ -95,6 +95,11 @@ static const struct {
         { NOTE("models", "'mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm'"), "models=1" },
         { NOTE("models", "'a|  '"),                   "models=1" },
         { POD("'spec':{'priorityClassName':'none','schedulingGates':[{'name':'g'}]}"), "gated" },
+        { POD("'spec':{'schedulingGates':[]}"),       "" },
+        { POD("'spec':{'schedulingGates':null}"),     "" },
+        { POD("'spec':{'schedulingGates':{'name':'a'}}"), "" },
+        { POD("'spec':{'schedulingGates':'a'}"),      "" },
+        { POD("'spec':{'schedulingGates':1}"),        "" },
         { "'metadata':{'name':'p','deletionTimestamp':[]}", "" },
         { "'metadata':{'name':'p','deletionTimestamp':[1]}", "deleting" },
         { "'metadata':{}",                            NULL },
@@ -105,6 +110,7 @@ static const struct {
         { POD("'spec':{'priorityClassName':7}"),      NULL },
         { "'metadata':{'name':'p','deletionTimestamp':'2026-11-21T10:00:00Z'}", "deleting by ten" },
         { "'metadata':{'name':'p','deletionTimestamp':'soon'}", "deleting" },
+        { "'metadata':{'name':'p','deletionTimestamp':'1970-01-01T00:00:00Z'}", "deleting" },
         { "'metadata':{'name':'p','creationTimestamp':'noon'}", NULL },
         { POD("'status':{'phase':'Running','startTime':'2026-11-21T10:00:00Z'}"), "started" },
         { POD("'status':{'startTime':'noon'}"),       NULL },
@@ -240,6 +246,33 @@ static void what_is_taken_of_a_node(void **state)
         }
 }
 
+/* The label of a resource whose name is longer than any of ours, and one that is no text. */
+static void a_label_that_cannot_be_read_shares_nothing(void **state)
+{
+        struct ledger *ledger = test_ledger();
+        struct ledger_node_facts facts;
+        char name[200] = "x.y/", label[220];
+        json_t *json;
+
+        (void) state;
+        memset(name + strlen(name), 'z', sizeof(name) - strlen(name) - 1);
+        (void) snprintf(label, sizeof(label), "%s.replicas", name);
+        json = json_pack("{s:{s:s, s:{s:i, s:s, s:s}}, s:{s:{s:s, s:s, s:s}}}", "metadata", "name", "n",
+                         "labels", "a.b/c.replicas", 4, label, "4", "d.e/f.replicas", "4", "status",
+                         "allocatable", "a.b/c", "32", name, "32", "d.e/f", "32");
+        assert_int_equal(pod_json_node_decode(json, ledger, &facts, NULL), 0);
+        assert_int_equal(facts.allocatable_count, 3);
+        for (size_t i = 0; i < facts.allocatable_count; i++) {
+                bool shared =
+                        strcmp(symbols_name(&ledger->symbols, facts.allocatable[i].resource), "d.e/f") == 0;
+
+                assert_int_equal(facts.allocatable[i].chips, 32);
+                assert_int_equal(facts.allocatable[i].replicas, shared ? 4 : 0);
+        }
+        json_decref(json);
+        ledger_life_free(ledger);
+}
+
 static void what_is_no_object_is_neither_pod_nor_node(void **state)
 {
         static const char *const everywhere[] = { "*" };
@@ -263,6 +296,7 @@ int main(void)
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_is_taken_of_a_pod),
                 cmocka_unit_test(what_is_taken_of_a_node),
+                cmocka_unit_test(a_label_that_cannot_be_read_shares_nothing),
                 cmocka_unit_test(what_is_no_object_is_neither_pod_nor_node),
         };
 
