@@ -1,0 +1,78 @@
+/* Pipeline: which layers each worker of a job holds, in which order the workers stand, and who is left out.
+ * The one answer, whoever asks: `remuda run`, `remuda plan launch` and the controller.
+ *
+ * Stages are runs of layers, one a chip; the chips of one worker (a device group) are alike and follow each
+ * other. A stage's load is the time of its layers for one microbatch, forward and backward, and what crosses
+ * its boundaries, both ways, through the slower of the two links. It holds the state of its layers
+ * (parameters, gradients, the optimiser's) and the activations of as many microbatches as are in flight
+ * there: 1F1B, the k-th stage from the end min(k, microbatches) (Narayanan et al., SC 2021). The largest load
+ * is minimised; of equal ones a lesser sum is preferred. Beside `chain.h`, which may leave any device idle, everyone takes part
+ * here, but for chips that the job can do without (min_chips) and that would only slow it.
+ *
+ * Method: a first answer by exchanging workers in an order that is cut exactly (pipeline_cut.h); then, where
+ * their mixes are few enough, all orders at once (pipeline_mixes.h), which proves it. Pure but for the heap.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define PIPELINE_LAYERS_MAX  4096
+#define PIPELINE_WORKERS_MAX 4096
+#define PIPELINE_ROLES_MAX   64
+
+enum pipeline_begin { PIPELINE_MAY_BEGIN, PIPELINE_BEGINS, PIPELINE_NO_BEGIN }; /* a stage, with the layer */
+
+struct pipeline_layer {
+        const char *name;      /* for messages; NULL = its number */
+        uint64_t state_bytes;  /* parameters, gradients, the optimiser's state */
+        uint64_t held_bytes;   /* activations of one microbatch, from its forward to its backward pass */
+        uint64_t output_bytes; /* of one microbatch, to the next layer */
+        enum pipeline_begin begin;
+};
+
+struct pipeline_worker {
+        unsigned role;         /* whose chips they are */
+        unsigned chips;        /* >= 1; of each what follows */
+        uint64_t memory_bytes; /* 0 = not known, and then not counted */
+        double bytes_per_ms;   /* of its link; > 0 */
+        const double *ms;      /* of each layer and one microbatch; < 0 = it may not go there */
+};
+
+struct pipeline_problem {
+        const struct pipeline_layer *layers;
+        size_t layer_count; /* 1..PIPELINE_LAYERS_MAX */
+        const struct pipeline_worker *workers;
+        size_t worker_count;                     /* 1..PIPELINE_WORKERS_MAX */
+        unsigned min_chips[PIPELINE_ROLES_MAX]; /* of each role; those beyond it may be left out */
+        unsigned microbatches;                   /* >= 1 */
+};
+
+struct pipeline_stage {
+        size_t worker;      /* index */
+        size_t first, last; /* layers, both included */
+        double load_ms;
+        uint64_t memory_bytes;
+};
+
+struct pipeline_plan {
+        struct pipeline_stage *stages; /* owned; in layer order: the order of the ranks */
+        size_t stage_count;
+        double period_ms, sum_ms; /* the largest load, and all of them */
+        bool exact;               /* no other order and cut is better */
+};
+
+enum { PIPELINE_NO_FIT = 1 };
+
+/* pipeline_plan() - the best plan that is found.
+ * Return: 0 and *ret (pipeline_plan_free()); PIPELINE_NO_FIT and *err, what does not fit where; -EINVAL (fewer
+ * layers than chips that must take part), -ENOMEM. */
+int pipeline_plan(const struct pipeline_problem *problem, struct pipeline_plan *ret, struct err *err);
+void pipeline_plan_free(struct pipeline_plan *plan); /* accepts NULL */
+
+/* pipeline_step_ms() - a step of all microbatches: the first goes through alone, the others follow, one a
+ * period. */
+double pipeline_step_ms(const struct pipeline_plan *plan, unsigned microbatches);

@@ -1,0 +1,173 @@
+/* A dynamic programme over stages, from the last one to the first. */
+#include "planner/splits/pipeline_cut.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+
+#define SAME 1e-9 /* sums in another order differ by less */
+
+bool pipeline_cut_less(struct pipeline_cut_cost a, struct pipeline_cut_cost b)
+{
+        double slack = b.largest_ms * SAME;
+
+        if (!isfinite(b.largest_ms))
+                return isfinite(a.largest_ms);
+        if (a.largest_ms < b.largest_ms - slack)
+                return true;
+        return a.largest_ms <= b.largest_ms + slack && a.sum_ms < b.sum_ms * (1 - SAME);
+}
+
+double pipeline_cut_crossing_ms(const struct pipeline_problem *problem, size_t begin, double link, double other)
+{
+        if (begin == 0 || begin == problem->layer_count)
+                return 0;
+        return 2 * (double) problem->layers[begin - 1].output_bytes / fmin(link, other);
+}
+
+unsigned pipeline_cut_held(const struct pipeline_problem *problem, size_t from_end)
+{
+        return from_end < problem->microbatches ? (unsigned) from_end : problem->microbatches;
+}
+
+bool pipeline_cut_room(const struct pipeline_problem *problem, const struct pipeline_worker *worker, size_t layer,
+                   unsigned held, uint64_t *used)
+{
+        const struct pipeline_layer *l = &problem->layers[layer];
+        uint64_t activations;
+
+        if (__builtin_mul_overflow(l->held_bytes, (uint64_t) held, &activations) ||
+            __builtin_add_overflow(*used, activations, used) ||
+            __builtin_add_overflow(*used, l->state_bytes, used))
+                return false;
+        return worker->memory_bytes == 0 || *used <= worker->memory_bytes;
+}
+
+/* A chip of the order, and what stands beside it. */
+struct place {
+        size_t worker;
+        double left, right; /* links of its neighbours; its own at the ends */
+};
+
+struct cut {
+        const struct pipeline_problem *problem;
+        struct place *places;
+        size_t count, row; /* chips; layers + 1 */
+        struct pipeline_cut_cost *best;
+        uint32_t *end; /* of the stage, in the best cut from here on */
+        double most_ms;
+};
+
+static void cut_free(struct cut *c)
+{
+        free(c->places);
+        free(c->best);
+        free(c->end);
+}
+
+static int cut_init(struct cut *c, const size_t *order, size_t count)
+{
+        const struct pipeline_worker *workers = c->problem->workers;
+        size_t n = 0;
+
+        for (size_t k = 0; k < count; k++)
+                c->count += workers[order[k]].chips;
+        c->row = c->problem->layer_count + 1;
+        c->places = calloc(c->count, sizeof(*c->places));
+        c->best = calloc((c->count + 1) * c->row, sizeof(*c->best));
+        c->end = calloc((c->count + 1) * c->row, sizeof(*c->end));
+        if (c->places == NULL || c->best == NULL || c->end == NULL)
+                return -ENOMEM;
+        for (size_t k = 0; k < count; k++)
+                for (unsigned chip = 0; chip < workers[order[k]].chips; chip++)
+                        c->places[n++].worker = order[k];
+        for (n = 0; n < c->count; n++) {
+                c->places[n].left = workers[c->places[n > 0 ? n - 1 : 0].worker].bytes_per_ms;
+                c->places[n].right =
+                        workers[c->places[n + 1 < c->count ? n + 1 : n].worker].bytes_per_ms;
+        }
+        for (n = 0; n < (c->count + 1) * c->row; n++)
+                c->best[n].largest_ms = INFINITY;
+        c->best[c->count * c->row + c->problem->layer_count] = (struct pipeline_cut_cost){ 0 };
+        return 0;
+}
+
+/* The best cut from layer i on, which stage s begins with. */
+static void cut_from(struct cut *c, size_t s, size_t i)
+{
+        const struct pipeline_problem *p = c->problem;
+        const struct place *place = &c->places[s];
+        const struct pipeline_worker *worker = &p->workers[place->worker];
+        struct pipeline_cut_cost *best = &c->best[s * c->row + i];
+        unsigned held = pipeline_cut_held(p, c->count - s);
+        double before = pipeline_cut_crossing_ms(p, i, worker->bytes_per_ms, place->left), ms = 0;
+        uint64_t used = 0;
+
+        for (size_t j = i + 1; j <= p->layer_count; j++) {
+                struct pipeline_cut_cost next = c->best[(s + 1) * c->row + j];
+                double load;
+
+                if (worker->ms[j - 1] < 0 || (j - 1 > i && p->layers[j - 1].begin == PIPELINE_BEGINS) ||
+                    !pipeline_cut_room(p, worker, j - 1, held, &used))
+                        return;
+                ms += worker->ms[j - 1];
+                if (ms > c->most_ms)
+                        return;
+                load = before + ms + pipeline_cut_crossing_ms(p, j, worker->bytes_per_ms, place->right);
+                if (load > c->most_ms || !isfinite(next.largest_ms))
+                        continue;
+                next = (struct pipeline_cut_cost){ fmax(load, next.largest_ms), load + next.sum_ms };
+                if (pipeline_cut_less(next, *best)) {
+                        *best = next;
+                        c->end[s * c->row + i] = (uint32_t) j;
+                }
+        }
+}
+
+static void collect(const struct cut *c, struct pipeline_stage *ret)
+{
+        const struct pipeline_problem *p = c->problem;
+
+        for (size_t s = 0, i = 0; s < c->count; s++) {
+                const struct place *place = &c->places[s];
+                const struct pipeline_worker *worker = &p->workers[place->worker];
+                size_t end = c->end[s * c->row + i];
+
+                ret[s] = (struct pipeline_stage){
+                        .worker = place->worker,
+                        .first = i,
+                        .last = end - 1,
+                        .load_ms = pipeline_cut_crossing_ms(p, i, worker->bytes_per_ms, place->left) +
+                                   pipeline_cut_crossing_ms(p, end, worker->bytes_per_ms, place->right),
+                };
+                for (; i < end; i++) {
+                        ret[s].load_ms += worker->ms[i];
+                        (void) pipeline_cut_room(p, worker, i, pipeline_cut_held(p, c->count - s),
+                                             &ret[s].memory_bytes);
+                }
+        }
+}
+
+int pipeline_cut(const struct pipeline_problem *problem, const size_t *order, size_t count, double most_ms,
+                 struct pipeline_stage *ret, struct pipeline_cut_cost *ret_cost)
+{
+        CLEANUP(cut_free) struct cut c = { .problem = problem, .most_ms = most_ms * (1 + SAME) };
+
+        if (cut_init(&c, order, count) < 0)
+                return -ENOMEM;
+        for (size_t s = c.count; s-- > 0;)
+                for (size_t i = s == 0 ? 0 : problem->layer_count - 1; i >= s; i--) {
+                        if (problem->layers[i].begin != PIPELINE_NO_BEGIN || i == 0)
+                                cut_from(&c, s, i);
+                        if (i == 0 || s == 0)
+                                break;
+                }
+        *ret_cost = c.best[0];
+        if (!isfinite(ret_cost->largest_ms))
+                return 0;
+        if (ret != NULL)
+                collect(&c, ret);
+        return (int) c.count;
+}
