@@ -133,6 +133,7 @@ static int open_world(struct manager *manager, struct err *err)
                                            /* who sets a limit of his own says that his program reports */
                                            .speaks = restart->hang_seconds != JOB_HANG_SECONDS,
                                            .recut = subtask_may_share_anew(plan),
+                                           .staged = plan->staged,
                                            .migrate = true,
                                            .checkpoints = plan->n_resume_args > 0,
                                            .log = "its words are above",

@@ -70,6 +70,7 @@ static struct world_rules rules_of(const struct run *run)
                 /* who sets a limit of his own says that his program reports */
                 .speaks = run->trainer || run->job.restart.hang_seconds != JOB_HANG_SECONDS,
                 .recut = job_shares_follow_speeds(&run->job),
+                .staged = run->job.strategy == JOB_STRATEGY_SPLIT,
                 .migrate = run->job.restart.migrate,
                 .checkpoints = run->checkpoint[0] != '\0',
                 .log = "mpirun.log in the job's folder says why",

@@ -37,6 +37,10 @@ static void samples_add_up_and_the_furthest_is_how_far_it_is(void **state)
         assert_true(totals_of(&world).loss == 0.5);
         world.seen[0].loss = 0;
         assert_true(totals_of(&world).loss == 0);
+        world.rules.staged = true; /* of a pipeline: the last stage's, whatever the first one evaluated */
+        world.seen[0].loss = 0.3;
+        world.seen[2].loss = 0.427;
+        assert_true(totals_of(&world).loss == 0.427);
         world_free(&world);
 }
 

@@ -36,7 +36,7 @@ struct world_rules {
         uint64_t global_batch;
         uint64_t last_step;  /* what follows it is evaluation, which says nothing; 0 = not known */
         bool speaks;         /* the program is known to report its steps */
-        bool recut;          /* the shares follow the speeds: neither `equal` nor stages of a split */
+        bool recut, staged;  /* shares follow the speeds; the ranks are stages: the last one has the loss */
         bool migrate;        /* what is lost may be replaced by others */
         bool checkpoints;    /* the job writes some */
         const char *log;     /* where mpirun's own words are */
