@@ -17,13 +17,14 @@
 #include "job/run/run.h"
 #include "job/run/run_preview.h"
 #include "job/run/run_speeds.h"
+#include "job/run/run_split.h"
 #include "job/run/run_world.h"
 #include "job/spec/job_role.h"
 #include "job/spec/job_yaml.h"
 #include "planner/shards/shards.h"
 
 struct launch_options {
-        const char *output, *format, *store, *programs, *segments, *queue, *files;
+        const char *output, *format, *store, *programs, *segments, *queue, *files, *profile;
         struct option_list addresses, device_ips;
         uint64_t epoch, layers;
         unsigned port;
@@ -38,6 +39,8 @@ static const struct option_spec specs[] = {
           .value = "dir:PATH", .help = "place on the machines that stand there, not on this one" },
         { .name = "programs", .type = OPTION_STRING, .offset = offsetof(struct launch_options, programs),
           .value = "FILE", .help = "program table for what the job does not say (/etc/remuda/programs.yaml)" },
+        { .name = "profile", .type = OPTION_STRING, .offset = offsetof(struct launch_options, profile),
+          .value = "FILE", .help = "the model's layers, JSON or ONNX, of a job with strategy split" },
         { .name = "epoch", .type = OPTION_UINT64, .offset = offsetof(struct launch_options, epoch),
           .value = "SAMPLES", .default_ = "0", .maximum = SHARDS_MAX_BATCH, .help = "samples of an epoch, for REMUDA_SHARD" },
         { .name = "port", .type = OPTION_UNSIGNED, .offset = offsetof(struct launch_options, port),
@@ -96,7 +99,9 @@ static int read_job(struct launch *launch, const char *file, struct err *err)
         size_t size_bytes = 0;
         int r = plan_read_bytes(file, &bytes, &size_bytes, err);
 
-        return r < 0 ? r : job_yaml_parse(bytes, size_bytes, &launch->run.job, err);
+        if (r == 0)
+                r = job_yaml_parse(bytes, size_bytes, &launch->run.job, err);
+        return r < 0 ? r : run_read_profile(&launch->run.job, launch->options->profile, err);
 }
 
 static int read_programs(struct launch *launch, struct err *err)
@@ -198,6 +203,7 @@ static void fill_rank(struct launch *launch, size_t index)
                                                        : chip_speed_samples_per_s(&from->speed),
                                       .begin = from->begin,
                                       .end = from->end,
+                                      .layers = run_split_is_planned(&launch->run) ? from->layers : NULL,
                                       .command = launch->commands[index] };
 }
 

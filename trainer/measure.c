@@ -4,6 +4,7 @@
 #include "trainer/measure.h"
 
 #include <errno.h>
+#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,11 +157,28 @@ static double time_layer(struct training *t, float *x, int32_t *labels, size_t l
         return (double) (record_now() - begin) / 1e3 / (double) (times - 1);
 }
 
+/* What the layer keeps of a sample from its forward to its backward pass: outputs and their gradients (as
+ * trainer/runner.c allocates them; what an operator computes with for a moment is not counted). */
+static size_t held_bytes(const struct model *m, size_t first, size_t last)
+{
+        size_t bytes = 0;
+
+        for (size_t i = first; i <= last; i++) {
+                size_t outputs = shape_size(&m->nodes[i].out);
+
+                bytes += 2 * outputs * sizeof(float) + (op_has(m->nodes[i].op, OP_POOL) ? outputs : 0);
+        }
+        return bytes;
+}
+
+/* Forwards and backwards one microbatch through each layer. */
 static int measure_layers(struct training *t, float *x, int32_t *labels, size_t count, struct json_line *line,
                           struct err *err)
 {
         uint64_t usec = (uint64_t) (t->options->measure_seconds * 1e6 / 2 / (double) t->model.layer_count);
+        size_t copies = t->velocity != NULL ? 3 : 2; /* with gradients */
 
+        json_line_uint(line, "microbatch", count);
         json_line_open(line, "layers", '[');
         for (size_t i = 0; i < t->model.layer_count; i++) {
                 double ms = time_layer(t, x, labels, i, count, usec, err);
@@ -174,12 +192,36 @@ static int measure_layers(struct training *t, float *x, int32_t *labels, size_t 
                 json_line_open(line, NULL, '{');
                 json_line_real(line, "ms", ms, 4);
                 json_line_uint(line, "parameter_bytes", parameters * sizeof(float));
+                json_line_uint(line, "state_bytes", copies * parameters * sizeof(float));
+                json_line_uint(line, "held_bytes", count * held_bytes(&t->model, first, last));
                 json_line_uint(line, "output_bytes",
                                count * shape_size(&t->model.nodes[last].out) * sizeof(float));
                 json_line_close(line, '}');
         }
         json_line_close(line, ']');
         return 0;
+}
+
+/* Collective: what goes from each rank to the next, all at once, in a megabyte at a time. */
+static void measure_link(const struct training *t, struct json_line *line)
+{
+        enum { BYTES = 1 << 20, TIMES = 16 };
+        CLEANUP(free_p) char *there = calloc(1, BYTES), *back = calloc(1, BYTES);
+        int next = (t->world.rank + 1) % t->world.size,
+            before = (t->world.rank + t->world.size - 1) % t->world.size;
+        uint64_t begin = 0;
+        int r = there == NULL || back == NULL ? -ENOMEM : 0;
+
+        if (world_agree(&t->world, r, NULL) < 0)
+                return;
+        for (int i = 0; i <= TIMES; i++) {
+                if (i == 1) /* the first one makes the connection */
+                        begin = record_now();
+                MPI_Sendrecv(there, BYTES, MPI_BYTE, next, 0, back, BYTES, MPI_BYTE, before, 0,
+                             MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        json_line_real(line, "link_bytes_per_ms",
+                       (double) BYTES * TIMES * 1e3 / (double) (record_now() - begin + 1), 0);
 }
 
 static void write_preset(struct json_line *line, const struct preset *p)
@@ -233,7 +275,12 @@ int measure_run(struct training *t, struct err *err)
         }
         json_line_close(&line, ']');
         write_preset(&line, &t->preset);
-        r = t->options->measure_layers ? measure_layers(t, places.x[0], places.labels, whole, &line, err) : 0;
+        if (t->options->measure_layers)
+                r = measure_layers(t, places.x[0], places.labels,
+                                   (whole + t->options->microbatches - 1) / t->options->microbatches, &line,
+                                   err);
+        if (t->options->measure_layers && t->world.parallel && world_agree(&t->world, r, NULL) == 0)
+                measure_link(t, &line);
         json_line_close(&line, '}');
         json_line_print(&line, stdout);
         close_places(t, &places);

@@ -30,7 +30,6 @@
 #define JOB_LABEL_ROLE      POD_LABEL_ROLE
 #define JOB_LABEL_SUBTASK   "remuda.dev/subtask"
 #define JOB_MANAGER_PORT    7000
-#define JOB_CHECKPOINT_PATH "/var/lib/remuda/checkpoint" /* where spec.checkpoint names none */
 
 /* What all of a cluster's job pods have in common. Borrowed. */
 struct job_pods_options {
@@ -76,7 +75,3 @@ json_t *job_pods_manager(const struct job *job, const struct job_state *state,
 
 /* job_pods_metadata() - of an object of the job's: its labels, and the job as its owner. */
 json_t *job_pods_metadata(const char *name, const struct job_pods_owner *owner, const char *role);
-
-/* job_pods_manager_plan() - the plan that the manager of this world reads (job/plan/subtask.proto), as JSON.
- */
-json_t *job_pods_manager_plan(const struct job *job, const struct job_state *state, const char *status_token);

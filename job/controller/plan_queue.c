@@ -163,6 +163,8 @@ static bool place_lost_group(struct record *record, size_t index)
         (void) text_copy(name, sizeof(name), group->name);
         if (record->job.restart.migrate && job_plan_move(&claim, state, index, &err) == 0) {
                 c->metrics.moves++;
+                group = job_state_group(state, name); /* it may stand elsewhere: a split is planned anew */
+                assert(group != NULL);
                 write_event(record, false, "Migrated", "%s goes to %s of node %s", name, group->group,
                             group->node);
         } else if (job_plan_may_leave(&record->job, state, index)) {

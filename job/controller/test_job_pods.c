@@ -13,6 +13,7 @@
 #include "job/controller/job_keys.h"
 #include "job/controller/job_pods.h"
 #include "job/launcher/subtask.h"
+#include "job/plan/manager_plan.h"
 #include "scheduler-extender/wire/pod_json.h"
 #include "tests/support/job_fixture.h"
 
@@ -177,7 +178,7 @@ static void the_manager_is_told_how_shares_are_cut(void **state)
                 p.job.shards = worlds[i].shards;
                 p.job.strategy = worlds[i].strategy;
                 p.plan.groups[0].samples_per_s = worlds[i].samples_per_s;
-                world = job_pods_manager_plan(&p.job, &p.plan, "status");
+                world = manager_plan(&p.job, &p.plan, "status");
                 assert_string_equal(at(world, "groups.0.name"), "w0-0");
                 assert_string_equal(at(world, "args.0"), "--data");
                 assert_string_equal(at(world, "shards"), worlds[i].says);
@@ -266,7 +267,7 @@ static void launchers_log_as_they_are_told(void **state)
 /* What a manager makes of the plan that the controller writes for it. */
 static Subtask__Plan *read_plan(const struct job *job, const struct job_state *state, struct pb_arena *arena)
 {
-        json_t *json = job_pods_manager_plan(job, state, "0123456789abcdef");
+        json_t *json = manager_plan(job, state, "0123456789abcdef");
         Subtask__Plan *plan = NULL;
         struct err err = { 0 };
 
@@ -545,12 +546,12 @@ static void servers_and_own_arguments_stand_in_the_plan(void **state)
         (void) state;
         assert_int_equal(job_plan(&claim, &plan, NULL), 0);
         assert_true(plan.group_count == 2 && plan.groups[0].server);
-        world = job_pods_manager_plan(&job, &plan, "status");
+        world = manager_plan(&job, &plan, "status");
         assert_string_equal(at(world, "args.0"), "--fast");
         assert_null(json_object_get(world, "resume_args")); /* which are the reference trainer's */
         assert_non_null(strstr(json_string_value(json_object_get(json_object_get(world, "environment"),
                                                                  "REMUDA_CHECKPOINT")),
-                               JOB_CHECKPOINT_PATH));
+                               MANAGER_PLAN_CHECKPOINT));
         group = json_array_get(json_object_get(world, "groups"), 0);
         assert_string_equal(at(group, "role"), "server");
         assert_true(json_number_value(json_object_get(group, "speed")) == 2); /* its ranks */

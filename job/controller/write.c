@@ -20,6 +20,7 @@
 #include "job/controller/kueue/kueue.h"
 #include "job/plan/job_plan.h"
 #include "job/plan/job_status.h"
+#include "job/plan/manager_plan.h"
 
 #define RETRY_USEC     1000000u
 #define RETRY_MAX_USEC 30000000u
@@ -479,7 +480,7 @@ void write_plan(struct record *record, struct job_pod *manager)
 
         begun.restarts = record->base_restarts;
         job_plan_networks(controller_ledger(record->controller), &begun);
-        plan = job_pods_manager_plan(&record->job, &begun, manager->status_token);
+        plan = manager_plan(&record->job, &begun, manager->status_token);
         text = plan == NULL ? NULL : json_dumps(plan, JSON_COMPACT);
         json_decref(plan);
         if (text != NULL)

@@ -8,9 +8,10 @@
 #include "job/spec/job.h"
 #include "planner/speeds/chip_speed.h"
 
-#define JOB_GROUPS_MAX       256 /* device groups of one job: what a manager takes */
-#define JOB_GROUP_NAME_BYTES 24
-#define JOB_POD_NAME_BYTES   128
+#define JOB_GROUPS_MAX         256 /* device groups of one job: what a manager takes */
+#define JOB_GROUP_NAME_BYTES   24
+#define JOB_POD_NAME_BYTES     128
+#define JOB_GROUP_LAYERS_BYTES 512
 
 enum job_group_state {
         JOB_GROUP_WAITING,
@@ -33,7 +34,8 @@ struct job_group {
         uint32_t chips; /* that the pod asks for */
         uint32_t ranks; /* >= chips; more where a CPU group serves several */
         uint32_t first_rank;
-        uint64_t batch; /* of each global batch */
+        char layers[JOB_GROUP_LAYERS_BYTES]; /* of a split: "0:1,2:3", of each rank; "" = it is not planned */
+        uint64_t batch;                      /* of each global batch */
         double weight;
         enum chip_speed source; /* of the speed behind the share */
         char precision[8];      /* "bf16" ..., "mixed"; "" = of none that is known */

@@ -8,6 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "job/plan/stages/stage_plan.h"
+#include "job/plan/stages/stage_profile.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -29,6 +31,8 @@ static int compare_groups(const void *a, const void *b)
 
         if (x->server != y->server)
                 return y->server - x->server;
+        if (x->layers[0] != '\0' && y->layers[0] != '\0') /* of a pipeline: in the order of its stages */
+                return strtoul(x->layers, NULL, 10) < strtoul(y->layers, NULL, 10) ? -1 : 1;
         if (x->entry != y->entry)
                 return x->entry < y->entry ? -1 : 1;
         return (x->index > y->index) - (x->index < y->index);
@@ -215,6 +219,131 @@ static void note_speeds(const struct job *job, const struct chip_speed_verdict *
                 job_state_note(state, "%s", note);
 }
 
+/* Each rank's part of the memory of its chips. */
+static uint64_t memory_of(const struct job_group *group, const struct ledger_group *chips)
+{
+        return chips == NULL ? 0 : chips->memory_bytes * group->chips / (group->ranks > 0 ? group->ranks : 1);
+}
+
+/* Bytes per ms of the node's fastest interface, where the pipeline leaves the node; 0 = not known. */
+static double link_of(const struct ledger *ledger, const struct job_state *state,
+                      const struct job_group *group)
+{
+        const struct ledger_node *node = ledger_nodes_find(ledger, group->node, strlen(group->node));
+        bool leaves = false;
+
+        for (size_t i = 0; i < state->group_count; i++)
+                leaves = leaves || strcmp(state->groups[i].node, group->node) != 0;
+        return leaves && node != NULL ? (double) node->hardware.network_mbps * 125 : 0;
+}
+
+static void describe(const struct batch_cut_job *job, const struct job_state *state,
+                     const struct job_group *group, const struct batch_cut_share *share,
+                     struct stage_plan_worker *ret)
+{
+        *ret = (struct stage_plan_worker){
+                .role = &job->job->workers[group->entry],
+                .chips = group->ranks,
+                .memory_bytes = memory_of(group, part_of(job->ledger, group).group),
+                .bytes_per_ms = link_of(job->ledger, state, group),
+                .samples_per_s = share->samples_per_s / (group->ranks > 0 ? group->ranks : 1),
+                .speed = share->speed,
+        };
+        (void) text_copy(ret->chip.vendor, sizeof(ret->chip.vendor), group->vendor);
+        (void) text_copy(ret->chip.runtime, sizeof(ret->chip.runtime), group->runtime);
+        (void) text_copy(ret->chip.model, sizeof(ret->chip.model), group->model);
+        (void) text_copy(ret->chip.group, sizeof(ret->chip.group), group->group);
+}
+
+/* The layers of each group, as planned; the groups then stand in the order of the stages.
+ * @index: of each worker's group. A group that is left idle keeps its chips until the job is planned anew. */
+static int take_stages(struct job_state *state, const struct pipeline_plan *plan, const size_t *index,
+                       size_t count, struct err *err)
+{
+        for (size_t w = 0; w < count; w++) {
+                CLEANUP(free_p) char *layers = stage_plan_layers(plan, w);
+                struct job_group *group = &state->groups[index[w]];
+
+                if (layers == NULL)
+                        return err_set(err, -ENOMEM, "no memory for the stages");
+                if (!text_copy(group->layers, sizeof(group->layers), layers))
+                        return err_set(
+                                err, -ERANGE,
+                                "spec.workers: %u stages on one device group, %s, are more than a status "
+                                "holds; ask for fewer chips of it",
+                                group->ranks, group->group);
+        }
+        return 0;
+}
+
+static void say_stages(struct job_state *state, const struct stage_plan *plan)
+{
+        struct text said = { 0 };
+
+        stage_plan_sentence(plan, &said);
+        for (size_t i = 0; i < state->note_count; i++) /* the plan before is history */
+                if (text_starts_with(state->notes[i], "Split: "))
+                        memmove(&state->notes[i], &state->notes[i + 1],
+                                (--state->note_count - i) * sizeof(*state->notes));
+        job_state_note(state, "Split: %s", said.data == NULL ? "" : said.data);
+        text_free(&said);
+}
+
+/* What is known of the layers: as the job says, else of the trainer's models, else as its stages list them.
+ */
+static const struct job_split_profile *profile_of(const struct job *job, struct job_split_profile *own)
+{
+        if (job->profile.layer_count > 0)
+                return &job->profile;
+        return stage_profile_trainer(job, own) || stage_profile_bare(job->stages, job->stage_count, own)
+                       ? own
+                       : NULL;
+}
+
+/* A split model over the groups. Every rank takes part: those of a range that would slow the job are left out
+ * on one machine alone, where nothing was leased for them. */
+static int plan_stages(const struct batch_cut_job *job, const struct batch_cut_share *shares,
+                       struct job_state *state, struct err *err)
+{
+        CLEANUP(free_p) struct stage_plan_worker *workers = calloc(state->group_count + 1, sizeof(*workers));
+        CLEANUP(free_p) size_t *index = calloc(state->group_count + 1, sizeof(*index));
+        CLEANUP(job_split_profile_free) struct job_split_profile own = { .samples = 1 };
+        const struct job_split_profile *profile = profile_of(job->job, &own);
+        struct stage_plan plan = { 0 };
+        size_t count = 0;
+        int r;
+
+        if (workers == NULL || index == NULL)
+                return err_set(err, -ENOMEM, "no memory for the stages");
+        for (size_t i = 0; i < state->group_count; i++) {
+                state->groups[i].layers[0] = '\0';
+                if (state->groups[i].server)
+                        continue;
+                describe(job, state, &state->groups[i], &shares[i], &workers[count]);
+                index[count++] = i;
+        }
+        if (profile == NULL && job->job->stage_count > 0)
+                return err_set(
+                        err, -ERANGE,
+                        "spec.stages: how many layers the model has is not known; bind all of them, or give "
+                        "spec.profile");
+        if (profile == NULL) {
+                job_state_note(state,
+                               "NotPlanned: the model's layers are not known: the program cuts itself; give "
+                               "spec.profile");
+                return 0;
+        }
+        r = stage_plan(job->job, profile, workers, count, true, &plan, err);
+        if (r == 0)
+                r = take_stages(state, &plan.pipeline, index, count, err);
+        if (r == 0)
+                say_stages(state, &plan);
+        stage_plan_free(&plan);
+        if (r == 0)
+                name_groups(state);
+        return r == -EINVAL ? -ERANGE : r;
+}
+
 int job_plan_share(const struct batch_cut_job *job, struct job_state *state, struct err *err)
 {
         CLEANUP(free_p) struct batch_cut_group *groups = calloc(state->group_count + 1, sizeof(*groups));
@@ -254,5 +383,7 @@ int job_plan_share(const struct batch_cut_job *job, struct job_state *state, str
                 state->ranks[i].batch = -1; /* what they shared is cut anew */
         if (r == 0)
                 note_speeds(job->job, &verdict, state);
+        if (r == 0 && job->job->strategy == JOB_STRATEGY_SPLIT && job->job->shards == JOB_SHARDS_WEIGHTED)
+                r = plan_stages(job, shares, state, err);
         return r;
 }

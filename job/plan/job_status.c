@@ -71,6 +71,7 @@ static const struct json_table_row group_rows[] = {
         { "chips",            UINT,  AT(chips), .max = JOB_CHIPS_MAX },
         { "ranks",            UINT,  AT(ranks), .max = JOB_CHIPS_MAX },
         { "firstRank",        UINT,  AT(first_rank), .max = JOB_CHIPS_MAX },
+        { "layers",           CHARS, AT(layers), .omit = true },
         { "batch",            UINT,  AT(batch), .max = 1 << 24 },
         { "weight",           DOUBLE, AT(weight) },
         { "speedSource",      JSON_TABLE_CHOICE, AT(source), .names = chip_speed_names },

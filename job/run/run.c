@@ -26,7 +26,7 @@ void run_free(struct run *run)
         run_chips_free(&run->inventories);
         for (size_t i = 0; run->ranks != NULL && i < run->rank_count; i++)
                 free(run->ranks[i].layer_ms);
-        free(run->layer_output_bytes);
+        job_split_profile_free(&run->measured);
         free(run->segments);
         free(run->ranks);
         json_decref(run->events);

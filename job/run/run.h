@@ -25,7 +25,8 @@
 #define RUN_PATH_BYTES 1024
 
 struct run_options {
-        const char *programs, *store, *work_dir, *output, *launcher, *mpirun, *report;
+        const char *programs, *store, *work_dir, *output, *launcher, *mpirun, *report,
+                *profile;     /* of the model's layers, in place of the job's; NULL = none */
         const char *measured; /* of the chips of this machine; NULL = MEASURED_PATH */
         bool resume, measure_again, dry_run;
         unsigned grace_seconds;
@@ -48,7 +49,9 @@ struct run_rank {
         char node[254];                    /* "" = this machine, when its name is not known */
         uint64_t network_mbps;             /* of the node; 0 = not known */
         struct chip_speed_figures figures; /* of the chip */
-        double *layer_ms;                  /* of a split: run.layer_count, owned; NULL = not measured */
+        uint64_t memory_bytes;             /* of the chip; 0 = not known */
+        double *layer_ms;                  /* of a split: run.measured's, owned; NULL = not measured */
+        double link_bytes_per_ms;          /* to its neighbour, as measured; 0 = it is not */
         uint64_t layers[2];                /* first and last */
         unsigned device_index;             /* its ordinal */
 
@@ -88,25 +91,23 @@ struct run {
 
         struct run_rank *ranks;
         size_t rank_count, server_count;
-        struct chip_speed_verdict speeds; /* of the workers, before they were measured; lacking: a rank */
-        uint64_t data_samples;            /* of an epoch; 0 = not known */
-        uint64_t left_samples;            /* used by ranks that were left out later */
-        size_t layer_count;               /* of the model, for a split; 0 = not known */
-        uint64_t *layer_output_bytes;
-        uint64_t *segments; /* that the trainer has chosen for `segments: auto` */
+        struct chip_speed_verdict speeds;  /* of the workers, before they were measured; lacking: a rank */
+        uint64_t data_samples;             /* of an epoch; 0 = not known */
+        uint64_t left_samples;             /* used by ranks that were left out later */
+        struct job_split_profile measured; /* of a split's layers, without times: those are the ranks' */
+        bool layers_planned;               /* each rank has its own */
+        uint64_t *segments;                /* that the trainer has chosen for `segments: auto` */
         size_t segment_count;
         unsigned cores;
-        bool trainer; /* the programs take the options of the reference trainer */
-        bool sample_log;
-        bool planned; /* the batch is cut */
+        bool trainer;             /* the programs take the options of the reference trainer */
+        bool sample_log, planned; /* planned: the batch is cut */
 
         json_t *events;
         uint64_t started_usec; /* CLOCK_MONOTONIC */
         uint64_t first_world_usec;
-        struct world world;   /* its places are the ranks' chips, one each */
-        uint64_t kept_usec;   /* CLOCK_MONOTONIC of the last refinement of the SpeedTable */
-        bool speeds_lost;     /* the table could not be written, which was said */
-        bool speeds_troubled; /* said once */
+        struct world world;                /* its places are the ranks' chips, one each */
+        uint64_t kept_usec;                /* CLOCK_MONOTONIC of the last refinement of the SpeedTable */
+        bool speeds_lost, speeds_troubled; /* the table could not be written; said once */
         double training_seconds;
         const char *phase; /* NULL while it runs */
         char reason[48], message[512];
@@ -117,19 +118,19 @@ struct run {
  * code in *ret_exit_code. */
 int run_read_documents(const char *job_path, json_t **ret, struct err *err); /* of a job file, one at least */
 int run_read(struct run *run, const char *job_path, const json_t *document, int *ret_exit_code,
-             struct err *err);                                              /* run_read.c */
+             struct err *err);                                            /* run_read.c */
+int run_read_profile(struct job *job, const char *path, struct err *err); /* in place of the job's, if any */
 int run_choose_chips(struct run *run, int *ret_exit_code, struct err *err); /* run_chips.c */
 int run_place(struct run *run, struct err *err); /* chips alone, whether or not there are programs for them */
 int run_measure(struct run *run, struct err *err); /* run_measure.c */
 int run_plan(struct run *run, struct err *err);    /* run_plan.c */
 int run_train(struct run *run, struct err *err);   /* run_train.c */
 
-/* run_plan_cut() - the batches of a placed job by what is known of its chips, with nothing measured anew;
- * what somebody has to know of their speeds is an event. 0 or -ENOMEM. */
+/* run_plan_cut() - batches, or stages, of a placed job by what is known of its chips, with nothing measured
+ * anew; what somebody has to know of it is an event. 0, -EINVAL (no such split), -ENOMEM. */
 int run_plan_cut(struct run *run, struct err *err);
 
-/* run_plan_place() - the workers' weights and samples of an epoch, by their batches, in the order of ranks.
- */
+/* run_plan_place() - the workers' weights and samples of an epoch, by their batches, in rank order. */
 void run_plan_place(struct run *run);
 int run_plan_write(const struct run *run, struct err *err); /* plan.json, as it is now */
 

@@ -255,6 +255,9 @@ static void add_rank(struct run *run, const struct assignment_part *part, const 
                                    .device_index = device == NULL ? 0 : device->ordinal,
                                    .figures = part->group->figures,
                                    .network_mbps = part->node->hardware.network_mbps,
+                                   .memory_bytes = device != NULL && device->memory_bytes > 0
+                                                           ? device->memory_bytes
+                                                           : group->memory_bytes,
                                    .speed = { .speed = 1 },
                                    .precision = CHIP_SPEED_NO_PRECISION };
         (void) text_copy(rank->runtime, sizeof(rank->runtime),

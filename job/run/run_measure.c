@@ -66,7 +66,7 @@ static bool take_answer(struct run *run, size_t index, struct speed_table_observ
         fits = fits && speed_fit_line(&fit, &alpha_ms, &beta_ms);
         if (fits)
                 run_speeds_saw(rank, alpha_ms, beta_ms);
-        run_split_read_layers(run, index, json_object_get(answer, "layers"));
+        run_split_read_layers(run, index, answer);
         json_decref(answer);
         return fits;
 }
@@ -87,8 +87,11 @@ static void measure_arguments(const struct run *run, struct arguments *args)
                 arguments_add(args, "allreduce");
         }
         arguments_add(args, "--measure");
-        if (run->job.strategy == JOB_STRATEGY_SPLIT)
+        if (run_split_measures(run)) {
                 arguments_add(args, "--measure-layers");
+                arguments_add(args, "--microbatches");
+                arguments_add(args, "%llu", (unsigned long long) run->job.microbatches);
+        }
         arguments_add(args, "--measure-seconds");
         arguments_add(args, "%g",
                       run->options->measure_seconds > 0 ? run->options->measure_seconds : MEASURE_SECONDS);
@@ -168,8 +171,7 @@ int run_measure(struct run *run, struct err *err)
         CLEANUP(free_p)
         struct speed_table_observation *seen = calloc(run->rank_count * POINTS_MAX, sizeof(*seen));
         /* the speed table knows whole models, a split needs the layers */
-        bool known = run_speeds_find(run) && !run->options->measure_again &&
-                     run->job.strategy != JOB_STRATEGY_SPLIT,
+        bool known = run_speeds_find(run) && !run->options->measure_again && !run_split_measures(run),
              before = run->trainer && wants_world(run);
         size_t count = 0;
         int r = 1;

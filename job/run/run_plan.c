@@ -59,11 +59,20 @@ static int share(struct run *run, struct err *err)
         return r;
 }
 
+static bool follows_layers(const struct run *run)
+{
+        return run->job.strategy == JOB_STRATEGY_SPLIT && run->job.shards == JOB_SHARDS_WEIGHTED;
+}
+
 int run_plan_cut(struct run *run, struct err *err)
 {
+        int r = 0;
+
         (void) run_speeds_find(run);
         run_speeds_remark(run);
-        return share(run, err);
+        if (follows_layers(run))
+                r = run_split_plan(run, err);
+        return r < 0 ? r : share(run, err);
 }
 
 void run_plan_place(struct run *run)
@@ -138,7 +147,7 @@ int run_plan(struct run *run, struct err *err)
 {
         int r = 0;
 
-        if (run->job.strategy == JOB_STRATEGY_SPLIT && run->job.shards == JOB_SHARDS_WEIGHTED)
+        if (follows_layers(run))
                 r = run_split_plan(run, err);
         if (r == 0)
                 r = share(run, err);

@@ -11,6 +11,7 @@
 #include "base/yaml/yaml_parse.h"
 #include "io/process.h"
 #include "io/read_file.h"
+#include "job/plan/stages/stage_profile.h"
 #include "job/run/run.h"
 #include "job/spec/job_arguments.h"
 #include "job/spec/job_yaml.h"
@@ -41,11 +42,40 @@ int run_read_documents(const char *job_path, json_t **ret, struct err *err)
         return 0;
 }
 
+int run_read_profile(struct job *job, const char *path, struct err *err)
+{
+        CLEANUP(free_p) char *bytes = NULL;
+        CLEANUP(job_split_profile_free) struct job_split_profile profile = { .samples = 1 };
+        size_t size = 0;
+        int r;
+
+        if (path == NULL)
+                return 0;
+        if (job->strategy != JOB_STRATEGY_SPLIT)
+                return err_set(
+                        err, -EINVAL,
+                        "--profile: it is for strategy split alone, and strategy is %s; leave it out, or "
+                        "write strategy: split",
+                        job_strategy_names[job->strategy]);
+        r = read_file(path, STAGE_PROFILE_MAX_BYTES, &bytes, &size, err);
+        if (r < 0)
+                return err_set(err, r, "--profile '%.200s': %s", path, strerror(-r));
+        r = stage_profile_decode(bytes, size, &profile, err);
+        if (r < 0)
+                return err_wrap(err, -EINVAL, "--profile '%.200s'", path);
+        job_split_profile_free(&job->profile);
+        job->profile = profile;
+        profile = (struct job_split_profile){ .samples = 1 };
+        return job_split_check(job->stages, job->stage_count, job->profile.layer_count, err);
+}
+
 static int read_job(struct run *run, const char *path, const json_t *document, struct err *err)
 {
         int r = job_yaml_decode(document, &run->job, err);
 
-        return r < 0 ? err_wrap(err, r, "job file '%.200s'", path) : 0;
+        if (r < 0)
+                return err_wrap(err, r, "job file '%.200s'", path);
+        return run_read_profile(&run->job, run->options->profile, err);
 }
 
 static int find_launcher(struct run *run, struct err *err)

@@ -1,6 +1,6 @@
-/* The stages of a split job: which layers each worker holds, by the layers' measured times and the exact
- * planner (planner/splits/chain.h). Every chip of a fixed count is used; one of a range that has no
- * part is left out. */
+/* The stages of a split job: what is known of its layers and chips goes to the one planner, and the ranks
+ * stand as it says. Every chip of a fixed count is used; one of a range that would slow the job is left out.
+ */
 #include "job/run/run_split.h"
 #include "job/run/run_folder.h"
 
@@ -11,140 +11,202 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "job/plan/stages/stage_plan.h"
+#include "job/plan/stages/stage_profile.h"
 #include "job/run/run_migrate.h"
-#include "planner/splits/chain_all.h"
 
-#define LINK_BYTES_PER_MS 1e6 /* shared memory of one machine: a gigabyte a second is assumed */
-#define CLASSES_MAX       12  /* each worker is a class of its own: 2^12 states */
+bool run_split_measures(const struct run *run)
+{
+        return run->job.strategy == JOB_STRATEGY_SPLIT && run->job.profile.layer_count == 0;
+}
 
-void run_split_read_layers(struct run *run, size_t index, const json_t *layers)
+static uint64_t bytes_of(const json_t *layer, const char *name)
+{
+        json_int_t value = json_integer_value(json_object_get(layer, name));
+
+        return value > 0 ? (uint64_t) value : 0;
+}
+
+/* The sizes of the layers, which are the same on every chip. Return: false without memory. */
+static bool read_sizes(struct run *run, const json_t *layers, uint64_t samples)
 {
         size_t count = json_array_size(layers);
-        struct run_rank *rank = &run->ranks[index];
-        double *ms;
 
-        if (count == 0 || count > CHAIN_LAYERS_MAX || (run->layer_count != 0 && run->layer_count != count))
+        run->measured.layers = calloc(count + 1, sizeof(*run->measured.layers));
+        if (run->measured.layers == NULL)
+                return false;
+        run->measured.layer_count = count;
+        run->measured.samples = samples;
+        for (size_t i = 0; i < count; i++) {
+                const json_t *layer = json_array_get(layers, i);
+
+                run->measured.layers[i] = (struct job_split_layer){
+                        .memory_bytes = bytes_of(layer, "state_bytes"),
+                        .params_bytes = bytes_of(layer, "parameter_bytes"),
+                        .activation_bytes = bytes_of(layer, "output_bytes"),
+                        .held_bytes = bytes_of(layer, "held_bytes"),
+                };
+        }
+        return true;
+}
+
+void run_split_read_layers(struct run *run, size_t index, const json_t *answer)
+{
+        const json_t *layers = json_object_get(answer, "layers");
+        uint64_t samples = bytes_of(answer, "microbatch");
+        size_t count = json_array_size(layers);
+        struct run_rank *rank = &run->ranks[index];
+        double *ms, link = json_number_value(json_object_get(answer, "link_bytes_per_ms"));
+
+        if (count == 0 || count > JOB_LAYERS_MAX || samples == 0 ||
+            (run->measured.layer_count != 0 && run->measured.layer_count != count))
                 return;
         ms = calloc(count, sizeof(*ms));
-        if (run->layer_output_bytes == NULL)
-                run->layer_output_bytes = calloc(count, sizeof(*run->layer_output_bytes));
-        if (ms == NULL || run->layer_output_bytes == NULL) {
+        if (ms == NULL || (run->measured.layer_count == 0 && !read_sizes(run, layers, samples))) {
                 free(ms);
                 return;
         }
         for (size_t i = 0; i < count; i++) {
-                const json_t *layer = json_array_get(layers, i);
-                double value = json_number_value(json_object_get(layer, "ms"));
+                double value = json_number_value(json_object_get(json_array_get(layers, i), "ms"));
 
                 ms[i] = isfinite(value) && value > 1e-6 ? value : 1e-6;
-                run->layer_output_bytes[i] =
-                        (uint64_t) json_integer_value(json_object_get(layer, "output_bytes"));
         }
-        run->layer_count = count;
+        rank->link_bytes_per_ms = isfinite(link) && link > 0 ? link : 0;
         free(rank->layer_ms);
         rank->layer_ms = ms;
 }
 
-/* The ranks in the order of the stages; each stage begins at first[]. */
-static int take_order(struct run *run, const size_t *order, const size_t *first, size_t count)
+static const struct run_rank *worker_of(const struct run *run, size_t index)
 {
+        return &run->ranks[run->server_count + index];
+}
+
+static size_t worker_count(const struct run *run)
+{
+        return run->rank_count - run->server_count;
+}
+
+/* Its part of the chip's memory: several ranks may be on one. */
+static uint64_t memory_of(const struct run *run, const struct run_rank *rank)
+{
+        uint64_t alike = 0;
+
+        for (size_t i = 0; i < worker_count(run); i++)
+                alike += strcmp(worker_of(run, i)->device, rank->device) == 0 &&
+                         strcmp(worker_of(run, i)->node, rank->node) == 0;
+        return rank->memory_bytes / (alike > 0 ? alike : 1);
+}
+
+static void describe(const struct run *run, const struct run_rank *rank, struct stage_plan_worker *ret)
+{
+        *ret = (struct stage_plan_worker){
+                .role = rank->role,
+                .chips = 1,
+                .memory_bytes = memory_of(run, rank),
+                .bytes_per_ms = rank->link_bytes_per_ms,
+                .link_measured = true,
+                .layer_ms = run_split_measures(run) ? rank->layer_ms : NULL,
+                .samples_per_s = rank->speed_source == CHIP_SPEED_MEASURED
+                                         ? chip_speed_samples_per_s(&rank->speed)
+                                         : 0,
+                .speed =
+                        rank->speed_source == CHIP_SPEED_ASSUMED ? 1 : chip_speed_samples_per_s(&rank->speed),
+        };
+        (void) text_copy(ret->chip.vendor, sizeof(ret->chip.vendor), rank->vendor);
+        (void) text_copy(ret->chip.runtime, sizeof(ret->chip.runtime), rank->runtime);
+        (void) text_copy(ret->chip.model, sizeof(ret->chip.model), rank->device_model);
+        (void) text_copy(ret->chip.group, sizeof(ret->chip.group), rank->group);
+}
+
+/* The ranks in the order of the stages, those that are left out behind them. */
+static int take_order(struct run *run, const struct pipeline_plan *plan)
+{
+        size_t count = worker_count(run), next = plan->stage_count;
         CLEANUP(free_p) struct run_rank *ranks = calloc(count, sizeof(*ranks));
 
         if (ranks == NULL)
                 return -ENOMEM;
         for (size_t i = 0; i < count; i++) {
-                ranks[i] = run->ranks[order[i]];
-                ranks[i].layers[0] = first[i];
-                ranks[i].layers[1] = (i + 1 < count ? first[i + 1] : run->layer_count) - 1;
+                size_t s = 0;
+
+                while (s < plan->stage_count && plan->stages[s].worker != i)
+                        s++;
+                if (s == plan->stage_count) {
+                        ranks[next++] = *worker_of(run, i);
+                        continue;
+                }
+                ranks[s] = *worker_of(run, i);
+                ranks[s].layers[0] = plan->stages[s].first;
+                ranks[s].layers[1] = plan->stages[s].last;
         }
-        memcpy(run->ranks, ranks, count * sizeof(*ranks));
+        memcpy(&run->ranks[run->server_count], ranks, count * sizeof(*ranks));
+        while (worker_count(run) > plan->stage_count &&
+               run_migrate_do_without(run, run->server_count + plan->stage_count))
+                ;
+        return worker_count(run) == plan->stage_count ? 0 : -EPROTO;
+}
+
+/* What is known of the layers: as the job says, else as they were measured, else as its stages list them. */
+static const struct job_split_profile *profile_of(const struct run *run, struct job_split_profile *bare)
+{
+        bool measured = run->measured.layer_count > 0;
+
+        for (size_t i = 0; i < worker_count(run); i++)
+                measured = measured && worker_of(run, i)->layer_ms != NULL;
+        if (run->job.profile.layer_count > 0)
+                return &run->job.profile;
+        if (measured)
+                return &run->measured;
+        return stage_profile_bare(run->job.stages, run->job.stage_count, bare) ? bare : NULL;
+}
+
+/* The program cuts itself. */
+static int leave_it(struct run *run, struct err *err)
+{
+        if (run->job.stage_count > 0)
+                return err_set(
+                        err, -EINVAL,
+                        "spec.stages: how many layers the model has is not known; bind all of them, or "
+                        "give spec.profile or --profile FILE");
+        if (worker_count(run) > 1)
+                run_event(run, "NotPlanned",
+                          "the model's layers are not known: the program cuts itself, as the trainer does in "
+                          "equal numbers; give spec.profile or --profile FILE");
         return 0;
-}
-
-/* Return: was one left out, so that the plan has to be made anew? */
-static bool leave_idle_out(struct run *run, const struct chain_plan *plan)
-{
-        for (size_t i = 0; i < run->rank_count; i++) {
-                bool used = false;
-
-                for (size_t k = 0; k < plan->stage_count; k++)
-                        used = used || plan->stages[k].class_index == i;
-                if (!used && run_migrate_do_without(run, i))
-                        return true;
-        }
-        return false;
-}
-
-static bool layers_are_known(const struct run *run)
-{
-        for (size_t i = 0; i < run->rank_count; i++)
-                if (run->ranks[i].layer_ms == NULL)
-                        return false;
-        return run->layer_count >= run->rank_count && run->rank_count > 1 && run->rank_count <= CLASSES_MAX;
-}
-
-/* @classes, @order, @first: room for all ranks. Return: 0, CHAIN_NO_FIT, or a negative errno. */
-static int plan_stages(struct run *run, struct chain_class *classes, size_t *order, size_t *first,
-                       struct err *err)
-{
-        CLEANUP(free_p) uint64_t *memory = calloc(run->layer_count, sizeof(*memory));
-        struct chain_problem problem = { .layer_count = run->layer_count,
-                                         .memory_bytes = memory,
-                                         .activation_bytes = run->layer_output_bytes,
-                                         .classes = classes,
-                                         .schedule = CHAIN_GPIPE,
-                                         .microbatches = (unsigned) run->job.microbatches };
-        struct chain_plan plan = { 0 };
-        bool left_out;
-        int r = memory == NULL ? -ENOMEM : 0;
-
-        do {
-                chain_plan_free(&plan);
-                plan = (struct chain_plan){ 0 };
-                problem.class_count = run->rank_count;
-                for (size_t i = 0; i < run->rank_count; i++)
-                        classes[i] = (struct chain_class){ .count = 1,
-                                                           .memory_bytes = (uint64_t) 1 << 50,
-                                                           .bytes_per_ms = LINK_BYTES_PER_MS,
-                                                           .ms = run->ranks[i].layer_ms };
-                if (r == 0)
-                        r = chain_split(&problem, &plan, err);
-                left_out = r == 0 && leave_idle_out(run, &plan);
-        } while (left_out);
-        if (r == 0)
-                r = chain_all(&problem, &plan, order, first);
-        if (r == 0)
-                r = take_order(run, order, first, run->rank_count);
-        chain_plan_free(&plan);
-        return r == -ENOMEM ? err_set(err, r, "no memory for the stages") : r;
 }
 
 int run_split_plan(struct run *run, struct err *err)
 {
-        CLEANUP(free_p) struct chain_class *classes = calloc(run->rank_count, sizeof(*classes));
-        CLEANUP(free_p) size_t *order = calloc(run->rank_count, sizeof(*order));
-        CLEANUP(free_p) size_t *first = calloc(run->rank_count, sizeof(*first));
-        CLEANUP(free_p) char *stages = NULL;
+        CLEANUP(free_p) struct stage_plan_worker *workers = calloc(worker_count(run) + 1, sizeof(*workers));
+        CLEANUP(job_split_profile_free) struct job_split_profile bare = { .samples = 1 };
+        const struct job_split_profile *profile = profile_of(run, &bare);
+        struct stage_plan plan = { 0 };
+        struct text said = { 0 };
         int r;
 
-        if (classes == NULL || order == NULL || first == NULL)
+        run->layers_planned = false;
+        if (workers == NULL)
                 return err_set(err, -ENOMEM, "no memory for the stages");
-        if (!layers_are_known(run)) {
-                run->layer_count = 0; /* the program cuts itself: equal numbers */
-                return 0;
-        }
-        r = plan_stages(run, classes, order, first, err);
-        if (r != 0)
-                return r > 0 ? err_set(err, -EINVAL, "no split of the model is possible") : r;
-        stages = run_split_stages(run);
-        run_event(run, "Split", "stages %s of %zu layers, by their measured times",
-                  stages == NULL ? "" : stages, run->layer_count);
-        return 0;
+        if (profile == NULL)
+                return leave_it(run, err);
+        for (size_t i = 0; i < worker_count(run); i++)
+                describe(run, worker_of(run, i), &workers[i]);
+        r = stage_plan(&run->job, profile, workers, worker_count(run), false, &plan, err);
+        if (r < 0)
+                return r;
+        stage_plan_sentence(&plan, &said);
+        r = take_order(run, &plan.pipeline);
+        stage_plan_free(&plan);
+        run->layers_planned = r == 0;
+        if (r == 0)
+                run_event(run, "Split", "%s", said.data == NULL ? "" : said.data);
+        text_free(&said);
+        return r < 0 ? err_set(err, r, "no memory for the stages") : 0;
 }
 
 bool run_split_is_planned(const struct run *run)
 {
-        return run->job.strategy == JOB_STRATEGY_SPLIT && run->layer_count > 0;
+        return run->job.strategy == JOB_STRATEGY_SPLIT && run->layers_planned;
 }
 
 char *run_split_stages(const struct run *run)
@@ -153,10 +215,10 @@ char *run_split_stages(const struct run *run)
 
         if (!run_split_is_planned(run))
                 return NULL;
-        for (size_t i = 0; i < run->rank_count; i++)
+        for (size_t i = 0; i < worker_count(run); i++)
                 text_printf(&list, "%s%llu:%llu", i == 0 ? "" : ",",
-                            (unsigned long long) run->ranks[i].layers[0],
-                            (unsigned long long) run->ranks[i].layers[1]);
+                            (unsigned long long) worker_of(run, i)->layers[0],
+                            (unsigned long long) worker_of(run, i)->layers[1]);
         return text_take(&list, NULL);
 }
 

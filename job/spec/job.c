@@ -59,6 +59,7 @@ void job_init(struct job *job)
         *job = (struct job){
                 .staleness = STALENESS,
                 .microbatches = MICROBATCHES,
+                .profile = { .samples = 1 },
                 .model = "mlp",
                 .seed = 1,
                 .global_batch = 256,
@@ -92,6 +93,8 @@ void job_free(struct job *job)
         free(job->depends_on);
         free(job->segment_list);
         free(job->levels.workers);
+        free(job->stages);
+        job_split_profile_free(&job->profile);
         free(job->pull_secrets);
         for (size_t i = 0; i < job->worker_count; i++) {
                 json_table_free(&job_template_table, &job->workers[i].template);
@@ -234,6 +237,31 @@ static int check_strategy(const struct job *job, struct err *err)
         return 0;
 }
 
+/* As above, of lists. */
+static int check_split(const struct job *job, struct err *err)
+{
+        const char *field = job->stage_count > 0 ? "stages" : job->profile.layer_count > 0 ? "profile" : NULL;
+
+        if (field != NULL && job->strategy != JOB_STRATEGY_SPLIT)
+                return err_set(
+                        err, -EINVAL,
+                        "spec.%s: it is for strategy split alone, and strategy is %s; leave %s out, or "
+                        "write strategy: split",
+                        field, job_strategy_names[job->strategy], field);
+        if (field != NULL && job->shards == JOB_SHARDS_EQUAL)
+                return err_set(err, -EINVAL,
+                               "spec.%s: nothing follows it where shards are equal; leave it out, or write "
+                               "shards: weighted",
+                               field);
+        if (job->stage_count > job_worker_chips(job))
+                return err_set(
+                        err, -EINVAL,
+                        "spec.stages: %zu for %llu chips, each of which holds one stage; list fewer, or "
+                        "ask for more chips",
+                        job->stage_count, (unsigned long long) job_worker_chips(job));
+        return job_split_check(job->stages, job->stage_count, job->profile.layer_count, err);
+}
+
 static int check_segments(const struct job *job, struct err *err)
 {
         for (size_t i = 1; i < job->segment_count; i++)
@@ -277,6 +305,8 @@ int job_check(const struct job *job, struct err *err)
                 r = job_levels_check(job, err);
         if (r == 0)
                 r = check_strategy(job, err);
+        if (r == 0)
+                r = check_split(job, err);
         if (r == 0 && job->preemptible && job->disruption == JOB_EVICTION_NEVER)
                 return err_set(
                         err, -EINVAL,

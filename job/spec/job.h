@@ -12,6 +12,7 @@
 #include "base/object_name.h"
 #include "job/spec/job_levels.h"
 #include "job/spec/job_role.h"
+#include "job/spec/job_split.h"
 
 #define JOB_USER             65532 /* of pods, where the job names none: nobody in particular */
 #define JOB_DNS_BYTES        OBJECT_NAME_DNS_BYTES
@@ -68,16 +69,17 @@ struct job {
         char (*depends_on)[JOB_NAME_BYTES];
         size_t dependency_count;
         int strategy;
-        uint64_t staleness;    /* ps-ssp: clocks a worker may be ahead of the slowest */
-        uint64_t microbatches; /* split */
+        uint64_t staleness;             /* ps-ssp: clocks a worker may be ahead of the slowest */
+        uint64_t microbatches;          /* split, and what follows */
+        struct job_split_stage *stages; /* bound by hand, growing; what they leave out is planned */
+        struct job_split_profile profile;
         char model[JOB_NAME_BYTES];
-        uint64_t seed;
-        double learning_rate;                            /* 0 = the program's default */
-        uint64_t global_batch, epochs, min_network_mbps; /* of each node's fastest interface; 0 = any */
-        int shards;
-        int segments;
+        double learning_rate; /* 0 = the program's default */
+        uint64_t global_batch, epochs, seed;
+        uint64_t min_network_mbps; /* of each node's fastest interface; 0 = any */
+        int shards, segments;
         uint64_t *segment_list; /* indices of last tensors, growing */
-        size_t segment_count;
+        size_t segment_count, stage_count;
         struct job_levels levels;  /* of the sum of gradients: spec.groups */
         double neighbour_exchange; /* 0..1 */
 
@@ -87,9 +89,8 @@ struct job {
         struct job_role servers;
         struct job_role_place manager_place;
         char (*pull_secrets)[JOB_DNS_BYTES]; /* by which its pods pull their images */
-        size_t pull_secret_count;
         struct job_program *programs;
-        size_t program_count;
+        size_t program_count, pull_secret_count;
         bool has_ttl, has_model, has_seed, has_epochs; /* given; else a default, mostly the trainer's */
         bool has_args; /* `args` replaces the options of the reference trainer */
         char **args;   /* arg_count strings and a NULL */

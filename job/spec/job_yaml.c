@@ -125,6 +125,47 @@ static int decode_groups(const struct json_field *at, void *object, struct err *
                             &job->levels.kind, job, err);
 }
 
+#define STAGE_HELP "give the first and the last layer, both included, such as \"0:5\""
+
+/* "0:5" */
+static int decode_layers(const struct json_field *at, void *object, struct err *err)
+{
+        struct job_split_stage *stage = object;
+        const char *word = json_string_value(at->value), *colon = word == NULL ? NULL : strchr(word, ':');
+        char first[24];
+
+        if (colon == NULL || (size_t) (colon - word) >= sizeof(first))
+                return json_field_error(at, err, "are no layers; " STAGE_HELP);
+        memcpy(first, word, (size_t) (colon - word));
+        first[colon - word] = '\0';
+        if (text_parse_uint64(first, &stage->first) < 0 || text_parse_uint64(colon + 1, &stage->last) < 0 ||
+            stage->last >= JOB_LAYERS_MAX)
+                return json_field_error(at, err, "'%.40s' are no layers below %d; " STAGE_HELP, word,
+                                        JOB_LAYERS_MAX);
+        if (stage->last < stage->first)
+                return json_field_error(at, err, "'%.40s' end before they begin; " STAGE_HELP, word);
+        return 0;
+}
+
+/* clang-format off */
+#define ON(member) JSON_TABLE_AT(struct job_split_chips, member)
+static const struct json_table_row on_rows[] = {
+        { "vendor",  JSON_TABLE_CHARS, ON(vendor),  .min = 1, .rule = &vendor_rule,  .help = "such as nvidia, huawei or cpu" },
+        { "runtime", JSON_TABLE_CHARS, ON(runtime), .min = 1, .rule = &runtime_rule, .help = "such as cuda, cann, rocm or cpu" },
+        { "model",   JSON_TABLE_CHARS, ON(model),   .min = 1, .help = "a device model, or A|B; `remuda devices` lists them" },
+        { "group",   JSON_TABLE_CHARS, ON(group),   .min = 1, .rule = &group_rule, .help = "a device group; `remuda devices` lists them" },
+        { .name = NULL },
+};
+static const struct json_table on_table = { .rows = on_rows, .size_bytes = sizeof(struct job_split_chips), .strict = true };
+static const struct json_table_row stage_rows[] = {
+        { "layers", JSON_TABLE_CUSTOM, .decode = decode_layers, .required = true, .mend = STAGE_HELP, .help = STAGE_HELP },
+        { "on",     JSON_TABLE_OBJECT, JSON_TABLE_AT(struct job_split_stage, on), .table = &on_table, .help = "give {runtime: cuda}, or vendor, model, group" },
+        { .name = NULL },
+};
+static const struct job_split_stage no_stage;
+static const struct json_table stage_table = { .rows = stage_rows, .size_bytes = sizeof(struct job_split_stage), .strict = true, .initial = &no_stage };
+/* clang-format on */
+
 /* The job has no use for them here; a cluster would refuse the same. */
 static int check_labels(const struct json_field *at, void *job, struct err *err)
 {
@@ -199,6 +240,8 @@ static const struct json_table_row spec_rows[] = {
         { "strategy",          JSON_TABLE_CHOICE, AT(strategy),    .names = job_strategy_names,  .help = "how the workers learn together" },
         { "staleness",         JSON_TABLE_UINT,   AT(staleness),   .max = 1000000, .help = "clocks that a ps-ssp worker may be ahead" },
         { "microbatches",      JSON_TABLE_UINT,   AT(microbatches), .min = 1, .max = 65536, .help = "parts of a batch in the pipeline of a split" },
+        { "stages",            JSON_TABLE_LIST,   AT(stages), .count = offsetof(struct job, stage_count), .max = JOB_LAYERS_MAX, .table = &stage_table, .help = "give a list of at most 4096 entries such as {layers: \"0:5\", on: {runtime: cuda}}" },
+        { "profile",           JSON_TABLE_OBJECT, AT(profile), .table = &job_split_profile_table, .help = "give {layers: []}, of `remuda plan model NAME --as split`, or leave it out" },
         { "model",             JSON_TABLE_CHARS,   AT(model),        .min = 1, .given = offsetof(struct job, has_model), .help = "mlp, cnn or text" },
         { "seed",              JSON_TABLE_UINT,   AT(seed),        .max = 9007199254740992, .given = offsetof(struct job, has_seed), .help = "of every random choice" },
         { "learningRate",      JSON_TABLE_DOUBLE,   AT(learning_rate), .least = 1e-12, .most = 1e6, .help = "such as 0.1" },

@@ -1,9 +1,9 @@
-/* Knows ONNX from JSON by the first byte and reads either. */
+/* Reads a network, ONNX or JSON. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "planner/commands/plan.h"
+#include "planner/models/network_bytes.h"
 #include "planner/models/network_json.h"
 #include "planner/models/network_onnx.h"
 
@@ -16,8 +16,7 @@ int plan_network_read(const char *file, uint64_t tokens, struct network *ret, st
 
         if (r < 0)
                 return r;
-        /* an ONNX file begins with the key of a field, 0x08 as a rule; never with a blank or a brace */
-        if (strchr(" \t\r\n{[", bytes[0]) == NULL)
+        if (network_bytes_are_onnx(bytes, size_bytes))
                 return network_onnx_decode(bytes, size_bytes, tokens, ret, err);
         r = plan_parse_json(bytes, size_bytes, &json, err);
         if (r < 0)

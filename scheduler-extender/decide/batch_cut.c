@@ -142,6 +142,7 @@ static void add_up(const struct ranks *ranks, struct batch_cut_share *ret_shares
                 double batch = (double) ranks->shards[n].batch, ms = shards_ms(&ranks->workers[n], batch);
 
                 share->batch += ranks->shards[n].batch;
+                share->speed = chip_speed_samples_per_s(&ranks->workers[n]);
                 if (ranks->verdict.source == CHIP_SPEED_MEASURED && ms > 0)
                         share->samples_per_s += batch * 1000 / ms;
         }

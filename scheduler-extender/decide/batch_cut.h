@@ -37,6 +37,7 @@ struct batch_cut_group {
 struct batch_cut_share {
         uint64_t batch;       /* of all ranks of the group */
         double samples_per_s; /* as measured; 0 = it is not */
+        double speed;         /* of each rank, compared with the others'; 0 = a server */
 };
 
 /* batch_cut_step_ms() - how long a step of these groups is, but for the last `without` ranks of one of them

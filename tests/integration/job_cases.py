@@ -9,6 +9,9 @@ GOOD = {"apiVersion": "remuda.dev/v1alpha1", "kind": "TrainingJob", "metadata": 
                  "restart": {"max": 1}, "ttlSecondsAfterFinished": 60, "tls": {"secretName": "keys", "groupSecretName": "group-keys"}}}
 
 
+SPLIT = {"strategy": "split", "stages": [{"layers": "0:0", "on": {"runtime": "cpu"}}], "profile": {"samples": 1, "layers": [{"name": "fc", "ms": {"cpu": 1.5}}]}}
+
+
 def wrong_values(kind):
     """What a field of this kind is not."""
     numbers = re.fullmatch(r"(integer|number) ([-\d]+)\.\.([-\d]*)", kind)
@@ -31,6 +34,9 @@ def place(field):
     """spec.workers[].chips -> the container, the last name, and the path that a message says."""
     steps = [s for s in re.split(r"\.|(\[\])", field.replace("RUNTIME", "cuda")) if s]
     job, said = copy.deepcopy(GOOD), ""
+    if field.startswith(("spec.stages", "spec.profile")):
+        job["spec"].update(copy.deepcopy(SPLIT))
+        del job["spec"]["servers"]
     at = job
     for i, step in enumerate(steps):
         key = 0 if step == "[]" else step
@@ -43,7 +49,7 @@ def place(field):
 def fields():
     page = open(os.path.join(ROOT, "docs/reference/trainingjob.md")).read()
     for line in page.splitlines():
-        row = re.match(r"\| `((?:metadata|spec)\.[A-Za-z.\[\]]+)` \| (.*?) \|", line.replace("\\|", "/"))
+        row = re.match(r"\| `((?:metadata|spec)\.[A-Za-z_.\[\]]+)` \| (.*?) \|", line.replace("\\|", "/"))
         if row:
             yield row.group(1), row.group(2).replace("`", "")
 
@@ -75,7 +81,9 @@ def cases():
     for field, value in (("spec.data.path", "-rf"), ("spec.data.path", "--data=/etc"), ("spec.checkpoint.path", "--force"), ("spec.workers[].group", "../g"),
                          ("spec.workers[].runtime", "../cpu"), ("spec.workers[].vendor", "-x"), ("spec.workers[].minChips", 2), ("spec.segments", [3, 3]),
                          ("spec.programs.RUNTIME.image", "--privileged"), ("spec.programs.RUNTIME.image", "../x"), ("spec.programs.RUNTIME.image", "a b"),
-                         ("spec.model", "resnet"), ("spec.staleness", 3), ("spec.microbatches", 2), ("metadata.namespace", "../x"),
+                         ("spec.model", "resnet"), ("spec.stages[].layers", "5:0"), ("spec.stages[].layers", "0:9"), ("spec.stages[].layers", "0"), ("spec.stages[].layers", "0:4096"),
+                         ("spec.stages[].on", {"runtmie": "cpu"}), ("spec.stages", [{"layers": "0:0"}, {"layers": "1:1"}]), ("spec.profile", {}), ("spec.profile.layers", [{"ms": {"cpu": -1}}]),
+                         ("spec.profile.samples", 0), ("spec.profile.samples", "8"), ("spec.profile.layers", []), ("spec.profile.layers", [{"memory_bytes": 0.5}]), ("spec.profile.layers", [{"memory": 1}]), ("spec.staleness", 3), ("spec.microbatches", 2), ("metadata.namespace", "../x"),
                          ("metadata.labels", {"../../x": "a"}), ("metadata.labels", {"--x": "a"}), ("metadata.labels", {"a/b/c": "x"}), ("metadata.labels", {"": "x"}),
                          ("metadata.labels", {"remuda.dev/job": "../../x"}), ("metadata.labels", {"a": "-rf"}), ("metadata.labels", {"a": "x" * 64}),
                          ("spec.workers[].template.env[].name", "POD_IP"), ("spec.workers[].template.env[].name", "REMUDA_JOB"), ("spec.workers[].template.env[].name", "1A"),

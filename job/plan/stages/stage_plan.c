@@ -1,0 +1,284 @@
+/* From a job, a profile and workers to the pipeline's problem, and its plan in words. */
+#include "job/plan/stages/stage_plan.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+const char *const stage_plan_times_names[STAGE_TIMES_COUNT + 1] = {
+        [STAGE_TIMES_MEASURED] = "the layers' measured times",
+        [STAGE_TIMES_PROFILE] = "the profile's times",
+        [STAGE_TIMES_SPEEDS] = "the profile's layers and the chips' measured speeds",
+        [STAGE_TIMES_COMPARED] = "the profile's layers and how fast the chips are compared with each other",
+};
+
+uint64_t stage_plan_microbatch(const struct job *job)
+{
+        uint64_t parts = job->microbatches < job->global_batch ? job->microbatches : job->global_batch;
+
+        return (job->global_batch + parts - 1) / parts;
+}
+
+static double ms_by(const struct job_split_layer *layer, const char *key)
+{
+        for (size_t i = 0; i < layer->ms_count; i++)
+                if (key[0] != '\0' && strcmp(layer->ms[i].key, key) == 0)
+                        return layer->ms[i].ms;
+        return -1;
+}
+
+/* What the profile says of such a chip: of its model, else its vendor, else its runtime. */
+static double ms_of(const struct job_split_layer *layer, const struct job_split_chips *chip)
+{
+        const char *const keys[] = { chip->model, chip->vendor, chip->runtime };
+        double ms = -1;
+
+        for (size_t i = 0; i < ARRAY_SIZE(keys) && ms < 0; i++)
+                ms = ms_by(layer, keys[i]);
+        return ms;
+}
+
+static bool profile_tells(const struct job_split_profile *profile, const struct job_split_chips *chip)
+{
+        for (size_t i = 0; i < profile->layer_count; i++)
+                if (ms_of(&profile->layers[i], chip) >= 0)
+                        return true; /* a layer that it has no time for may not go there */
+        return false;
+}
+
+/* The work of each layer, in any unit: multiply-adds; times on one kind of chip; bytes, of which a layer's
+ * parameters and activations are. */
+static void weigh(const struct job_split_profile *profile, double *ret)
+{
+        const struct job_split_layer *layers = profile->layers;
+        bool counted = true, timed = layers[0].ms_count > 0;
+
+        for (size_t i = 0; i < profile->layer_count; i++) {
+                counted = counted && layers[i].multiply_adds > 0;
+                timed = timed && ms_by(&layers[i], layers[0].ms[0].key) >= 0;
+        }
+        for (size_t i = 0; i < profile->layer_count; i++)
+                ret[i] = counted ? layers[i].multiply_adds
+                         : timed ? ms_by(&layers[i], layers[0].ms[0].key) + 1e-9
+                                 : (double) (layers[i].memory_bytes + layers[i].activation_bytes + 1);
+}
+
+struct tables { /* what the problem borrows */
+        struct pipeline_layer *layers;
+        struct pipeline_worker *workers;
+        double *ms; /* [worker][layer] */
+        double *weights;
+};
+
+static void tables_free(struct tables *t)
+{
+        free(t->layers);
+        free(t->workers);
+        free(t->ms);
+        free(t->weights);
+}
+
+static void fill_layers(const struct job *job, const struct job_split_profile *profile, struct tables *t)
+{
+        double scale = (double) stage_plan_microbatch(job) / (double) profile->samples;
+
+        for (size_t i = 0; i < profile->layer_count; i++) {
+                const struct job_split_layer *layer = &profile->layers[i];
+                uint64_t held = layer->held_bytes > 0 ? layer->held_bytes : layer->activation_bytes;
+
+                t->layers[i] = (struct pipeline_layer){
+                        .name = layer->name,
+                        .state_bytes = layer->memory_bytes,
+                        .held_bytes = (uint64_t) ceil((double) held * scale),
+                        .output_bytes = (uint64_t) ceil((double) layer->activation_bytes * scale),
+                };
+        }
+        for (size_t s = 0; s < job->stage_count; s++) { /* checked: within the model, growing */
+                const struct job_split_stage *stage = &job->stages[s];
+
+                for (uint64_t i = stage->first; i <= stage->last; i++)
+                        t->layers[i].begin = i == stage->first ? PIPELINE_BEGINS : PIPELINE_NO_BEGIN;
+                if (stage->last + 1 < profile->layer_count)
+                        t->layers[stage->last + 1].begin = PIPELINE_BEGINS;
+        }
+}
+
+/* The times of one worker's layers. Return: where they come from. */
+static enum stage_plan_times fill_times(const struct job *job, const struct job_split_profile *profile,
+                                        const struct stage_plan_worker *worker, const double *weights,
+                                        double *ret)
+{
+        double microbatch = (double) stage_plan_microbatch(job), work = 0, speed;
+        bool told = worker->layer_ms == NULL && profile_tells(profile, &worker->chip);
+
+        for (size_t i = 0; i < profile->layer_count; i++)
+                work += weights[i];
+        /* a model of so much work takes microbatch / speed seconds */
+        speed = worker->samples_per_s > 0 ? worker->samples_per_s : worker->speed > 0 ? worker->speed : 1;
+        for (size_t i = 0; i < profile->layer_count; i++) {
+                double ms = ms_of(&profile->layers[i], &worker->chip);
+
+                ret[i] = worker->layer_ms != NULL ? worker->layer_ms[i]
+                         : told && ms < 0         ? -1
+                         : told                   ? ms * microbatch / (double) profile->samples
+                                                  : weights[i] / work * microbatch * 1000 / speed;
+        }
+        return worker->layer_ms != NULL    ? STAGE_TIMES_MEASURED
+               : told                      ? STAGE_TIMES_PROFILE
+               : worker->samples_per_s > 0 ? STAGE_TIMES_SPEEDS
+                                           : STAGE_TIMES_COMPARED;
+}
+
+/* Times that are only compared are of another measure than those that somebody saw: then all are compared. */
+static int even_out(const struct job_split_profile *profile, const struct stage_plan_worker *workers,
+                    size_t count, enum stage_plan_times times, struct err *err)
+{
+        for (size_t w = 0; times == STAGE_TIMES_COMPARED && w < count; w++)
+                if (workers[w].layer_ms != NULL || profile_tells(profile, &workers[w].chip)) {
+                        const struct stage_plan_worker *other = workers;
+
+                        while (other->layer_ms != NULL || other->samples_per_s > 0 ||
+                               profile_tells(profile, &other->chip))
+                                other++;
+                        return err_set(
+                                err, -EINVAL,
+                                "spec.profile.layers[0].ms: has times of %s and none of %s; give ms of "
+                                "its model, vendor or runtime, or multiply_adds alone",
+                                workers[w].chip.runtime, other->chip.runtime);
+                }
+        return 0;
+}
+
+/* Layers that are bound to chips may go to no others. */
+static int bind(const struct job *job, const struct stage_plan_worker *workers, size_t count,
+                const struct job_split_profile *profile, struct tables *t, struct err *err)
+{
+        for (size_t s = 0; s < job->stage_count; s++) {
+                const struct job_split_stage *stage = &job->stages[s];
+                bool any = false;
+
+                for (size_t w = 0; w < count; w++) {
+                        double *ms = t->ms + w * profile->layer_count;
+
+                        if (job_split_takes(stage, &workers[w].chip)) {
+                                any = true;
+                                continue;
+                        }
+                        for (uint64_t i = stage->first; i <= stage->last; i++)
+                                ms[i] = -1;
+                }
+                if (!any)
+                        return err_set(err, -EINVAL,
+                                       "spec.stages[%zu].on: none of the job's chips is such; name one that "
+                                       "spec.workers asks for (%s), or leave `on` out",
+                                       s, workers[0].chip.runtime);
+        }
+        return 0;
+}
+
+static int fill(const struct job *job, const struct job_split_profile *profile,
+                const struct stage_plan_worker *workers, size_t count, struct tables *t,
+                struct stage_plan *plan, struct err *err)
+{
+        int r;
+
+        *t = (struct tables){ .layers = calloc(profile->layer_count, sizeof(*t->layers)),
+                              .workers = calloc(count, sizeof(*t->workers)),
+                              .ms = calloc(count * profile->layer_count, sizeof(*t->ms)),
+                              .weights = calloc(profile->layer_count, sizeof(*t->weights)) };
+        if (t->layers == NULL || t->workers == NULL || t->ms == NULL || t->weights == NULL)
+                return err_set(err, -ENOMEM, "no memory for the stages");
+        fill_layers(job, profile, t);
+        weigh(profile, t->weights);
+        plan->memory_known = plan->links_known = plan->links_measured = true;
+        for (size_t w = 0; w < count; w++) {
+                double *ms = t->ms + w * profile->layer_count;
+                enum stage_plan_times times = fill_times(job, profile, &workers[w], t->weights, ms);
+
+                plan->times = times > plan->times ? times : plan->times;
+                plan->memory_known = plan->memory_known && workers[w].memory_bytes > 0;
+                plan->links_known = plan->links_known && workers[w].bytes_per_ms > 0;
+                plan->links_measured = plan->links_measured && workers[w].link_measured;
+                t->workers[w] = (struct pipeline_worker){
+                        .role = (unsigned) (workers[w].role - job->workers),
+                        .chips = workers[w].chips,
+                        .memory_bytes = workers[w].memory_bytes,
+                        .bytes_per_ms =
+                                workers[w].bytes_per_ms > 0 ? workers[w].bytes_per_ms : STAGE_LINK_ASSUMED,
+                        .ms = ms,
+                };
+        }
+        r = even_out(profile, workers, count, plan->times, err);
+        for (size_t w = 0; plan->times == STAGE_TIMES_COMPARED && w < count; w++)
+                t->workers[w].bytes_per_ms =
+                        INFINITY; /* a link's time does not compare with such a measure */
+        return r < 0 ? r : bind(job, workers, count, profile, t, err);
+}
+
+int stage_plan(const struct job *job, const struct job_split_profile *profile,
+               const struct stage_plan_worker *workers, size_t count, bool all, struct stage_plan *ret,
+               struct err *err)
+{
+        CLEANUP(tables_free) struct tables tables = { 0 };
+        struct stage_plan plan = { 0 };
+        struct pipeline_problem problem = { .layer_count = profile->layer_count, .worker_count = count };
+        int r = job_split_check(job->stages, job->stage_count, profile->layer_count, err);
+
+        if (r == 0)
+                r = fill(job, profile, workers, count, &tables, &plan, err);
+        if (r < 0)
+                return r;
+        problem.layers = tables.layers;
+        problem.workers = tables.workers;
+        problem.microbatches =
+                (unsigned) (job->microbatches < job->global_batch ? job->microbatches : job->global_batch);
+        for (size_t i = 0; i < job->worker_count && !all; i++)
+                problem.min_chips[i] = (unsigned) job->workers[i].min_chips;
+        for (size_t w = 0; w < count && all; w++)
+                problem.min_chips[tables.workers[w].role] += tables.workers[w].chips;
+        r = pipeline_plan(&problem, &plan.pipeline, err);
+        if (r == PIPELINE_NO_FIT)
+                r = err_wrap(err, -EINVAL, "no split of the model is possible%s",
+                             job->stage_count > 0 ? " with spec.stages as they are" : "");
+        if (r == 0)
+                *ret = plan;
+        return r;
+}
+
+void stage_plan_free(struct stage_plan *plan)
+{
+        if (plan != NULL)
+                pipeline_plan_free(&plan->pipeline);
+}
+
+char *stage_plan_layers(const struct pipeline_plan *plan, size_t worker)
+{
+        struct text list = { 0 };
+
+        for (size_t i = 0; i < plan->stage_count; i++)
+                if (worker == SIZE_MAX || plan->stages[i].worker == worker)
+                        text_printf(&list, "%s%zu:%zu", list.size_bytes == 0 ? "" : ",",
+                                    plan->stages[i].first, plan->stages[i].last);
+        return text_take(&list, NULL);
+}
+
+void stage_plan_sentence(const struct stage_plan *plan, struct text *out)
+{
+        CLEANUP(free_p) char *layers = stage_plan_layers(&plan->pipeline, SIZE_MAX);
+        const struct pipeline_plan *p = &plan->pipeline;
+
+        text_printf(out, "stages %s, by %s", layers == NULL ? "" : layers,
+                    stage_plan_times_names[plan->times]);
+        if (plan->times != STAGE_TIMES_COMPARED)
+                text_printf(out, ": %.4g ms a microbatch", p->period_ms);
+        text_printf(out, "; memory %s, links %s%s",
+                    plan->memory_known ? "of the inventory" : "not known of all",
+                    plan->times == STAGE_TIMES_COMPARED         ? "not counted"
+                    : plan->links_known && plan->links_measured ? "measured"
+                    : plan->links_known                         ? "of the inventory"
+                                                                : "assumed at 1 GB/s",
+                    p->exact ? "" : "; too many chips to prove that no plan is better");
+}

@@ -1,0 +1,221 @@
+/* Stages of a job: where times come from, what memory and stages that are bound forbid, what is said. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "job/plan/stages/stage_plan.h"
+#include "job/plan/stages/stage_profile.h"
+#include "job/spec/job_yaml.h"
+
+static const char text_[] =
+        "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\nspec:\n"
+        "  strategy: split\n  globalBatch: 64\n  microbatches: 8\n  args: []\n"
+        "  workers: [{runtime: cuda, chips: 1}, {runtime: cpu, chips: 1}]\n"
+        "  profile: {samples: 4, layers: [\n"
+        "    {name: a, ms: {cuda: 1, cpu: 4}, memory_bytes: 100, activation_bytes: 8},\n"
+        "    {name: b, ms: {cuda: 1, cpu: 4}, memory_bytes: 100, activation_bytes: 8},\n"
+        "    {name: c, ms: {cuda: 1, cpu: 4}, memory_bytes: 360000, activation_bytes: 8}]}\n";
+
+struct bed {
+        struct job job;
+        struct stage_plan_worker workers[2];
+        struct stage_plan plan;
+        struct err err;
+};
+
+static void open_bed(struct bed *bed)
+{
+        *bed = (struct bed){ 0 };
+        assert_int_equal(job_yaml_parse(text_, strlen(text_), &bed->job, &bed->err), 0);
+        for (size_t i = 0; i < 2; i++)
+                bed->workers[i] = (struct stage_plan_worker){ .role = &bed->job.workers[i],
+                                                              .chips = 1,
+                                                              .memory_bytes = 1000000,
+                                                              .bytes_per_ms = 1e9,
+                                                              .speed = 1 };
+        strcpy(bed->workers[0].chip.runtime, "cuda");
+        strcpy(bed->workers[1].chip.runtime, "cpu");
+}
+
+static int plan(struct bed *bed)
+{
+        stage_plan_free(&bed->plan);
+        bed->plan = (struct stage_plan){ 0 };
+        return stage_plan(&bed->job, &bed->job.profile, bed->workers, 2, true, &bed->plan, &bed->err);
+}
+
+static void assert_stages(struct bed *bed, const char *first, const char *second)
+{
+        CLEANUP(free_p)
+        char *a = stage_plan_layers(&bed->plan.pipeline, 0),
+             *b = stage_plan_layers(&bed->plan.pipeline, 1);
+
+        assert_string_equal(a, first);
+        assert_string_equal(b, second);
+}
+
+static void close_bed(struct bed *bed)
+{
+        stage_plan_free(&bed->plan);
+        job_free(&bed->job);
+}
+
+static void a_small_chip_gets_what_fits(void **state)
+{
+        struct bed bed;
+
+        (void) state;
+        open_bed(&bed);
+        assert_int_equal(plan(&bed), 0);
+        assert_stages(&bed, "0:1", "2:2");
+        assert_int_equal(bed.plan.times, STAGE_TIMES_PROFILE);
+        assert_true(fabs(bed.plan.pipeline.period_ms - 8) <
+                    0.01); /* 8 samples of a microbatch, 4 of the profile */
+
+        bed.workers[1].memory_bytes = 100000; /* the processor cannot hold layer c, however slow that is */
+        assert_int_equal(plan(&bed), 0);
+        assert_stages(&bed, "1:2", "0:0");
+
+        bed.workers[0].memory_bytes = 100000;
+        assert_int_equal(plan(&bed), -EINVAL);
+        assert_non_null(strstr(bed.err.msg, "layer c needs 360016 bytes"));
+        close_bed(&bed);
+}
+
+static void bound_stages_are_kept(void **state)
+{
+        struct job_split_stage bound[] = { { .first = 0, .last = 0 }, { .first = 1, .last = 2 } };
+        struct bed bed;
+
+        (void) state;
+        open_bed(&bed);
+        bed.job.stages = bound;
+        bed.job.stage_count = 1;
+        strcpy(bound[0].on.runtime, "cuda"); /* the slow processor has the rest, if it is so wanted */
+        assert_int_equal(plan(&bed), 0);
+        assert_stages(&bed, "0:0", "1:2");
+
+        strcpy(bound[0].on.runtime, "rocm");
+        assert_int_equal(plan(&bed), -EINVAL);
+        assert_non_null(strstr(bed.err.msg, "spec.stages[0].on: none of the job's chips is such; name one"));
+
+        strcpy(bound[0].on.runtime, "cpu");
+        bed.job.stage_count = 2;
+        strcpy(bound[1].on.runtime, "cpu"); /* two stages, one processor */
+        assert_int_equal(plan(&bed), -EINVAL);
+        assert_non_null(
+                strstr(bed.err.msg, "no split of the model is possible with spec.stages as they are"));
+        bed.job.stages = NULL;
+        bed.job.stage_count = 0;
+        close_bed(&bed);
+}
+
+static void times_are_the_first_that_are_known(void **state)
+{
+        static const double measured[] = { 1, 1, 100 };
+        CLEANUP(text_free) struct text said = { 0 };
+        struct bed bed;
+
+        (void) state;
+        open_bed(&bed);
+        bed.workers[0].layer_ms = bed.workers[1].layer_ms = measured; /* rather than the profile's */
+        assert_int_equal(plan(&bed), 0);
+        assert_int_equal(bed.plan.times, STAGE_TIMES_MEASURED);
+        assert_true(fabs(bed.plan.pipeline.period_ms - 100) < 0.01);
+        bed.workers[0].layer_ms = bed.workers[1].layer_ms = NULL;
+
+        for (size_t i = 0; i < 3; i++) { /* multiply-adds alone: speeds are spread over them */
+                bed.job.profile.layers[i].ms_count = 0;
+                bed.job.profile.layers[i].multiply_adds = i == 0 ? 2 : 1;
+        }
+        bed.workers[0].samples_per_s = 1000;
+        bed.workers[1].samples_per_s = 3000;
+        assert_int_equal(plan(&bed), 0);
+        assert_int_equal(bed.plan.times, STAGE_TIMES_SPEEDS);
+        assert_stages(&bed, "2:2",
+                      "0:1"); /* 8 samples at 1000 / s, a quarter of the work: 2 ms, and so here */
+        assert_true(fabs(bed.plan.pipeline.period_ms - 2) < 0.01);
+
+        bed.workers[0].samples_per_s = bed.workers[1].samples_per_s = 0;
+        bed.workers[1].speed = 3;
+        assert_int_equal(plan(&bed), 0);
+        assert_int_equal(bed.plan.times, STAGE_TIMES_COMPARED);
+        assert_stages(&bed, "2:2", "0:1");
+        stage_plan_sentence(&bed.plan, &said);
+        assert_non_null(strstr(said.data, "stages 0:1,2:2"));
+        assert_null(strstr(said.data, "ms a microbatch")); /* no figure that nobody saw */
+
+        strcpy(bed.job.profile.layers[0].name,
+               "a"); /* times of one chip, and a mere comparison of the other */
+        bed.job.profile.layers[0].ms = calloc(1, sizeof(*bed.job.profile.layers[0].ms));
+        bed.job.profile.layers[0].ms_count = 1;
+        strcpy(bed.job.profile.layers[0].ms[0].key, "cuda");
+        assert_int_equal(plan(&bed), -EINVAL);
+        assert_non_null(strstr(bed.err.msg, "has times of cuda and none of cpu; give ms"));
+        close_bed(&bed);
+}
+
+static void profiles_come_from_files_and_models(void **state)
+{
+        static const char network[] =
+                "{\"name\": \"n\", \"input\": [8], \"operators\": [{\"name\": \"a\", \"type\": \"linear\", "
+                "\"output\": [4], "
+                "\"inner\": 8}, {\"name\": \"b\", \"type\": \"linear\", \"output\": [2], \"inner\": 4}]}";
+        const struct job_split_stage gap[] = { { .first = 0, .last = 0 }, { .first = 2, .last = 2 } },
+                                     whole[] = { { .first = 0, .last = 0 }, { .first = 1, .last = 2 } };
+        struct job_split_profile profile;
+        struct err err = { 0 };
+        struct bed bed;
+
+        (void) state;
+        assert_int_equal(stage_profile_decode(network, strlen(network), &profile, &err), 0);
+        assert_int_equal(profile.layer_count, 2);
+        assert_true(profile.layers[0].multiply_adds == 32 && profile.layers[1].multiply_adds == 8);
+        assert_int_equal(profile.layers[0].memory_bytes, 32 * 16);
+        assert_int_equal(profile.layers[0].activation_bytes, 4 * 4);
+        job_split_profile_free(&profile);
+        assert_true(stage_profile_decode("{", 1, &profile, &err) < 0);
+        assert_true(stage_profile_decode("\010\001", 2, &profile, &err) < 0);
+        assert_false(stage_profile_bare(gap, 2, &profile));
+        assert_true(stage_profile_bare(whole, 2, &profile));
+        assert_int_equal(profile.layer_count, 3);
+        job_split_profile_free(&profile);
+
+        open_bed(&bed);
+        assert_false(stage_profile_trainer(&bed.job, &profile)); /* a program of one's own */
+        bed.job.has_args = false;
+        bed.job.data.given = true;
+        assert_true(stage_profile_trainer(&bed.job, &profile));
+        assert_int_equal(profile.layer_count, 3);
+        assert_int_equal(profile.layers[0].params_bytes, (784 * 256 + 256) * 4);
+        job_split_profile_free(&profile);
+        strcpy(bed.job.model, "cnn");
+        strcpy(bed.job.data.preprocess, "resize:14x14,normalise");
+        assert_true(stage_profile_trainer(&bed.job, &profile));
+        assert_int_equal(profile.layer_count, 4);
+        assert_int_equal(profile.layers[2].params_bytes, (3 * 3 * 24 * 128 + 128) * 4);
+        job_split_profile_free(&profile);
+        bed.job.data.format = JOB_FORMAT_TEXT;
+        assert_false(stage_profile_trainer(&bed.job, &profile));
+        close_bed(&bed);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_small_chip_gets_what_fits),
+                cmocka_unit_test(bound_stages_are_kept),
+                cmocka_unit_test(times_are_the_first_that_are_known),
+                cmocka_unit_test(profiles_come_from_files_and_models),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
