@@ -35,9 +35,6 @@ static json_t *environment_of(const struct launch_world *world, size_t rank, con
         launch_variables_add(&to, "REMUDA_RESTARTS", "%llu", (unsigned long long) world->restarts);
         if (files->checkpoint[0] != '\0')
                 to.add(to.userdata, "REMUDA_CHECKPOINT", files->checkpoint);
-        if (of->layers != NULL)
-                launch_variables_add(&to, "REMUDA_LAYERS", "%llu:%llu", (unsigned long long) of->layers[0],
-                                     (unsigned long long) of->layers[1]);
         if (files->threads > 0)
                 launch_variables_add(&to, "OMP_NUM_THREADS", "%u", files->threads);
         launch_variables_groups(world, &to);

@@ -167,6 +167,9 @@ void launch_variables_own(const struct launch_world *world, size_t rank, const s
         }
         if (world->levels != NULL)
                 to->add(to->userdata, "REMUDA_LEVELS", world->levels);
+        if (of->layers != NULL)
+                launch_variables_add(to, "REMUDA_LAYERS", "%llu:%llu", (unsigned long long) of->layers[0],
+                                     (unsigned long long) of->layers[1]);
         if (world->epoch_known || of->end > of->begin)
                 launch_variables_add(to, "REMUDA_SHARD", "%llu:%llu", (unsigned long long) of->begin,
                                      (unsigned long long) of->end);
