@@ -38,7 +38,7 @@ tests_of    = $(sort $(shell find $(1) -name 'test_*.c'))
 object      = $(patsubst %.c,$(B)/obj/%.o,$(1))
 archive     = $(patsubst %,$(B)/lib/%.a,$(1))
 # A package is built and tested where what it stands on is: MPI and BLAS (`make trainer` says what is missing).
-packages   := $(if $(and $(shell command -v mpicc),$(shell pkg-config --exists openblas && echo yes)),trainer)
+packages   := $(if $(and $(shell command -v mpicc),$(shell pkg-config --exists openblas libjpeg libpng && echo yes)),trainer)
 unit_tests := $(call tests_of,$(rooms) $(packages))
 unit       := $(patsubst %.c,$(B)/tests/%,$(notdir $(unit_tests)))
 fuzzers    := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(filter-out $(if $(packages),,tests/fuzz/fuzz_train_%),$(wildcard tests/fuzz/fuzz_*.c)))

@@ -1,17 +1,18 @@
 # The trainer: one program a runtime, the same objects but for the backend's file. A package of its own: `make trainer
-# check-trainer` builds and tests it, everything else builds and is tested without MPI, BLAS, OpenCL and the data set.
+# check-trainer` builds and tests it, everything else builds and is tested without MPI, BLAS, OpenCL, libraries of images and the data set.
 .PHONY: trainer check-trainer
 ifeq ($(packages),)
 ifeq ($(MAKELEVEL),0)
-$(info trainer: no Open MPI with OpenBLAS here, the trainer is left out (Debian: tools/deps trainer))
+$(info trainer: no Open MPI with OpenBLAS, libjpeg and libpng here, the trainer is left out (Debian: tools/deps trainer))
 endif
 trainer check-trainer:
-	@echo "trainer: Open MPI (mpicc) and OpenBLAS (pkg-config openblas) are wanted: tools/deps trainer" >&2; exit 1
+	@echo "trainer: Open MPI (mpicc), OpenBLAS, libjpeg and libpng (pkg-config openblas libjpeg libpng) are wanted: tools/deps trainer" >&2; exit 1
 else
 mpi_cflags  := $(patsubst -I%,-isystem %,$(shell mpicc --showme:compile 2>/dev/null))
 mpi_libs    := $(shell mpicc --showme:link 2>/dev/null)
 blas_cflags := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags openblas 2>/dev/null))
 blas_libs   := $(shell pkg-config --libs openblas 2>/dev/null)
+image_libs  := $(shell pkg-config --libs libjpeg libpng 2>/dev/null)
 
 # No trap is taken from a comparison: without the promise the ReLU stays a branch for each number.
 loops := -O3 -fno-math-errno -fno-trapping-math
@@ -60,7 +61,7 @@ $(B)/lib/trainer.a: $(call object,$(trainer))
 $(addprefix $(B)/bin/remuda-train-,$(trainers)): $(B)/bin/remuda-train-%: $(B)/obj/trainer/main.o \
                 $(B)/obj/trainer/backends/%.o $(B)/lib/trainer.a $(call archive,base io agent planner job)
 	@mkdir -p $(@D)
-	$(LINK) $(if $(filter %sunway,$@),$(if $(filter openacc,$(variants)),-fopenacc)) -o $@ $(call whole,$^) $(mpi_libs) $(if $(filter %opencl,$@),$(opencl_libs),$(blas_libs)) -ljansson -lz -lm -lpthread -ldl
+	$(LINK) $(if $(filter %sunway,$@),$(if $(filter openacc,$(variants)),-fopenacc)) -o $@ $(call whole,$^) $(mpi_libs) $(if $(filter %opencl,$@),$(opencl_libs),$(blas_libs)) $(image_libs) -ljansson -lz -lm -lpthread -ldl
 
 $(B)/bin/remuda-train-sunway: $(variant_objects)
 
@@ -71,7 +72,7 @@ $(B)/generated/opencl_kernels.h: trainer/backends/opencl_kernels.cl
 $(B)/obj/trainer/backends/opencl.o generated: $(B)/generated/opencl_kernels.h
 
 # For other people's loops: a shared library, position independent, with nothing of ours visible but its header's names.
-wrapper := $(call sources,trainer/wrapper) trainer/data/sampler.c trainer/in_step/patience.c trainer/in_step/recut.c trainer/in_step/word.c trainer/json_line.c trainer/random.c \
+wrapper := $(call sources,trainer/wrapper) trainer/data/owned.c trainer/data/sampler.c trainer/in_step/patience.c trainer/in_step/recut.c trainer/in_step/word.c trainer/json_line.c trainer/random.c \
            trainer/shares.c trainer/world.c io/clock.c io/whole_file.c io/write_all.c planner/shards/live_shares.c base/decimal.c base/err.c base/text.c base/timestamp.c base/sha256.c \
            $(addprefix base/json/json_,field.c line.c scan.c table.c table_encode.c writer.c written.c)
 $(B)/pic/%.o: %.c
@@ -86,5 +87,5 @@ $(B)/lib/libremuda-train.so: $(patsubst %.c,$(B)/pic/%.o,$(wrapper)) trainer/wra
 
 # Tests and fuzz targets of the trainer's parts.
 $(filter $(B)/tests/test_train_% $(B)/fuzz/fuzz_train_%,$(unit) $(fuzzers)): $(B)/lib/trainer.a
-$(B)/tests/test_train_% $(B)/fuzz/fuzz_train_%: LIBS += $(mpi_libs)
+$(B)/tests/test_train_% $(B)/fuzz/fuzz_train_%: LIBS += $(mpi_libs) $(image_libs)
 endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "io/whole_file.h"
@@ -47,18 +48,33 @@ static void stream_values(const struct training *t, struct writing *c)
                 weights_stream(t, t->velocity, put_values, c);
 }
 
+/* Names how the shards were dealt that workers keep. Which sample is where follows from that and the step;
+ * dealt otherwise, samples of an epoch would be used twice and others never. 0 = workers keep none. */
+static uint64_t shards_of(const struct training *t)
+{
+        const struct train_options *o = t->options;
+        uint64_t order = (uint64_t) (strcmp(o->order, "blocks") == 0) * 2 + o->as_it_lies, hash;
+
+        if (!train_options_owned(o))
+                return 0;
+        hash = hash_bytes(&o->exchange, sizeof(o->exchange), order);
+        return hash_bytes(t->shares.of, t->shares.workers * sizeof(*t->shares.of), hash) | 1;
+}
+
 static void write_all(FILE *f, const struct training *t, uint64_t step)
 {
         struct writing c = { .f = f };
         uint8_t sum[SHA256_BYTES];
-        char header[CHECKPOINT_FILE_HEADER_MAX];
+        char header[CHECKPOINT_FILE_HEADER_MAX], shards[32] = "";
 
+        if (shards_of(t) != 0)
+                (void) text_format(shards, sizeof(shards), " shards=%llx", (unsigned long long) shards_of(t));
         (void) text_format(header, sizeof(header),
                            "remuda-checkpoint version=%d model=%llx step=%llu seed=%zu batch=%zu "
-                           "parameters=%zu velocity=%d\n",
+                           "parameters=%zu velocity=%d%s\n",
                            CHECKPOINT_FILE_VERSION, (unsigned long long) model_hash(&t->model),
                            (unsigned long long) step, t->options->seed, t->shares.batch,
-                           t->model.parameter_count, t->velocity != NULL);
+                           t->model.parameter_count, t->velocity != NULL, shards);
         sha256_init(&c.hash);
         put_bytes(&c, header, strlen(header));
         stream_values(t, &c);
@@ -211,6 +227,14 @@ static int check_facts(const struct training *t, const struct checkpoint_file_fa
         if (f->velocity != (t->velocity != NULL))
                 return err_set(err, -EPROTO, "it is of a run with --optimiser %s",
                                f->velocity ? "momentum" : "sgd");
+        if (f->shards != shards_of(t))
+                return err_set(err, -EPROTO,
+                               f->shards == 0
+                                       ? "it is of a run whose workers kept no shards: leave out "
+                                         "--neighbour-exchange and --distribute once"
+                                       : "it is of a run whose workers kept shards, dealt otherwise: go on "
+                                         "with its --shares, --order, --no-shuffle, --neighbour-exchange and "
+                                         "number of workers");
         return 0;
 }
 

@@ -12,7 +12,9 @@
  * from step 100.
  *
  * Because sample order and initial values come from the seed, the step is all that a run must remember
- * besides its parameters; it may be resumed with other shares, workers or strategies. Rank 0 alone touches
+ * besides its parameters; it may be resumed with other shares, workers or strategies. Only where workers keep
+ * shards (trainer/data/owned.h) must it be the same workers with the same shares: the line then ends with
+ * shards=, which names them. Rank 0 alone touches
  * the files; where the model is split, its values pass by piece by piece. */
 #pragma once
 

@@ -39,8 +39,9 @@ static int parse_header(const char *line, struct checkpoint_file_facts *f, struc
         if (parse_field(&at, "model", 16, &f->model) < 0 || parse_field(&at, "step", 10, &f->step) < 0 ||
             parse_field(&at, "seed", 10, &f->seed) < 0 || parse_field(&at, "batch", 10, &batch) < 0 ||
             parse_field(&at, "parameters", 10, &parameters) < 0 ||
-            parse_field(&at, "velocity", 10, &velocity) < 0 || strcmp(at, "\n") != 0 || velocity > 1 ||
-            parameters == 0 || parameters > (uint64_t) 1 << 40)
+            parse_field(&at, "velocity", 10, &velocity) < 0 ||
+            (strcmp(at, "\n") != 0 && parse_field(&at, "shards", 16, &f->shards) < 0) ||
+            strcmp(at, "\n") != 0 || velocity > 1 || parameters == 0 || parameters > (uint64_t) 1 << 40)
                 return err_set(err, -EINVAL, "its first line is damaged");
         f->batch = (size_t) batch;
         f->parameters = (size_t) parameters;

@@ -15,6 +15,7 @@ struct checkpoint_file_facts {
         uint64_t step, seed, model;
         size_t batch, parameters;
         bool velocity;
+        uint64_t shards; /* names how shards were dealt that workers keep; 0 = they keep none */
 };
 
 /* checkpoint_file_parse() - one file's bytes.

@@ -34,7 +34,7 @@ static void say(const char *program, const struct err *err)
 }
 
 struct totals {
-        double samples, loss, loss_samples, load, compute, exchange, hidden;
+        double samples, loss, loss_samples, load, compute, exchange, hidden, passed, passed_bytes, pass;
 };
 
 /* Collective. Times are means over the workers. */
@@ -53,6 +53,9 @@ static struct totals add_up(const struct training *t)
                         (double) (r->hidden_usec + (r->total_usec[RECORD_LOAD] > r->load_waited_usec
                                                             ? r->total_usec[RECORD_LOAD] - r->load_waited_usec
                                                             : 0)),
+                .passed = (double) t->ring.samples,
+                .passed_bytes = (double) t->ring.bytes,
+                .pass = (double) t->ring.usec,
         };
         struct totals sum = own;
 
@@ -113,6 +116,11 @@ static void report(const struct training *t, double accuracy, double loss)
         json_line_real(&line, "compute_ms", sum.compute * ms, 3);
         json_line_real(&line, "exchange_ms", sum.exchange * ms, 3);
         json_line_real(&line, "hidden_ms", sum.hidden * ms, 3);
+        if (t->options->exchange > 0) {
+                json_line_real(&line, "passed_samples", sum.passed, 0);
+                json_line_real(&line, "passed_bytes", sum.passed_bytes, 0);
+                json_line_real(&line, "pass_ms", sum.pass * ms, 3);
+        }
         json_line_close(&line, '}');
         json_line_print(&line, stdout);
         (void) fflush(stdout);
@@ -147,6 +155,10 @@ static int train(struct training *t, const char *program, struct err *err)
                 MPI_Barrier(MPI_COMM_WORLD);
         t->record.start_usec = record_now();
         r = strategy->run(t, err);
+        if (r == 0) {
+                ring_end(t);
+                r = stream_end(t, err);
+        }
         t->seconds = (double) (record_now() - t->record.start_usec) / 1e6;
         if (r == 0 && t->stopped)
                 return record_close(&t->record, err);

@@ -47,7 +47,7 @@ static void close_places(const struct training *t, struct places *p)
                 backend_release(&t->backend, p->x[i]);
 }
 
-static void load(const struct training *t, struct places *p, size_t count)
+static int load(const struct training *t, struct places *p, size_t count, struct err *err)
 {
         /* not always the same place for a size */
         float *x = p->x[(p->next + p->next / POINTS) % PLACES];
@@ -56,16 +56,19 @@ static void load(const struct training *t, struct places *p, size_t count)
                 t->ids[i] = (uint32_t) random_below(&p->random, dataset_count(t->data, DATASET_TRAIN));
         backend_to_host(&t->backend, x);
         backend_to_host(&t->backend, p->labels);
-        dataset_load(t->data, DATASET_TRAIN, 0, t->ids, count, x, p->labels);
+        if (dataset_load(t->data, DATASET_TRAIN, 0, t->ids, count, x, p->labels, err) < 0)
+                return err->code;
         runner_use(t->runner, x, p->labels);
         p->next++;
+        return 0;
 }
 
-static void one_step(struct training *t, struct places *p, size_t count)
+static int one_step(struct training *t, struct places *p, size_t count, struct err *err)
 {
         struct slow_moment begin = slow_begin(&t->slow);
 
-        load(t, p, count);
+        if (load(t, p, count, err) < 0)
+                return err->code;
         (void) runner_forward(t->runner, t->parameters, count);
         backend_to_host(&t->backend, t->gradients);
         memset(t->gradients, 0, t->part.count * sizeof(*t->gradients));
@@ -77,6 +80,7 @@ static void one_step(struct training *t, struct places *p, size_t count)
         t->backend.kernels.update(t->backend.state, t->part.count, 1e-6F, 0, t->gradients, NULL,
                                   t->parameters);
         backend_to_host(&t->backend, t->gradients);
+        return 0;
 }
 
 /* Seconds a step of each of the sizes. The sizes take turns, so that all meet the same neighbours, and the
@@ -96,7 +100,8 @@ static int time_sizes(struct training *t, struct places *p, const size_t *sizes,
                 for (size_t i = 0; i < POINTS; i++) {
                         uint64_t at = record_now();
 
-                        one_step(t, p, sizes[i]);
+                        if (one_step(t, p, sizes[i], err) < 0)
+                                return err->code;
                         times[i * TIMES_MAX + rounds] = (double) (record_now() - at) / 1e6;
                 }
                 rounds += warm > 0 ? 0 : 1;

@@ -90,6 +90,8 @@ static int open_sampler(struct training *t, struct err *err)
                 .shares = t->shares.of,
                 .order = strcmp(t->options->order, "blocks") == 0 ? SAMPLER_BLOCKS : SAMPLER_ROUND_ROBIN,
                 .exchange = t->options->exchange,
+                .owned = train_options_owned(t->options),
+                .as_it_lies = t->options->as_it_lies,
         };
         int r = sampler_new(&rule, &t->sampler, err);
 
@@ -147,6 +149,37 @@ static int check_same(struct training *t, struct err *err)
         return r < 0 ? r : world_same(&t->world, line.data, "run", err);
 }
 
+/* Can these options have shards that workers keep? */
+static int check_owned(const struct training *t, struct err *err)
+{
+        const struct train_options *o = t->options;
+        const struct strategy *s = strategy_find(o->strategy);
+        const char *option = o->exchange > 0 ? "--neighbour-exchange" : "--distribute once";
+
+        if (!train_options_owned(o))
+                return o->as_it_lies ? err_set(err, -EINVAL,
+                                               "--no-shuffle is for shards that workers keep: it wants "
+                                               "--distribute "
+                                               "once or --neighbour-exchange")
+                                     : 0;
+        if (s->whole)
+                return err_set(err, -EINVAL,
+                               "%s: --strategy %s has one worker, whose stages all work on the "
+                               "same samples: leave it out",
+                               option, o->strategy);
+        if (o->poll > 0)
+                return err_set(err, -EINVAL,
+                               "%s: what --poll finds would belong to no worker: leave one of "
+                               "them out",
+                               option);
+        if (o->exchange > 0 && s->served && !s->live)
+                return err_set(err, -EINVAL,
+                               "%s: workers of --strategy %s go at their own pace, and neighbours "
+                               "would wait for each other: take allreduce or ps-sync",
+                               option, o->strategy);
+        return 0;
+}
+
 /* Every rank goes through the same steps, and none goes on alone. */
 static int open_together(struct training *t, struct err *err)
 {
@@ -160,6 +193,8 @@ static int open_together(struct training *t, struct err *err)
                 r = world_agree(&t->world, outputs_check(t->options, t->world.rank, serves, err), err);
         if (r == 0)
                 r = world_agree(&t->world, preprocess_parse(t->options->preprocess, text, &p, err), err);
+        if (r == 0)
+                r = world_agree(&t->world, check_owned(t, err), err);
         if (r == 0)
                 r = distribution_remember(t, err);
         if (r == 0)
@@ -178,6 +213,10 @@ static int open_together(struct training *t, struct err *err)
                 r = checkpoint_resume(t, err);
         if (r == 0)
                 r = world_agree(&t->world, distribution_resume(t, err), err);
+        if (r == 0)
+                r = world_agree(&t->world, ring_open(t, err), err);
+        if (r == 0)
+                r = world_agree(&t->world, stream_open(t, err), err);
         return r;
 }
 
@@ -231,6 +270,7 @@ int rank_open(struct training *t, const struct train_options *o, const struct wo
         backend_to_device(&t->backend, t->parameters);
         r = record_open(&t->record, o, w->rank, t->step, err);
         t->record.epoch_samples = dataset_count(t->data, DATASET_TRAIN);
+        t->record.passes = t->ring.passes;
         if (r == 0)
                 r = learn_speed(t, err);
         if (r == 0 && o->resume && w->rank == 0)
@@ -256,4 +296,6 @@ void rank_close(struct training *t)
         shares_free(&t->shares);
         free(t->ids);
         distribution_close(&t->distribution);
+        ring_close(t);
+        stream_close(t);
 }

@@ -248,6 +248,8 @@ void record_progress(struct record *r, uint64_t epoch, uint64_t step, double los
         json_line_real(&line, "busy_seconds", (double) busy / 1e6, 6);
         json_line_real(&line, "samples_per_s",
                        busy > 0 ? (double) r->sample_count * 1e6 / (double) busy : 0.0, 1);
+        if (r->passes)
+                json_line_uint(&line, "passed_bytes", r->passed_bytes);
         end_line(r, &line);
 }
 

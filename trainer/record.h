@@ -33,6 +33,8 @@ struct record {
         uint64_t hidden_usec;      /* of exchange, while the rank computed */
         uint64_t load_waited_usec; /* of loading, while the rank waited for it */
         uint64_t sample_count;
+        bool passes;                /* to a neighbour: what is said then */
+        uint64_t passed_bytes;      /* of samples */
         const struct sampler *cuts; /* since when the shares in use are is said; NULL = none can come */
         uint64_t epoch_samples;     /* of all ranks together; 0 = not told in the progress lines */
 };

@@ -45,10 +45,11 @@ static const struct row rows[] = {
         { "--resume", NULL, FLAG, AT(resume), 0, 0, "go on from the newest whole checkpoint of --checkpoint, if there is one" },
         { "--clock-log", "FILE", STRING, AT(clock_log), 0, 0, "servers: usec rank clock slowest_clock of every gradient" },
         { "--preprocess", "SPEC", STRING, AT(preprocess), 0, 0, "resize:HxW, normalise, scale, flip[:P], crop[:N], tokenise:word|byte, with commas" },
-        { "--distribute", "shared|manager", CHOICE, AT(distribute), 0, 0, "who reads the data: every rank, or rank 0, which sends each worker its shard" },
+        { "--distribute", "shared|manager|once", CHOICE, AT(distribute), 0, 0, "who reads the data: every rank, or rank 0, which sends each worker what it needs; once: every rank, and it keeps a shard of its own" },
         { "--poll", "SECONDS", COUNT, AT(poll), 0, 1e6, "look for new files between epochs, at most that often; they join at the next" },
         { "--order", "blocks|round-robin", CHOICE, AT(order), 0, 0, "how a batch is cut: neighbours together, or dealt (default blocks)" },
-        { "--neighbour-exchange", "F", RATIO, AT(exchange), 0, 1, "share of its remaining samples that a worker passes on after each step" },
+        { "--neighbour-exchange", "F", RATIO, AT(exchange), 0, 1, "share of the samples left of its own shard that a worker passes to the next one after each step" },
+        { "--no-shuffle", NULL, FLAG, AT(as_it_lies), 0, 0, "workers go through shards of their own as the samples lie" },
         { "--stages", "F:L,F:L,...", PAIRS, AT(stages), 0, 1 << 20, "split: first and last layer of each rank (default: equal numbers, or REMUDA_LAYERS)" },
         { "--microbatches", "M", COUNT, AT(microbatches), 1, 1 << 20, "split: parts of a batch that follow each other through the stages (default 4)" },
         { "--groups", "N1,N2,...|none", NUMBERS, AT(groups), 0, 4096, "workers of each group, which add up among themselves; only its first one speaks to the others (default: REMUDA_LEVELS, if it is the faster)" },
@@ -126,6 +127,11 @@ static const char *mode_of(const struct train_options *o)
                                    : "train";
 }
 
+bool train_options_owned(const struct train_options *o)
+{
+        return o->exchange > 0 || strcmp(o->distribute, "once") == 0;
+}
+
 char *train_options_line(const struct train_options *o)
 {
         struct text line = { 0 };
@@ -143,8 +149,9 @@ char *train_options_line(const struct train_options *o)
                     : o->segments_none ? "none"
                                        : "given");
         text_printf(&line, o->steps > 0 ? " steps=%zu" : " epochs=%zu", o->steps > 0 ? o->steps : o->epochs);
-        text_printf(&line, " seed=%zu rate=%.17g optimiser=%s momentum=%.17g order=%s exchange=%.17g",
-                    o->seed, o->rate, o->optimiser, o->momentum, o->order, o->exchange);
+        text_printf(&line,
+                    " seed=%zu rate=%.17g optimiser=%s momentum=%.17g order=%s exchange=%.17g shuffle=%d",
+                    o->seed, o->rate, o->optimiser, o->momentum, o->order, o->exchange, !o->as_it_lies);
         text_printf(&line, " weights=%s distribute=%s poll=%zu preprocess=%s", o->gradient_weights,
                     o->distribute, o->poll, o->preprocess != NULL ? o->preprocess : "-");
         text_printf(&line, " evaluate-epochs=%d evaluate-steps=%zu checkpoint=%d every=%zu resume=%d",

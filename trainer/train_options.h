@@ -38,7 +38,7 @@ struct train_options {
         double rate; /* 0 = the model's */
         double sparsity, momentum, exchange, measure_seconds;
         bool evaluate, evaluate_epochs, no_fuse, explain_fusion, no_staging, resume, measure, conformance;
-        bool measure_layers;
+        bool measure_layers, as_it_lies;
         bool tune, no_preset, traffic, segments_auto, segments_none, load_auto;
         bool groups_none, groups_proposed; /* --groups none; groups that REMUDA_LEVELS names */
         bool help, version;
@@ -48,6 +48,9 @@ struct train_options {
  * takes. */
 int train_options_parse(int argc, char **argv, struct train_options *ret, struct err *err);
 void train_options_free(struct train_options *o);
+
+/* train_options_owned() - do workers keep shards of their own? */
+bool train_options_owned(const struct train_options *o);
 
 /* train_options_line() - everything that the ranks of one world must agree on, as words `name=value`; what
  * each may have for itself (its environment, files, device, kernels) is left out. Return: allocated, NULL =

@@ -117,7 +117,9 @@ void training_prefetch(struct training *t, uint64_t step, size_t worker)
 /* What this rank computes after (step, worker): one process goes through all workers, a rank stays itself. */
 static void prefetch_next(struct training *t, uint64_t step, size_t worker)
 {
-        for (size_t ahead = 1; ahead <= loader_ahead(t->loader); ahead++)
+        size_t steps = sampler_ahead(t->sampler);
+
+        for (size_t ahead = 1; ahead <= loader_ahead(t->loader) && ahead <= steps; ahead++)
                 if (t->world.parallel)
                         training_prefetch(t, step + ahead, worker);
                 else
@@ -177,10 +179,11 @@ static double compute(struct training *t, uint64_t step, const struct loader_chu
 
 int training_take(struct training *t, uint64_t step, size_t worker, struct loader_chunk *ret, struct err *err)
 {
-        int r = distribution_epoch(t, step, err);
+        int r = distribution_step(t, step, err);
 
         if (r < 0)
                 return r;
+        ring_step(t, step);
         if (!loader_requested(t->loader, chunk_key(t, step, worker)))
                 r = request(t, step, worker);
         if (r < 0)
@@ -214,7 +217,7 @@ int training_gradient(struct training *t, uint64_t step, size_t worker, const st
         backend_to_device(&t->backend, t->gradients);
         t->epoch_loss += compute(t, step, &chunk, weight, ready);
         t->epoch_loss_samples += chunk.count;
-        return backend_trouble(&t->backend, err);
+        return loader_trouble(t->loader, err) < 0 ? err->code : backend_trouble(&t->backend, err);
 }
 
 float training_rate(const struct training *t, uint64_t step)
@@ -276,6 +279,7 @@ int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss
         float *x;
         int32_t *labels;
         double loss = 0;
+        int r = 0;
 
         if (t->staged.evaluate != NULL)
                 return t->staged.evaluate(t->staged.pipeline, ret_accuracy, ret_loss, err);
@@ -283,10 +287,11 @@ int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss
         x = backend_floats(&t->backend, DATASET_TEST_MAX * shape_size(&t->model.input));
         labels = backend_allocate(&t->backend, DATASET_TEST_MAX * sizeof(*labels));
 
-        for (size_t first = 0; x != NULL && labels != NULL && first < total; first += DATASET_TEST_MAX) {
+        for (size_t first = 0; r == 0 && x != NULL && labels != NULL && first < total;
+             first += DATASET_TEST_MAX) {
                 size_t count = total - first < DATASET_TEST_MAX ? total - first : DATASET_TEST_MAX;
 
-                dataset_load_test(t->data, first, count, x, labels);
+                r = dataset_load_test(t->data, first, count, x, labels, err);
                 runner_use(t->runner, x, labels);
                 loss += runner_forward(t->runner, t->parameters, count);
                 record_alive(&t->record);
@@ -299,5 +304,5 @@ int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss
         backend_release(&t->backend, labels);
         *ret_accuracy = (double) right / (double) total;
         *ret_loss = loss / (double) total;
-        return 0;
+        return r;
 }

@@ -10,7 +10,9 @@
 #include "trainer/data/dataset.h"
 #include "trainer/data/distribution.h"
 #include "trainer/data/loader.h"
+#include "trainer/data/ring.h"
 #include "trainer/data/sampler.h"
+#include "trainer/data/stream.h"
 #include "trainer/model.h"
 #include "trainer/operators/backend.h"
 #include "trainer/preset.h"
@@ -43,6 +45,8 @@ struct training {
         size_t load_segment; /* as in the preset */
         struct dataset *data;
         struct distribution distribution; /* how the data come to this rank */
+        struct stream stream;             /* from the manager, while it trains */
+        struct ring ring;                 /* how they go from worker to worker */
         struct model model;
         struct training_part part;
         struct training_part *stages; /* by rank; NULL unless the model is split */

@@ -173,7 +173,7 @@ static void what_a_job_says_reaches_a_program_of_ones_own(void **state)
         split.checkpoint.every_steps = 50;
         split.data.format = JOB_FORMAT_RAW;
         split.data.order = JOB_ORDER_ROUND_ROBIN;
-        split.data.distribute = JOB_DISTRIBUTE_MANAGER;
+        split.data.distribute = JOB_DATA_MANAGER;
         split.data.poll_seconds = 5;
         (void) text_copy(split.model, sizeof(split.model), "bert");
         (void) text_copy(split.data.path, sizeof(split.data.path), "/data");

@@ -213,6 +213,20 @@ static void read_line(struct reading *reading, const struct progress_line *line)
                 add_point(reading, &point);
 }
 
+/* A process counts what it passes from 0. */
+static void note_passed(struct report_rank *rank, const char *line)
+{
+        json_t *value = strstr(line, "\"passed_bytes\"") != NULL ? json_loads(line, 0, NULL) : NULL;
+        json_int_t said = json_integer_value(json_object_get(value, "passed_bytes"));
+        uint64_t bytes = said > 0 ? (uint64_t) said : 0;
+
+        if (value == NULL)
+                return;
+        rank->passed_bytes += bytes >= rank->passed_last ? bytes - rank->passed_last : bytes;
+        rank->passed_last = bytes;
+        json_decref(value);
+}
+
 static void read_points(const char *path, struct reading *reading)
 {
         CLEANUP(fclose_p) FILE *f = fopen(path, "re");
@@ -221,8 +235,10 @@ static void read_points(const char *path, struct reading *reading)
         size_t size = 0;
 
         while (f != NULL && getline(&text, &size, f) > 0)
-                if (rank_watch_line(text, strlen(text), &line))
+                if (rank_watch_line(text, strlen(text), &line)) {
                         read_line(reading, &line);
+                        note_passed(reading->rank, text);
+                }
 }
 
 /* The worlds before the last restart (job/run/run_world.c), and the last one. */

@@ -48,6 +48,8 @@ struct report_rank {
         struct report_totals totals;
         struct report_point *points; /* from its progress lines, thinned */
         size_t point_count;
+        uint64_t passed_bytes,
+                passed_last; /* of samples, to its neighbour: in all worlds; as the last line said */
 };
 
 struct report {

@@ -77,6 +77,24 @@ static void write_busy(const struct report *report, struct text *out)
         text_append(out, "</table>\n");
 }
 
+static void write_passed(const struct report *report, struct text *out)
+{
+        bool any = false;
+
+        for (size_t i = 0; i < report->rank_count; i++)
+                any = any || report->ranks[i].passed_bytes > 0;
+        if (!any)
+                return;
+        text_append(out, "<table><tr><th>rank<th>samples passed to its neighbour</tr>\n");
+        for (size_t i = 0; i < report->rank_count; i++) {
+                text_append(out, "<tr>");
+                number_cell(out, "", 0, (double) i);
+                number_cell(out, " MB", 1, (double) report->ranks[i].passed_bytes / 1e6);
+                text_append(out, "</tr>\n");
+        }
+        text_append(out, "</table>\n");
+}
+
 static void write_overlap(const struct report *report, struct text *out)
 {
         if (report->coarse) {
@@ -106,6 +124,7 @@ static void write_overlap(const struct report *report, struct text *out)
                 text_append(out, "</tr>\n");
         }
         text_append(out, "</table>\n");
+        write_passed(report, out);
         if (report->cut)
                 text_append(out, "<p>The timeline is long: its beginning alone was read.</p>\n");
 }

@@ -44,9 +44,10 @@ const char *const job_format_names[JOB_FORMAT_COUNT + 1] = {
         [JOB_FORMAT_RAW]  = "raw",
         [JOB_FORMAT_TEXT] = "text",
 };
-const char *const job_distribute_names[JOB_DISTRIBUTE_COUNT + 1] = {
-        [JOB_DISTRIBUTE_SHARED]  = "shared",
-        [JOB_DISTRIBUTE_MANAGER] = "manager",
+const char *const job_distribute_names[JOB_DATA_COUNT + 1] = {
+        [JOB_DATA_SHARED]  = "shared",
+        [JOB_DATA_MANAGER] = "manager",
+        [JOB_DATA_ONCE]    = "once",
 };
 const char *const job_order_names[JOB_ORDER_COUNT + 1] = {
         [JOB_ORDER_BLOCKS]      = "blocks",
@@ -120,7 +121,7 @@ bool job_shares_follow_speeds(const struct job *job)
 
 bool job_shares_change_live(const struct job *job)
 {
-        return job_shares_follow_speeds(job) && job->data.distribute == JOB_DISTRIBUTE_SHARED &&
+        return job_shares_follow_speeds(job) && job->data.distribute == JOB_DATA_SHARED &&
                job->neighbour_exchange <= 0 &&
                (job->strategy == JOB_STRATEGY_ALLREDUCE || job->strategy == JOB_STRATEGY_PS_SYNC);
 }

@@ -47,7 +47,7 @@ enum job_disruption { JOB_EVICTION_AUTO, JOB_EVICTION_NEVER, JOB_EVICTION_ALLOWE
 enum job_shards { JOB_SHARDS_WEIGHTED, JOB_SHARDS_EQUAL, JOB_SHARDS_COUNT };
 enum job_segments { JOB_SEGMENTS_AUTO, JOB_SEGMENTS_NONE, JOB_SEGMENTS_LIST };
 enum job_format { JOB_FORMAT_IDX, JOB_FORMAT_RAW, JOB_FORMAT_TEXT, JOB_FORMAT_COUNT };
-enum job_distribute { JOB_DISTRIBUTE_SHARED, JOB_DISTRIBUTE_MANAGER, JOB_DISTRIBUTE_COUNT };
+enum job_distribute { JOB_DATA_SHARED, JOB_DATA_MANAGER, JOB_DATA_ONCE, JOB_DATA_COUNT };
 enum job_order { JOB_ORDER_BLOCKS, JOB_ORDER_ROUND_ROBIN, JOB_ORDER_COUNT };
 
 /* The program of a runtime in pods; `remuda run` uses the program table and says that this is ignored. */
@@ -147,5 +147,5 @@ extern const char *const job_strategy_names[JOB_STRATEGY_COUNT + 1];
 extern const char *const job_disruption_names[JOB_EVICTION_COUNT + 1];
 extern const char *const job_shards_names[JOB_SHARDS_COUNT + 1];
 extern const char *const job_format_names[JOB_FORMAT_COUNT + 1];
-extern const char *const job_distribute_names[JOB_DISTRIBUTE_COUNT + 1];
+extern const char *const job_distribute_names[JOB_DATA_COUNT + 1];
 extern const char *const job_order_names[JOB_ORDER_COUNT + 1];

@@ -50,7 +50,7 @@ static void add_data(const struct job *job, struct arguments *args)
                 add_pair(args, "--order", job_order_names[job->data.order]);
         if (job->data.preprocess[0] != '\0')
                 add_pair(args, "--preprocess", job->data.preprocess);
-        if (job->data.distribute != JOB_DISTRIBUTE_SHARED)
+        if (job->data.distribute != JOB_DATA_SHARED)
                 add_pair(args, "--distribute", job_distribute_names[job->data.distribute]);
         if (job->data.poll_seconds > 0)
                 add_number(args, "--poll", job->data.poll_seconds);

@@ -202,7 +202,7 @@ static const struct json_table_row data_rows[] = {
         { "claim",       JSON_TABLE_CHARS,   AT(data.claim), .min = 1, .rule = &claim_rule, .help = "a PersistentVolumeClaim that pods mount at the path" },
         { "format",      JSON_TABLE_CHOICE, AT(data.format), .names = job_format_names, .help = "how the data is written" },
         { "preprocess",  JSON_TABLE_CHARS,   AT(data.preprocess), .help = "steps of the trainer, such as resize:14x14,normalise" },
-        { "distribute",  JSON_TABLE_CHOICE, AT(data.distribute), .names = job_distribute_names, .help = "read by every worker, or sent by the manager" },
+        { "distribute",  JSON_TABLE_CHOICE, AT(data.distribute), .names = job_distribute_names, .help = "read by every worker, sent by the manager, or read once for a shard that is kept" },
         { "order",       JSON_TABLE_CHOICE, AT(data.order), .names = job_order_names, .help = "how shards are cut" },
         { "pollSeconds", JSON_TABLE_UINT,   AT(data.poll_seconds), .max = 86400, .help = "how often new files are looked for; 0 = never" },
         { .name = NULL },

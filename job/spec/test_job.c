@@ -88,7 +88,7 @@ static void every_field_is_read(void **state)
         assert_int_equal(job.data.format, JOB_FORMAT_RAW);
         assert_string_equal(job.data.claim, "pictures");
         assert_int_equal(job.data.order, JOB_ORDER_ROUND_ROBIN);
-        assert_int_equal(job.data.distribute, JOB_DISTRIBUTE_MANAGER);
+        assert_int_equal(job.data.distribute, JOB_DATA_MANAGER);
         assert_int_equal(job.data.poll_seconds, 5);
         assert_int_equal(job.checkpoint.every_steps, 10);
         assert_string_equal(job.checkpoint.claim, "kept");

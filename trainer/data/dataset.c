@@ -21,6 +21,8 @@
 #define FETCH_MAX   4096 /* bytes of each: the processor itself follows a longer one */
 #define LINE_BYTES  64
 
+#define VALUE_SAMPLES 4096
+
 void dataset_free(struct dataset *d)
 {
         if (d == NULL)
@@ -29,6 +31,7 @@ void dataset_free(struct dataset *d)
                 free(d->splits[split].pixels);
                 free(d->splits[split].labels);
                 free(d->splits[split].tokens);
+                sample_files_free(&d->files[split]);
         }
         free(d->classes);
         free(d->places);
@@ -42,15 +45,27 @@ static void dataset_free_p(struct dataset **d)
         dataset_free(*d);
 }
 
-static void choose_values(struct dataset *d)
+/* Mean and deviation of the training pixels; of data that are in files, of VALUE_SAMPLES samples, evenly
+ * spaced. */
+static int choose_values(struct dataset *d, struct err *err)
 {
         const struct dataset_samples *train = &d->splits[DATASET_TRAIN];
-        size_t total = train->count * shape_size(&d->size.input), counts[256] = { 0 };
+        size_t pixels = shape_size(&d->size.input), counts[256] = { 0 };
+        size_t every = d->form->fetch != NULL ? train->count / VALUE_SAMPLES + 1 : 1, total = 0;
+        CLEANUP(free_p) uint8_t *room = malloc(pixels);
         double mean = 0, square = 0, deviation;
 
-        for (size_t i = 0; i < total; i++)
-                counts[train->pixels[i]]++;
-        for (int v = 0; v < 256; v++) {
+        if (room == NULL)
+                return err_set(err, -ENOMEM, "no memory for an image");
+        for (size_t i = 0; !d->preprocess.scale && i < train->count; i += every, total += pixels) {
+                const uint8_t *image = dataset_pixels(d, DATASET_TRAIN, (uint32_t) i, room, err);
+
+                if (image == NULL)
+                        return err->code;
+                for (size_t k = 0; k < pixels; k++)
+                        counts[image[k]]++;
+        }
+        for (int v = 0; total > 0 && v < 256; v++) {
                 mean += (double) v * (double) counts[v] / (double) total;
                 square += (double) v * v * (double) counts[v] / (double) total;
         }
@@ -59,6 +74,7 @@ static void choose_values(struct dataset *d)
                 d->value[v] = d->preprocess.scale
                                       ? (float) v / 255.0F
                                       : (float) ((v - mean) / (deviation > 0 ? 3 * deviation : 1));
+        return 0;
 }
 
 static bool is_directory(const char *directory, const char *name)
@@ -68,6 +84,26 @@ static bool is_directory(const char *directory, const char *name)
 
         return text_format(path, sizeof(path), "%s/%s", directory, name) && stat(path, &facts) == 0 &&
                S_ISDIR(facts.st_mode);
+}
+
+static bool has_shards(const char *directory, const char *suffix)
+{
+        char **names;
+        size_t count = sample_files_list(directory, "train-", suffix, &names), first;
+
+        /* train-images-idx3-ubyte is no shard: nothing stands between */
+        for (first = 0; first < count && strlen(names[first]) <= strlen("train") + strlen(suffix); first++)
+                ;
+        sample_files_list_free(names, count);
+        return first < count;
+}
+
+static const struct dataset_form *form_of(const char *directory)
+{
+        return is_directory(directory, "train")              ? &dataset_raw
+               : has_shards(directory, ".tar")               ? &dataset_tar
+               : has_shards(directory, "-images-idx3-ubyte") ? &dataset_shards
+                                                             : &dataset_idx;
 }
 
 int dataset_open(const char *directory, bool text, const struct preprocess_steps *p, uint64_t seed,
@@ -80,15 +116,16 @@ int dataset_open(const char *directory, bool text, const struct preprocess_steps
                 return err_set(err, -ENOMEM, "no memory for the data set");
         d->preprocess = *p;
         d->seed = seed;
+        d->text = text;
         d->later = later;
         if (!is_directory(directory, "."))
                 return err_set(err, -ENOENT, "--data: no directory '%s'", directory);
-        d->form = text ? &dataset_text : is_directory(directory, "train") ? &dataset_raw : &dataset_idx;
+        d->form = text ? &dataset_text : form_of(directory);
         r = d->form->read(d, directory, err);
+        if (r == 0 && !text)
+                r = choose_values(d, err);
         if (r < 0)
                 return r;
-        if (!text)
-                choose_values(d);
         d->later = NULL;
         *ret = TAKE(d);
         return 0;
@@ -104,13 +141,20 @@ struct model_size dataset_size(const struct dataset *d)
         return d->size;
 }
 
+/* Another sample's place may be written meanwhile (trainer/data/part.h). */
+static size_t place_in(const uint32_t *places, uint32_t id)
+{
+        return __atomic_load_n(&places[id], __ATOMIC_RELAXED);
+}
+
 /* @places: of samples whose tokens follow one another; NULL = samples overlap, and all are here */
 static void load_text(const struct dataset_samples *s, const uint32_t *places, const uint32_t *ids,
                       size_t count, float *x, int32_t *labels)
 {
         for (size_t i = 0; i < count; i++) {
                 const uint32_t *tokens =
-                        s->tokens + (places != NULL ? (size_t) places[ids[i]] * DATASET_TEXT_SAMPLE : ids[i]);
+                        s->tokens +
+                        (places != NULL ? place_in(places, ids[i]) * DATASET_TEXT_SAMPLE : ids[i]);
 
                 for (size_t k = 0; k < DATASET_TEXT_CONTEXT; k++)
                         x[i * DATASET_TEXT_CONTEXT + k] = (float) tokens[k];
@@ -165,19 +209,42 @@ static void fetch(const uint8_t *pixels, size_t count)
 
 static size_t place_of(const struct dataset *d, enum dataset_split split, uint32_t id)
 {
-        return split == DATASET_TRAIN && d->places != NULL ? d->places[id] : id;
+        return split == DATASET_TRAIN && d->places != NULL ? place_in(d->places, id) : id;
 }
 
-void dataset_load(const struct dataset *d, enum dataset_split split, uint64_t epoch, const uint32_t *ids,
-                  size_t count, float *x, int32_t *labels)
+const uint8_t *dataset_pixels(const struct dataset *d, enum dataset_split split, uint32_t id, uint8_t *room,
+                              struct err *err)
+{
+        const uint8_t *pixels = d->splits[split].pixels;
+
+        if (pixels != NULL)
+                return pixels + place_of(d, split, id) * shape_size(&d->size.input);
+        return d->form->fetch(d, split, id, room, err) < 0 ? NULL : room;
+}
+
+static int load_files(const struct dataset *d, enum dataset_split split, const uint32_t *ids, size_t count,
+                      float *x, int32_t *labels, struct err *err)
+{
+        size_t floats = shape_size(&d->size.input);
+        CLEANUP(free_p) uint8_t *room = malloc(floats);
+
+        if (room == NULL)
+                return err_set(err, -ENOMEM, "no memory for an image");
+        for (size_t i = 0; i < count; i++) {
+                if (d->form->fetch(d, split, ids[i], room, err) < 0)
+                        return err->code;
+                values_of(d->value, room, floats, x + i * floats);
+                labels[i] = d->splits[split].labels[ids[i]];
+        }
+        return 0;
+}
+
+static void load_memory(const struct dataset *d, enum dataset_split split, const uint32_t *ids, size_t count,
+                        float *x, int32_t *labels)
 {
         const struct dataset_samples *s = &d->splits[split];
         size_t floats = shape_size(&d->size.input);
 
-        if (s->tokens != NULL) {
-                load_text(s, split == DATASET_TRAIN ? d->places : NULL, ids, count, x, labels);
-                return;
-        }
         for (size_t i = 0; i < count; i++) {
                 size_t place = place_of(d, split, ids[i]);
 
@@ -187,17 +254,36 @@ void dataset_load(const struct dataset *d, enum dataset_split split, uint64_t ep
                 values_of(d->value, s->pixels + place * floats, floats, x + i * floats);
                 labels[i] = s->labels[place];
         }
-        if (split == DATASET_TRAIN && (d->preprocess.flip > 0 || d->preprocess.crop > 0))
-                augment(d, epoch, ids, count, x);
 }
 
-void dataset_load_test(const struct dataset *d, size_t first, size_t count, float *x, int32_t *labels)
+int dataset_load(const struct dataset *d, enum dataset_split split, uint64_t epoch, const uint32_t *ids,
+                 size_t count, float *x, int32_t *labels, struct err *err)
+{
+        const struct dataset_samples *s = &d->splits[split];
+
+        if (d->text) {
+                load_text(s, split == DATASET_TRAIN ? d->places : NULL, ids, count, x, labels);
+                return 0;
+        }
+        if (s->pixels == NULL && count > 0) {
+                if (load_files(d, split, ids, count, x, labels, err) < 0)
+                        return err->code;
+        } else {
+                load_memory(d, split, ids, count, x, labels);
+        }
+        if (split == DATASET_TRAIN && (d->preprocess.flip > 0 || d->preprocess.crop > 0))
+                augment(d, epoch, ids, count, x);
+        return 0;
+}
+
+int dataset_load_test(const struct dataset *d, size_t first, size_t count, float *x, int32_t *labels,
+                      struct err *err)
 {
         uint32_t ids[DATASET_TEST_MAX];
 
         for (size_t i = 0; i < count; i++)
                 ids[i] = (uint32_t) (first + i);
-        dataset_load(d, DATASET_TEST, 0, ids, count, x, labels);
+        return dataset_load(d, DATASET_TEST, 0, ids, count, x, labels, err);
 }
 
 int dataset_grow(struct dataset_samples *s, size_t room, size_t image_bytes, struct err *err)

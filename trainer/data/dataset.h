@@ -1,11 +1,16 @@
-/* Dataset: labelled samples in memory, turned into floats batch by batch.
+/* Dataset: labelled samples, turned into floats batch by batch.
  *
- * A directory holds one of three forms:
+ * A directory holds one of five forms. Three are read into memory:
  * - IDX: the four files of MNIST and its kin, each plain or with .gz;
- * - raw: train/CLASS/NAME.pgm and test/CLASS/NAME.pgm, or .ppm (binary, 8 bits); classes in the order of
- * their names. They are read in stripes, so that with `resize` an image may be larger than memory;
+ * - raw: train/CLASS/NAME.pgm and test/CLASS/NAME.pgm, or .ppm (binary, 8 bits), .jpg, .png; classes in the
+ * order of their names. PGM and PPM are read in stripes, so that with `resize` an image may be larger than
+ * memory;
  * - text: any files; the text model learns to continue them. The last tenth is the test.
- * After dataset_open() it is read-only and may be used by several threads. */
+ * Two may be larger than memory, and are read as samples are needed:
+ * - raw shards: train-*-images-idx3-ubyte with train-*-labels-idx1-ubyte, and test-* alike, not compressed;
+ * - tar shards: train-*.tar and test-*.tar, as webdataset has them, of KEY.cls and KEY.jpg (.png, .pgm,
+ * .ppm). Of these, 20 bytes a sample are in memory. After dataset_open() it is read-only and may be used by
+ * several threads. */
 #pragma once
 
 #include <dirent.h>
@@ -16,6 +21,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "trainer/data/preprocess.h"
+#include "trainer/data/sample_files.h"
 #include "trainer/data/seen.h"
 #include "trainer/data/tokens.h"
 #include "trainer/model.h"
@@ -27,7 +33,7 @@ enum dataset_split { DATASET_TRAIN, DATASET_TEST, DATASET_SPLITS };
 
 struct dataset_samples {
         size_t count;
-        uint8_t *pixels;  /* count x height x width x channels; NULL for text */
+        uint8_t *pixels;  /* count x height x width x channels; NULL for text, and where they are in files */
         int32_t *labels;  /* NULL for text */
         uint32_t *tokens; /* count + DATASET_TEXT_CONTEXT; sample i is made of tokens i .. i +
                            * DATASET_TEXT_CONTEXT - 1. Of a part: DATASET_TEXT_SAMPLE for every sample that is
@@ -37,9 +43,12 @@ struct dataset_samples {
 struct dataset {
         const struct dataset_form *form; /* NULL: its samples are elsewhere until they come */
         struct dataset_samples splits[DATASET_SPLITS];
+        struct sample_files files[DATASET_SPLITS]; /* where the form fetches pixels */
         struct model_size size;
+        struct shape stored; /* raw shards: what an image has before it is resized */
         struct preprocess_steps preprocess;
         uint64_t seed;
+        bool text;
         struct seen seen;         /* files that were read, or will never fit */
         const struct seen *later; /* files to pass over while opening, as they join later; NULL = none */
         struct tokens_vocabulary *vocabulary; /* text: numbers of the words known; NULL for bytes */
@@ -52,6 +61,9 @@ struct dataset {
 struct dataset_form {
         /* fills samples, size and names seen; returns 0 or a negative errno */
         int (*read)(struct dataset *d, const char *directory, struct err *err);
+        /* the pixels of one sample, where they are not kept in memory; called by several threads */
+        int (*fetch)(const struct dataset *d, enum dataset_split split, size_t i, uint8_t *pixels,
+                     struct err *err);
         /* joins a file: 0; -EAGAIN: it is not whole yet; another negative errno: it will never fit */
         int (*join)(struct dataset *d, const char *directory, const char *name, struct err *err);
         /* the name by which DIRECTORY/PART/FILE joins; false: it is another file */
@@ -59,7 +71,7 @@ struct dataset_form {
         bool by_class; /* files lie in a directory for each class */
 };
 
-extern const struct dataset_form dataset_idx, dataset_raw, dataset_text;
+extern const struct dataset_form dataset_idx, dataset_raw, dataset_text, dataset_shards, dataset_tar;
 
 /* dataset_grow() - room for `room` images of so many bytes and their labels. Return: 0 or -ENOMEM, with the
  * message. */
@@ -79,13 +91,20 @@ size_t dataset_count(const struct dataset *d, enum dataset_split split);
 struct model_size dataset_size(const struct dataset *d);
 
 /* dataset_load() - the samples `ids` as floats and labels, in that order; training images augmented for
- * `epoch`. */
-void dataset_load(const struct dataset *d, enum dataset_split split, uint64_t epoch, const uint32_t *ids,
-                  size_t count, float *x, int32_t *labels);
+ * `epoch`. Return: 0, or the error of a file. */
+int dataset_load(const struct dataset *d, enum dataset_split split, uint64_t epoch, const uint32_t *ids,
+                 size_t count, float *x, int32_t *labels, struct err *err);
 
-/* dataset_load_test() - test samples first..first+count-1. @count: DATASET_TEST_MAX at the most */
+/* dataset_pixels() - of one sample, as they are stored here. @room: for them, used where they are in a file.
+ * Return: `room` or the place in memory; NULL with the error of a file. */
+const uint8_t *dataset_pixels(const struct dataset *d, enum dataset_split split, uint32_t id, uint8_t *room,
+                              struct err *err);
+
+/* dataset_load_test() - test samples first..first+count-1. @count: DATASET_TEST_MAX at the most. Return: as
+ * dataset_load(). */
 #define DATASET_TEST_MAX 100
-void dataset_load_test(const struct dataset *d, size_t first, size_t count, float *x, int32_t *labels);
+int dataset_load_test(const struct dataset *d, size_t first, size_t count, float *x, int32_t *labels,
+                      struct err *err);
 
 /* dataset_poll() - join the samples of new files to the training data, each once, in the order of their
  * names:

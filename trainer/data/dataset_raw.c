@@ -1,4 +1,4 @@
-/* Raw images: train/CLASS/NAME.pgm and test/CLASS/NAME.pgm, or .ppm. */
+/* Raw images: train/CLASS/NAME.pgm and test/CLASS/NAME.pgm, or .ppm, .jpg, .png. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -6,10 +6,13 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/read_file.h"
 #include "trainer/data/dataset.h"
+#include "trainer/data/image.h"
 #include "trainer/data/pnm.h"
 
-#define CLASSES_MAX 1000
+#define CLASSES_MAX     1000
+#define IMAGE_BYTES_MAX ((size_t) 1 << 28)
 
 struct reader {
         struct dataset *d;
@@ -30,7 +33,7 @@ static int make_room(struct reader *r, struct err *err)
 }
 
 /* The first image decides what `resize` leaves open. */
-static int check_shape(struct dataset *d, const struct pnm *image, struct err *err)
+static int check_shape(struct dataset *d, const struct image *image, struct err *err)
 {
         struct shape *s = &d->size.input;
 
@@ -49,22 +52,57 @@ static int check_shape(struct dataset *d, const struct pnm *image, struct err *e
         return 0;
 }
 
+static uint8_t *next_place(const struct reader *r)
+{
+        return r->split->pixels + r->split->count * shape_size(&r->d->size.input);
+}
+
+/* Row by row: it may be larger than memory. */
+static int read_pnm(struct reader *r, FILE *f, struct err *err)
+{
+        const struct shape *s = &r->d->size.input;
+        struct pnm image;
+
+        if (pnm_header(f, &image, err) < 0)
+                return -EAGAIN;
+        if (check_shape(r->d, &(struct image){ image.height, image.width, image.channels }, err) < 0 ||
+            make_room(r, err) < 0)
+                return err->code;
+        return pnm_shrink(f, &image, s->height, s->width, next_place(r), err) < 0 ? -EAGAIN : 0;
+}
+
+static int read_encoded(struct reader *r, const char *path, struct err *err)
+{
+        CLEANUP(free_p) char *bytes = NULL;
+        const struct shape *s = &r->d->size.input;
+        struct image image;
+        size_t size_bytes = 0;
+
+        if (read_file(path, IMAGE_BYTES_MAX, &bytes, &size_bytes, err) < 0 ||
+            image_header((const uint8_t *) bytes, size_bytes, &image, err) < 0)
+                return -EAGAIN;
+        if (s->height > 0)
+                image.channels = s->channels; /* grey becomes colour, and colour grey */
+        if (check_shape(r->d, &image, err) < 0 || make_room(r, err) < 0)
+                return err->code;
+        return image_decode((const uint8_t *) bytes, size_bytes, s->height, s->width, s->channels,
+                            next_place(r), err) < 0
+                       ? -EAGAIN
+                       : 0;
+}
+
 /* Return: 0; -EINVAL: it does not fit the others; -EAGAIN: it is no whole image. */
 static int read_image(struct reader *r, const char *path, size_t label, struct err *err)
 {
         CLEANUP(fclose_p) FILE *f = fopen(path, "re");
-        const struct shape *s = &r->d->size.input;
-        struct pnm image;
+        int result;
 
         if (f == NULL)
                 return err_set(err, -EAGAIN, "%m");
-        if (pnm_header(f, &image, err) < 0)
-                return -EAGAIN;
-        if (check_shape(r->d, &image, err) < 0 || make_room(r, err) < 0)
-                return err->code;
-        if (pnm_shrink(f, &image, s->height, s->width, r->split->pixels + r->split->count * shape_size(s),
-                       err) < 0)
-                return -EAGAIN;
+        result = text_ends_with(path, ".pgm") || text_ends_with(path, ".ppm") ? read_pnm(r, f, err)
+                                                                              : read_encoded(r, path, err);
+        if (result < 0)
+                return result;
         r->split->labels[r->split->count++] = (int32_t) label;
         return 0;
 }
@@ -89,11 +127,6 @@ static int note_name(struct dataset *d, size_t label, const char *file, struct e
         return 0;
 }
 
-static bool is_image(const char *file)
-{
-        return text_ends_with(file, ".pgm") || text_ends_with(file, ".ppm");
-}
-
 static int read_class(struct reader *r, const char *directory, size_t label, struct err *err)
 {
         struct dirent **entries = NULL;
@@ -103,7 +136,7 @@ static int read_class(struct reader *r, const char *directory, size_t label, str
         for (int i = 0; i < count; i++) {
                 const char *name = entries[i]->d_name;
 
-                if (result == 0 && is_image(name) &&
+                if (result == 0 && image_has_name(name) &&
                     !(r->split == &r->d->splits[DATASET_TRAIN] && joins_later(r->d, label, name))) {
                         if (!text_format(path, sizeof(path), "%s/%s", directory, name))
                                 result = err_set(err, -EINVAL, "directory '%s': a name in it is too long",
@@ -162,11 +195,12 @@ static int read_split(struct dataset *d, const char *directory, enum dataset_spl
                 if (find_class(d, d->classes[i]) == i && read_class(&r, path, i, err) < 0)
                         return err->code;
         }
-        return r.split->count > 0 ? 0
-                                  : err_set(err, -EINVAL,
-                                            "directory '%s/%s' has no .pgm or .ppm images in the classes' "
-                                            "directories",
-                                            directory, name);
+        return r.split->count > 0
+                       ? 0
+                       : err_set(err, -EINVAL,
+                                 "directory '%s/%s' has no .pgm, .ppm, .jpg or .png images in the classes' "
+                                 "directories",
+                                 directory, name);
 }
 
 static int read_raw(struct dataset *d, const char *directory, struct err *err)
@@ -201,7 +235,7 @@ static int join_raw(struct dataset *d, const char *directory, const char *name, 
 
 static bool name_of(const char *part, const char *file, char *name, size_t name_bytes)
 {
-        return is_image(file) && text_format(name, name_bytes, "%s/%s", part, file);
+        return image_has_name(file) && text_format(name, name_bytes, "%s/%s", part, file);
 }
 
 const struct dataset_form dataset_raw = {

@@ -1,22 +1,24 @@
-/* What rank 0 sends before an epoch and the others wait for; how an earlier run's new files join again. */
+/* Who reads what; how new files join at an epoch, and those of an earlier run again. */
 #include "trainer/data/distribution.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/cleanup.h"
 #include "trainer/data/joined.h"
+#include "trainer/data/part.h"
 #include "trainer/training.h"
 
-enum { TAG_EPOCH = 100, TAG_NEED, TAG_HEADER, TAG_DATA };
+enum { TAG_HEADER = 100, TAG_NAMES };
 
 struct header {
-        uint64_t samples;    /* of the whole training data from this epoch on */
-        uint64_t bytes, crc; /* of the shard that follows */
+        uint64_t epoch;
+        uint64_t samples; /* of the whole training data from this epoch on */
+        uint64_t bytes;   /* of the names that follow */
 };
 
 static bool manages(const struct training *t)
@@ -31,9 +33,10 @@ static bool takes_samples(const struct training *t, int rank)
         return t->shares.whole ? rank + 1 == t->world.size : shares_computes(&t->shares, rank);
 }
 
-static bool is_sent_epochs(const struct training *t, int rank)
+/* Does it read the files itself? */
+static bool reads_files(const struct training *t, int rank)
 {
-        return rank == 0 || t->options->poll > 0 || takes_samples(t, rank);
+        return rank == 0 || (!manages(t) && takes_samples(t, rank));
 }
 
 struct facts {
@@ -54,7 +57,8 @@ static void describe(const struct dataset *d, struct facts *f)
 }
 
 /* A data set whose samples are elsewhere until they come. */
-static struct dataset *remote(const struct facts *f, const struct preprocess_steps *p, uint64_t seed)
+static struct dataset *remote(const struct facts *f, const struct preprocess_steps *p, uint64_t seed,
+                              bool text)
 {
         struct dataset *d = calloc(1, sizeof(*d));
 
@@ -62,6 +66,7 @@ static struct dataset *remote(const struct facts *f, const struct preprocess_ste
                 return NULL;
         d->preprocess = *p;
         d->seed = seed;
+        d->text = text;
         d->splits[DATASET_TRAIN].count = f->train;
         d->splits[DATASET_TEST].count = f->test;
         d->size = (struct model_size){ { f->height, f->width, f->channels }, f->classes };
@@ -92,132 +97,18 @@ int distribution_open(struct training *t, const struct preprocess_steps *p, stru
                 return r;
         MPI_Bcast(&facts, (int) sizeof(facts), MPI_BYTE, 0, MPI_COMM_WORLD);
         if (t->world.rank > 0)
-                t->data = remote(&facts, p, o->seed);
+                t->data = remote(&facts, p, o->seed, strcmp(o->model, "text") == 0);
         r = t->data != NULL ? 0 : err_set(err, -ENOMEM, "no memory for the data set");
         return world_agree(&t->world, r, err);
 }
 
-/* The samples of one worker in one epoch, in the order of their use. Return: their number, or -ENOMEM. */
-static int64_t epoch_ids(struct training *t, uint64_t epoch, size_t worker, uint32_t **ret)
+/* Tells a rank which epoch begins, with how many samples, and the names of the files that join. */
+static void hand_over(uint64_t epoch, int rank, uint64_t samples, const char *names)
 {
-        uint32_t *ids = calloc(dataset_count(t->data, DATASET_TRAIN) + 1, sizeof(*ids));
-        int64_t total = 0;
+        struct header h = { epoch, samples, strlen(names) };
 
-        for (size_t step = 0; ids != NULL && step < sampler_steps(t->sampler, epoch); step++) {
-                int count = sampler_chunk(t->sampler, epoch, step, worker, ids + total);
-
-                if (count < 0) {
-                        free(ids);
-                        return count;
-                }
-                total += count;
-        }
-        *ret = ids;
-        return ids != NULL ? total : -ENOMEM;
-}
-
-static bool is_text(const struct training *t)
-{
-        return strcmp(t->options->model, "text") == 0;
-}
-
-/* Pixels and label, or the words of a text's sample. */
-static size_t sample_bytes(const struct training *t)
-{
-        return is_text(t) ? DATASET_TEXT_SAMPLE * sizeof(uint32_t)
-                          : shape_size(&t->data->size.input) + sizeof(int32_t);
-}
-
-static void pack(const struct training *t, uint32_t id, uint8_t *to)
-{
-        const struct dataset_samples *s = &t->data->splits[DATASET_TRAIN];
-        size_t pixels = shape_size(&t->data->size.input);
-
-        if (is_text(t)) {
-                memcpy(to, s->tokens + id, sample_bytes(t));
-                return;
-        }
-        memcpy(to, s->pixels + id * pixels, pixels);
-        memcpy(to + pixels, &s->labels[id], sizeof(int32_t));
-}
-
-/* Tells a worker which epoch begins, and sends it the data if it says that it needs them. Return: the bytes
- * that went. */
-static uint64_t hand_over(uint64_t epoch, int rank, uint64_t samples, const void *data, uint64_t bytes)
-{
-        struct header h = { samples, bytes, crc32_z(0, data, bytes) };
-        int need = 0;
-
-        MPI_Send(&epoch, 1, MPI_UINT64_T, rank, TAG_EPOCH, MPI_COMM_WORLD);
-        MPI_Recv(&need, 1, MPI_INT, rank, TAG_NEED, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (!need)
-                return 0;
         MPI_Send(&h, (int) sizeof(h), MPI_BYTE, rank, TAG_HEADER, MPI_COMM_WORLD);
-        for (uint64_t done = 0; done < bytes; done += 1 << 30) {
-                uint64_t some = bytes - done < 1 << 30 ? bytes - done : 1 << 30;
-
-                MPI_Send((const char *) data + done, (int) some, MPI_BYTE, rank, TAG_DATA, MPI_COMM_WORLD);
-        }
-        return bytes;
-}
-
-static int send_shard(struct training *t, uint64_t epoch, size_t worker, int rank, struct err *err)
-{
-        CLEANUP(free_p) uint32_t *ids = NULL;
-        int64_t count = epoch_ids(t, epoch, worker, &ids);
-        size_t each = sample_bytes(t);
-        CLEANUP(free_p) uint8_t *bytes = count >= 0 ? malloc((size_t) count * each + 1) : NULL;
-
-        if (bytes == NULL)
-                return err_set(err, -ENOMEM, "no memory for the shard of rank %d", rank);
-        for (int64_t i = 0; i < count; i++)
-                pack(t, ids[i], bytes + (size_t) i * each);
-        t->distribution.sent_bytes +=
-                hand_over(epoch, rank, dataset_count(t->data, DATASET_TRAIN), bytes, (uint64_t) count * each);
-        return 0;
-}
-
-static int unpack_images(struct dataset_samples *s, const uint8_t *bytes, size_t pixels, size_t count,
-                         struct err *err)
-{
-        if (dataset_grow(s, count + 1, pixels, err) < 0)
-                return err->code;
-        for (size_t i = 0; i < count; i++, bytes += pixels + sizeof(int32_t)) {
-                memcpy(s->pixels + i * pixels, bytes, pixels);
-                memcpy(&s->labels[i], bytes + pixels, sizeof(int32_t));
-        }
-        return 0;
-}
-
-static int unpack_text(struct dataset_samples *s, const uint8_t *bytes, size_t count)
-{
-        uint32_t *tokens = reallocarray(s->tokens, count + 1, DATASET_TEXT_SAMPLE * sizeof(*tokens));
-
-        if (tokens == NULL)
-                return -ENOMEM;
-        s->tokens = tokens;
-        memcpy(tokens, bytes, count * DATASET_TEXT_SAMPLE * sizeof(*tokens));
-        return 0;
-}
-
-/* Puts the shard where dataset_load() finds it: sample number -> place. */
-static int keep_shard(struct training *t, const uint8_t *bytes, const uint32_t *ids, size_t count,
-                      struct err *err)
-{
-        struct dataset_samples *s = &t->data->splits[DATASET_TRAIN];
-        uint32_t *places = reallocarray(t->data->places, s->count + 1, sizeof(*places));
-        int r = -ENOMEM;
-
-        if (places != NULL) {
-                t->data->places = places;
-                r = is_text(t) ? unpack_text(s, bytes, count)
-                               : unpack_images(s, bytes, shape_size(&t->data->size.input), count, err);
-        }
-        if (r < 0)
-                return err_set(err, r, "no memory for a shard of %zu samples", count);
-        for (size_t i = 0; i < count; i++)
-                places[ids[i]] = (uint32_t) i;
-        return 0;
+        MPI_Send(names, (int) h.bytes, MPI_BYTE, rank, TAG_NAMES, MPI_COMM_WORLD);
 }
 
 /* The training data have `samples` from this epoch on; before, they had `before`. */
@@ -234,71 +125,38 @@ static void note_growth(struct training *t, uint64_t epoch, uint64_t before, uin
                 t->last_step += sampler_steps(t->sampler, e);
 }
 
-/* What the manager sends this worker. @ret_bytes: allocated, with a 0 behind them */
-static int take_over(uint64_t epoch, struct header *ret, uint8_t **ret_bytes, struct err *err)
+/* What the manager tells this rank. @ret_names: allocated, with a 0 behind them */
+static int take_over(uint64_t epoch, struct header *ret, char **ret_names, struct err *err)
 {
-        CLEANUP(free_p) uint8_t *bytes = NULL;
+        CLEANUP(free_p) char *names = NULL;
         struct header h = { 0 };
-        uint64_t sent;
-        int need = 1;
 
-        MPI_Recv(&sent, 1, MPI_UINT64_T, 0, TAG_EPOCH, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        MPI_Send(&need, 1, MPI_INT, 0, TAG_NEED, MPI_COMM_WORLD);
         MPI_Recv(&h, (int) sizeof(h), MPI_BYTE, 0, TAG_HEADER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        bytes = malloc(h.bytes + 1);
-        if (bytes == NULL)
-                return err_set(err, -ENOMEM, "no memory for a shard of %llu bytes",
+        names = h.bytes < INT_MAX ? malloc(h.bytes + 1) : NULL;
+        if (names == NULL)
+                return err_set(err, -ENOMEM, "no memory for %llu bytes of names",
                                (unsigned long long) h.bytes);
-        if (sent != epoch)
-                return err_set(err, -EIO,
-                               "the manager sends the data of epoch %llu, those of epoch %llu are due",
-                               (unsigned long long) sent, (unsigned long long) epoch);
-        for (uint64_t done = 0; done < h.bytes; done += 1 << 30) {
-                uint64_t some = h.bytes - done < 1 << 30 ? h.bytes - done : 1 << 30;
-
-                MPI_Recv(bytes + done, (int) some, MPI_BYTE, 0, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        }
-        if (crc32_z(0, bytes, h.bytes) != h.crc)
-                return err_set(err, -EIO, "the data of epoch %llu came damaged", (unsigned long long) epoch);
-        bytes[h.bytes] = '\0';
+        if (h.epoch != epoch)
+                return err_set(err, -EIO, "the manager begins epoch %llu, epoch %llu is due",
+                               (unsigned long long) h.epoch, (unsigned long long) epoch);
+        MPI_Recv(names, (int) h.bytes, MPI_BYTE, 0, TAG_NAMES, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        names[h.bytes] = '\0';
         *ret = h;
-        *ret_bytes = TAKE(bytes);
+        *ret_names = TAKE(names);
         return 0;
-}
-
-static int receive_shard(struct training *t, uint64_t epoch, size_t worker, struct err *err)
-{
-        CLEANUP(free_p) uint32_t *ids = NULL;
-        CLEANUP(free_p) uint8_t *bytes = NULL;
-        struct header h = { 0 };
-        int64_t count;
-
-        if (take_over(epoch, &h, &bytes, err) < 0)
-                return err->code;
-        assert(bytes != NULL);
-        note_growth(t, epoch, dataset_count(t->data, DATASET_TRAIN), h.samples, err);
-        count = epoch_ids(t, epoch, worker, &ids);
-        if (count < 0)
-                return err_set(err, -ENOMEM, "no memory for the samples of epoch %llu",
-                               (unsigned long long) epoch);
-        if (h.bytes != (uint64_t) count * sample_bytes(t))
-                return err_set(err, -EIO, "the manager sends %llu bytes for epoch %llu, %lld samples are due",
-                               (unsigned long long) h.bytes, (unsigned long long) epoch, (long long) count);
-        t->distribution.received_bytes += h.bytes;
-        return keep_shard(t, bytes, ids, (size_t) count, err);
 }
 
 /* Where every rank reads the data itself: the names of the files that join. */
 static int receive_names(struct training *t, uint64_t epoch, struct err *err)
 {
-        CLEANUP(free_p) uint8_t *names = NULL;
+        CLEANUP(free_p) char *names = NULL;
         uint64_t before = dataset_count(t->data, DATASET_TRAIN);
         struct header h = { 0 };
         char *rest, *name;
 
         if (take_over(epoch, &h, &names, err) < 0)
                 return err->code;
-        rest = (char *) names;
+        rest = names;
         while ((name = strsep(&rest, "\n")) != NULL)
                 if (name[0] != '\0' && dataset_join(t->data, t->options->data, name, err) < 0)
                         return err->code;
@@ -310,16 +168,16 @@ static int receive_names(struct training *t, uint64_t epoch, struct err *err)
         return 0;
 }
 
-/* A rank without samples. */
+/* A rank without files. */
 static int receive_count(struct training *t, uint64_t epoch, struct err *err)
 {
-        CLEANUP(free_p) uint8_t *nothing = NULL;
+        CLEANUP(free_p) char *names = NULL;
         struct header h = { 0 };
 
-        if (take_over(epoch, &h, &nothing, err) < 0)
+        if (take_over(epoch, &h, &names, err) < 0)
                 return err->code;
         note_growth(t, epoch, dataset_count(t->data, DATASET_TRAIN), h.samples, err);
-        return 0;
+        return t->data->places != NULL ? part_number(t->data, err) : 0;
 }
 
 int distribution_remember(struct training *t, struct err *err)
@@ -348,7 +206,7 @@ int distribution_remember(struct training *t, struct err *err)
 /* The file of one line, and of the lines after it that joined with it. */
 static int join_again(struct training *t, const char **at, struct joined_line line, struct err *err)
 {
-        bool reads = t->world.rank == 0 || (!manages(t) && takes_samples(t, t->world.rank));
+        bool reads = reads_files(t, t->world.rank);
         uint64_t before = dataset_count(t->data, DATASET_TRAIN);
         struct joined_line more = line;
         const char *next = *at;
@@ -437,62 +295,65 @@ static int look_for_files(struct training *t, uint64_t epoch, struct text *joine
         return remember(t, epoch, joined, err);
 }
 
-bool distribution_begun(const struct training *t, uint64_t step)
+bool distribution_known(const struct training *t, uint64_t step)
 {
         uint64_t epoch;
         size_t epoch_step;
 
-        if (!manages(t) && t->options->poll == 0)
+        if (t->options->poll == 0)
                 return true;
         sampler_locate(t->sampler, step, &epoch, &epoch_step);
         return t->distribution.epochs_begun > epoch;
 }
 
-static int serve(struct training *t, uint64_t epoch, const struct text *joined, struct err *err)
+bool distribution_begun(const struct training *t, uint64_t step)
+{
+        return distribution_known(t, step) && stream_has(t, step);
+}
+
+static int tell_all(struct training *t, uint64_t epoch, const struct text *joined, struct err *err)
 {
         const char *names = joined->data != NULL ? joined->data : "";
-        int r = joined->failed ? err_set(err, -ENOMEM, "no memory for the new files' names") : 0;
 
-        for (int rank = 1; r == 0 && rank < t->world.size; rank++) {
-                bool takes = takes_samples(t, rank);
-
-                if (takes && manages(t))
-                        r = send_shard(t, epoch, shares_worker(&t->shares, rank), rank, err);
-                else if (is_sent_epochs(t, rank))
-                        (void) hand_over(epoch, rank, dataset_count(t->data, DATASET_TRAIN), names,
-                                         takes ? strlen(names) : 0);
-        }
-        return r;
+        if (joined->failed)
+                return err_set(err, -ENOMEM, "no memory for the new files' names");
+        for (int rank = 1; rank < t->world.size; rank++)
+                hand_over(epoch, rank, dataset_count(t->data, DATASET_TRAIN),
+                          reads_files(t, rank) ? names : "");
+        return 0;
 }
 
-static int receive(struct training *t, uint64_t epoch, struct err *err)
-{
-        if (!takes_samples(t, t->world.rank))
-                return receive_count(t, epoch, err);
-        return manages(t) ? receive_shard(t, epoch, shares_worker(&t->shares, t->world.rank), err)
-                          : receive_names(t, epoch, err);
-}
-
-int distribution_epoch(struct training *t, uint64_t step, struct err *err)
+/* With --poll: an epoch begins on all ranks, with the files that were found. */
+static int begin_epoch(struct training *t, uint64_t step, struct err *err)
 {
         CLEANUP(text_free) struct text joined = { 0 };
-        uint64_t epoch, begin = record_now();
+        uint64_t epoch;
         size_t epoch_step;
         int r = 0;
 
-        if (distribution_begun(t, step) || step >= t->last_step)
-                return 0;
         sampler_locate(t->sampler, step, &epoch, &epoch_step);
-        if (t->world.rank == 0) {
+        if (t->world.rank > 0) {
+                r = reads_files(t, t->world.rank) ? receive_names(t, epoch, err)
+                                                  : receive_count(t, epoch, err);
+        } else {
                 /* within an epoch the order of its samples stays */
                 if (epoch_step == 0)
                         r = look_for_files(t, epoch, &joined, err);
-                r = r < 0 ? r : serve(t, epoch, &joined, err);
-        } else if (is_sent_epochs(t, t->world.rank)) {
-                r = receive(t, epoch, err);
+                r = r < 0 ? r : tell_all(t, epoch, &joined, err);
         }
         t->distribution.epochs_begun = epoch + 1;
-        if (manages(t) && (t->world.rank == 0 || takes_samples(t, t->world.rank)))
-                (void) record_done(&t->record, RECORD_LOAD, step, begin);
         return r;
+}
+
+int distribution_step(struct training *t, uint64_t step, struct err *err)
+{
+        int r = 0;
+
+        if (step >= t->last_step)
+                return 0;
+        if (!distribution_known(t, step))
+                r = begin_epoch(t, step, err);
+        if (r == 0)
+                r = stream_serve(t, step, err);
+        return r < 0 ? r : stream_wait(t, step, err);
 }

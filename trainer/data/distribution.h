@@ -1,10 +1,10 @@
-/* Distribution: how samples reach the ranks when the manager (rank 0) alone reads them (--distribute
- * manager), and how new files join (--poll).
+/* Distribution: who reads the data (--distribute), and how new files join (--poll).
  *
- * Before an epoch the manager goes through the workers, which say whether they need data, and sends each the
- * samples of its shard of that epoch, in the order of their use, with their number and a CRC that the worker
- * checks. Nothing else of the training data ever is on a worker. Samples of new files join at the epoch that
- * is about to begin, on all ranks. */
+ * With --distribute manager rank 0 alone reads: what the others must know of the data they are told at the
+ * beginning, and samples come to them as they need them (trainer/data/stream.h), or once
+ * (trainer/data/ring.h). With --poll rank 0 looks for new files before an epoch, and tells all ranks how many
+ * samples it has, and those that read themselves which files joined; their samples join at that epoch on all
+ * ranks. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 struct training;
 
 struct distribution {
-        uint64_t epochs_begun; /* with --distribute manager or --poll */
+        uint64_t epochs_begun; /* with --poll */
         uint64_t polled_usec;  /* when new files were looked for */
         struct text joined;    /* trainer/data/joined.h: what joined so far, with --checkpoint */
         struct seen later;     /* the files in it, until the run goes on */
@@ -37,10 +37,11 @@ int distribution_resume(struct training *t, struct err *err);
 /* distribution_open() - collective, in place of reading the data on every rank. */
 int distribution_open(struct training *t, const struct preprocess_steps *p, struct err *err);
 
-/* distribution_epoch() - the epoch of `step` is about to begin on this rank; does nothing if it has begun.
- * The manager serves all workers, a worker waits for its shard; a process alone only looks for new files. */
-int distribution_epoch(struct training *t, uint64_t step, struct err *err);
+/* distribution_step() - before that step: with --poll its epoch begins, on all ranks; the manager serves the
+ * workers, and a worker waits for its samples. */
+int distribution_step(struct training *t, uint64_t step, struct err *err);
 
-/* distribution_begun() - has this rank the data of that step's epoch? Always, without --distribute manager or
- * --poll. */
+/* distribution_known() - does this rank know how many samples that step's epoch has? distribution_begun() -
+ * has it those of the step, too? */
+bool distribution_known(const struct training *t, uint64_t step);
 bool distribution_begun(const struct training *t, uint64_t step);

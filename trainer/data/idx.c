@@ -144,6 +144,21 @@ int idx_read(const char *path, size_t rank, struct idx *ret, struct err *err)
         return 0;
 }
 
+int idx_header(const uint8_t *header, uint64_t size_bytes, size_t rank, size_t *ret_sizes, struct err *err)
+{
+        struct idx x = { 0 };
+        size_t total = 0, header_bytes = 4 + 4 * rank;
+
+        if (parse_header(header, rank, &x, &total, err) < 0)
+                return err->code;
+        if (size_bytes != header_bytes + total)
+                return err_set(err, -EINVAL, "%llu bytes, its header promises %zu",
+                               (unsigned long long) size_bytes, header_bytes + total);
+        for (size_t i = 0; i < rank; i++)
+                ret_sizes[i] = x.sizes[i];
+        return 0;
+}
+
 void idx_free(struct idx *x)
 {
         free(x->values);

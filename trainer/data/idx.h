@@ -23,4 +23,8 @@ struct idx {
  * Return: 0, -ENOENT, -EINVAL (wrong magic, type, rank, size; cut short; trailing bytes), -ENOMEM, -EIO. */
 int idx_read(const char *path, size_t rank, struct idx *ret, struct err *err);
 
+/* idx_header() - the sizes of an IDX file of so many bytes in all, not compressed, from its first 4 + 4 *
+ * rank. Return: 0 or -EINVAL. */
+int idx_header(const uint8_t *header, uint64_t size_bytes, size_t rank, size_t *ret_sizes, struct err *err);
+
 void idx_free(struct idx *x);

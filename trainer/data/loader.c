@@ -38,6 +38,7 @@ struct loader {
         pthread_t thread;
         pthread_mutex_t lock;
         pthread_cond_t wake, progress;
+        struct err trouble; /* the first of its own */
 };
 
 uint64_t loader_processor_usec(const struct loader *l)
@@ -54,13 +55,17 @@ static void fill(struct loader *l, struct slot *s, struct loader_request request
 {
         size_t segment = l->segment > 0 ? l->segment : l->capacity;
         uint64_t begin = record_now(), had = loader_processor_usec(l);
+        struct err err = { 0 };
 
         for (size_t at = 0; at < request.count; at += segment) {
                 size_t count = request.count - at < segment ? request.count - at : segment;
 
-                dataset_load(l->data, DATASET_TRAIN, request.epoch, request.ids + at, count,
-                             s->x + at * l->features, s->labels + at);
+                int r = dataset_load(l->data, DATASET_TRAIN, request.epoch, request.ids + at, count,
+                                     s->x + at * l->features, s->labels + at, &err);
+
                 (void) pthread_mutex_lock(&l->lock);
+                if (r < 0 && l->trouble.code == 0)
+                        l->trouble = err;
                 s->ready = at + count;
                 s->cost_usec = loader_processor_usec(l) - had;
                 (void) pthread_cond_signal(&l->progress);
@@ -264,4 +269,16 @@ void loader_wait(struct loader *l, size_t count)
                         record_done(l->record, RECORD_WAIT, s->request.step, begin) - begin;
         }
         (void) pthread_mutex_unlock(&l->lock);
+}
+
+int loader_trouble(struct loader *l, struct err *err)
+{
+        int r;
+
+        (void) pthread_mutex_lock(&l->lock);
+        r = l->trouble.code;
+        if (r < 0)
+                *err = l->trouble;
+        (void) pthread_mutex_unlock(&l->lock);
+        return r;
 }

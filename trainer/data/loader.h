@@ -63,3 +63,7 @@ uint64_t loader_cost_usec(struct loader *l, size_t count);
 /* loader_wait() - until `count` samples of the current chunk are there; time waited is counted as not hidden.
  */
 void loader_wait(struct loader *l, size_t count);
+
+/* loader_trouble() - the first error of a file, after which samples are not what they should be. Return: 0,
+ * or that. */
+int loader_trouble(struct loader *l, struct err *err);

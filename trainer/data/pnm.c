@@ -3,11 +3,8 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/cleanup.h"
-#include "trainer/data/preprocess.h"
+#include "trainer/data/shrink.h"
 
 /* A number of the header, after blanks and comments. Return: -1 if there is none up to a million or so. */
 static long header_number(FILE *f)
@@ -47,53 +44,28 @@ int pnm_header(FILE *f, struct pnm *ret, struct err *err)
         return 0;
 }
 
-/* Adds an input row to the sums of the output row that it belongs to. */
-static void add_row(const struct pnm *image, const uint8_t *row, size_t to_width, uint64_t *sums)
+struct rows {
+        FILE *f;
+        const struct pnm *image;
+        size_t next;
+};
+
+static int next_row(void *context, uint8_t *row, struct err *err)
 {
-        for (size_t c = 0; c < to_width; c++) {
-                struct preprocess_span cols = preprocess_span(c, image->width, to_width);
+        struct rows *r = context;
+        size_t bytes = r->image->width * r->image->channels;
 
-                for (size_t x = cols.begin; x < cols.end; x++)
-                        for (size_t k = 0; k < image->channels; k++)
-                                sums[c * image->channels + k] += row[x * image->channels + k];
-        }
-}
-
-static void finish_row(const struct pnm *image, size_t rows, size_t to_width, const uint64_t *sums,
-                       uint8_t *to)
-{
-        for (size_t c = 0; c < to_width * image->channels; c++) {
-                struct preprocess_span cols = preprocess_span(c / image->channels, image->width, to_width);
-                uint64_t pixels = rows * (cols.end - cols.begin);
-
-                to[c] = (uint8_t) ((sums[c] + pixels / 2) / pixels);
-        }
+        if (fread(row, 1, bytes, r->f) != bytes)
+                return err_set(err, -EINVAL, "cut short in row %zu of %zu", r->next, r->image->height);
+        r->next++;
+        return 0;
 }
 
 int pnm_shrink(FILE *f, const struct pnm *image, size_t to_height, size_t to_width, uint8_t *to,
                struct err *err)
 {
-        size_t row_bytes = image->width * image->channels, out_bytes = to_width * image->channels, have = 0;
-        CLEANUP(free_p) uint8_t *row = malloc(row_bytes);
-        CLEANUP(free_p) uint64_t *sums = calloc(out_bytes, sizeof(*sums));
+        struct rows rows = { .f = f, .image = image };
+        struct shrink shrink = { image->height, image->width, image->channels, next_row, &rows };
 
-        if (row == NULL || sums == NULL)
-                return err_set(err, -ENOMEM, "no memory for a row of %zu pixels", image->width);
-        for (size_t r = 0; r < to_height; r++) {
-                struct preprocess_span rows = preprocess_span(r, image->height, to_height);
-
-                memset(sums, 0, out_bytes * sizeof(*sums));
-                for (size_t y = rows.begin; y < rows.end; y++) {
-                        /* when the image grows, a row serves more than once */
-                        if (have == y) {
-                                if (fread(row, 1, row_bytes, f) != row_bytes)
-                                        return err_set(err, -EINVAL, "cut short in row %zu of %zu", y,
-                                                       image->height);
-                                have++;
-                        }
-                        add_row(image, row, to_width, sums);
-                }
-                finish_row(image, rows.end - rows.begin, to_width, sums, to + r * out_bytes);
-        }
-        return 0;
+        return shrink_image(&shrink, to_height, to_width, to, err);
 }

@@ -1,5 +1,4 @@
-/* A permutation an epoch, cut by prefix sums of the shares; with the exchange, a queue of samples a worker.
- */
+/* A permutation an epoch, cut by prefix sums of the shares; or shards that are owned. */
 #include "trainer/data/sampler.h"
 
 #include <errno.h>
@@ -21,9 +20,11 @@ struct cut {            /* of the batches */
         size_t *bounds; /* workers + 1 prefix sums of the shares */
 };
 
-struct queue { /* what a worker has left of the epoch, next one first */
+struct permutation {
         uint32_t *ids;
-        size_t first, end;
+        size_t room;
+        uint64_t epoch;
+        bool ready;
 };
 
 struct sampler {
@@ -32,13 +33,10 @@ struct sampler {
         size_t cut_count;
         struct growth *growths;
         size_t growth_count;
-        uint32_t *permutation;
-        size_t permutation_room;
-        uint64_t epoch; /* of permutation and queues */
-        bool ready;
-        struct queue *queues; /* with exchange only */
-        uint32_t *queue_memory, *moved;
-        size_t queue_step; /* the queues hold what is left before this step */
+        struct permutation
+                kept[2];     /* of an even epoch and of an odd one: who works ahead asks for the next */
+        struct owned *owned; /* once they are asked for */
+        bool keeps;          /* one worker's shard alone */
 };
 
 /* @kept: so many of those that are there; the rest is forgotten */
@@ -71,9 +69,7 @@ int sampler_new(const struct sampler_rule *rule, struct sampler **ret, struct er
         if (s == NULL)
                 return err_set(err, -ENOMEM, "no memory for the sampler");
         s->rule = *rule;
-        s->queues = calloc(rule->workers, sizeof(*s->queues));
-        if (s->queues == NULL)
-                return err_set(err, -ENOMEM, "no memory for the sampler");
+        s->rule.owned = rule->owned || rule->exchange > 0;
         if (add_cut(s, &(struct cut){ 0 }, 0, rule->shares, err) < 0 ||
             sampler_grow(s, 0, rule->samples, err) < 0)
                 return err->code;
@@ -89,10 +85,9 @@ void sampler_free(struct sampler *s)
                 free(s->cuts[i].bounds);
         free(s->cuts);
         free(s->growths);
-        free(s->permutation);
-        free(s->queues);
-        free(s->queue_memory);
-        free(s->moved);
+        free(s->kept[0].ids);
+        free(s->kept[1].ids);
+        owned_free(s->owned);
         free(s);
 }
 
@@ -105,6 +100,10 @@ int sampler_grow(struct sampler *s, uint64_t epoch, size_t samples, struct err *
 {
         struct growth *more;
 
+        if (s->rule.owned && s->growth_count > 0)
+                return err_set(err, -EINVAL,
+                               "new samples have no owner: --poll and shards that are kept do "
+                               "not go together");
         if (samples == 0 || samples > UINT32_MAX)
                 return err_set(err, -EINVAL, "%zu samples: 1 to 4294967295 are possible", samples);
         more = reallocarray(s->growths, s->growth_count + 1, sizeof(*more));
@@ -180,8 +179,8 @@ int sampler_recut(struct sampler *s, uint64_t from, const size_t *shares, struct
         size_t kept = s->cut_count;
 
         sampler_locate(s, from, &cut.epoch, &cut.step);
-        if (s->rule.exchange > 0)
-                return err_set(err, -EINVAL, "step %llu cannot be cut anew: its epoch is dealt out",
+        if (s->rule.owned)
+                return err_set(err, -EINVAL, "step %llu cannot be cut anew: its samples have owners",
                                (unsigned long long) from);
         while (kept > 1 && s->cuts[kept - 1].from >= from)
                 kept--;
@@ -201,33 +200,32 @@ static int permute(struct sampler *s, uint64_t epoch)
 {
         size_t samples = samples_of(s, epoch);
         struct random_source r = random_for(s->rule.seed, "permutation", epoch);
+        struct permutation *p = &s->kept[epoch % 2];
 
-        if (s->ready && s->epoch == epoch)
+        if (p->ready && p->epoch == epoch)
                 return 0;
-        s->ready = false;
-        if (samples > s->permutation_room) {
-                uint32_t *more = reallocarray(s->permutation, samples, sizeof(*more));
+        p->ready = false;
+        if (samples > p->room) {
+                uint32_t *more = reallocarray(p->ids, samples, sizeof(*more));
 
                 if (more == NULL)
                         return -ENOMEM;
-                s->permutation = more;
-                s->permutation_room = samples;
-                free(s->queue_memory);
-                s->queue_memory = NULL;
+                p->ids = more;
+                p->room = samples;
         }
         for (size_t i = 0; i < samples; i++)
-                s->permutation[i] = (uint32_t) i;
-        random_shuffle(&r, s->permutation, samples);
-        s->epoch = epoch;
-        s->ready = true;
-        s->queue_step = SIZE_MAX;
+                p->ids[i] = (uint32_t) i;
+        if (!s->rule.owned) /* shards are dealt as the samples lie */
+                random_shuffle(&r, p->ids, samples);
+        p->epoch = epoch;
+        p->ready = true;
         return 0;
 }
 
 /* Writes to whom each position of a batch goes: contiguous blocks, or dealt by the largest claim so far. */
 static size_t take(const struct sampler *s, uint64_t epoch, size_t step, size_t worker, uint32_t *ids)
 {
-        const uint32_t *batch_ids = s->permutation + step * s->rule.batch;
+        const uint32_t *batch_ids = s->kept[epoch % 2].ids + step * s->rule.batch;
         const size_t *bounds = bounds_at(s, epoch, step);
         size_t batch = sampler_batch(s, epoch, step);
         size_t first = bound(s, bounds, batch, worker), count = bound(s, bounds, batch, worker + 1) - first;
@@ -257,85 +255,88 @@ static size_t take(const struct sampler *s, uint64_t epoch, size_t step, size_t 
         return count;
 }
 
-static int fill_queues(struct sampler *s, uint64_t epoch)
+/* @ids: gets all samples, shard after shard; @sizes: of the shards */
+static void deal(const struct sampler *s, uint32_t *ids, size_t *sizes)
 {
-        size_t steps = sampler_steps(s, epoch), samples = samples_of(s, epoch), used = 0;
+        size_t steps = sampler_steps(s, 0), samples = samples_of(s, 0), used = 0;
 
-        if (s->queue_memory == NULL) {
-                free(s->moved);
-                s->queue_memory = calloc(s->permutation_room, sizeof(*s->queue_memory));
-                s->moved = calloc(s->permutation_room, sizeof(*s->moved));
-                if (s->queue_memory == NULL || s->moved == NULL)
-                        return -ENOMEM;
-        }
         for (size_t w = 0; w < s->rule.workers; w++) {
-                s->queues[w] = (struct queue){ .ids = s->queue_memory + used };
-                for (size_t step = 0; step < steps; step++)
-                        s->queues[w].end += take(s, epoch, step, w, s->queues[w].ids + s->queues[w].end);
-                used += s->queues[w].end;
-        }
-        s->queue_step = 0;
-        return used == samples ? 0 : -EINVAL;
-}
-
-/* After step: everyone picks `count` of what it has left by a partial shuffle towards the tail, then the
- * tails move one place round the ring. */
-static void pass_to_neighbours(struct sampler *s, uint64_t epoch, size_t step)
-{
-        size_t smallest = SIZE_MAX, workers = s->rule.workers, count;
-
-        for (size_t w = 0; w < workers; w++) {
-                size_t left = s->queues[w].end - s->queues[w].first;
-
-                smallest = left < smallest ? left : smallest;
-        }
-        count = (size_t) (s->rule.exchange * (double) smallest);
-        if (count == 0 || workers < 2)
-                return;
-        for (size_t w = 0; w < workers; w++) {
-                struct queue *q = &s->queues[w];
-                struct random_source r =
-                        random_for(s->rule.seed ^ (epoch << 32), "exchange", step * workers + w);
-
-                for (size_t i = 0; i < count; i++) {
-                        size_t last = q->end - 1 - i,
-                               j = q->first + (size_t) random_below(&r, last - q->first + 1);
-                        uint32_t id = q->ids[last];
-
-                        q->ids[last] = q->ids[j];
-                        q->ids[j] = id;
+                sizes[w] = 0;
+                for (size_t step = 0; step < steps; step++) {
+                        if (s->rule.order == SAMPLER_ROUND_ROBIN)
+                                used += take(s, 0, step, w, ids + used);
+                        sizes[w] += sampler_count(s, 0, step, w);
                 }
-                memcpy(s->moved + w * count, q->ids + q->end - count, count * sizeof(*s->moved));
         }
-        for (size_t w = 0; w < workers; w++) {
-                struct queue *next = &s->queues[(w + 1) % workers];
-
-                memcpy(next->ids + next->end - count, s->moved + w * count, count * sizeof(*s->moved));
-        }
+        for (size_t i = 0; s->rule.order == SAMPLER_BLOCKS && i < samples; i++)
+                ids[i] = (uint32_t) i;
 }
 
-static int advance_queues(struct sampler *s, uint64_t epoch, size_t step)
+static int open_owned(struct sampler *s)
 {
-        if (s->queue_step > step && fill_queues(s, epoch) < 0)
+        CLEANUP(free_p) uint32_t *ids = calloc(samples_of(s, 0), sizeof(*ids));
+        CLEANUP(free_p) size_t *sizes = calloc(s->rule.workers, sizeof(*sizes));
+        CLEANUP(free_p) size_t *shares = calloc(s->rule.workers, sizeof(*shares));
+        struct owned_rule rule = { .seed = s->rule.seed,
+                                   .exchange = s->rule.exchange,
+                                   .shuffle = !s->rule.as_it_lies,
+                                   .workers = s->rule.workers,
+                                   .steps = sampler_steps(s, 0),
+                                   .shares = shares,
+                                   .sizes = sizes };
+
+        if (ids == NULL || sizes == NULL || shares == NULL || permute(s, 0) < 0)
                 return -ENOMEM;
-        for (; s->queue_step < step; s->queue_step++) {
-                for (size_t w = 0; w < s->rule.workers; w++)
-                        s->queues[w].first += sampler_count(s, epoch, s->queue_step, w);
-                pass_to_neighbours(s, epoch, s->queue_step);
+        for (size_t w = 0; w < s->rule.workers; w++)
+                shares[w] = s->cuts[0].bounds[w + 1] - s->cuts[0].bounds[w];
+        deal(s, ids, sizes);
+        free(s->kept[0].ids);
+        s->kept[0] = (struct permutation){ 0 };
+        return owned_new(&rule, ids, &s->owned);
+}
+
+/* The shards as they are in that epoch or before it. */
+static int ready_owned(struct sampler *s, uint64_t epoch)
+{
+        if (s->owned != NULL && owned_epoch(s->owned) > epoch && !s->keeps) {
+                owned_free(s->owned);
+                s->owned = NULL;
         }
-        return 0;
+        return s->owned != NULL ? 0 : open_owned(s);
 }
 
 int sampler_chunk(struct sampler *s, uint64_t epoch, size_t step, size_t worker, uint32_t *ids)
 {
-        size_t count = sampler_count(s, epoch, step, worker);
+        if (s->rule.owned)
+                return ready_owned(s, epoch) < 0 ? -ENOMEM
+                                                 : (int) owned_chunk(s->owned, epoch, step, worker, ids);
+        return permute(s, epoch) < 0 ? -ENOMEM : (int) take(s, epoch, step, worker, ids);
+}
 
-        if (permute(s, epoch) < 0)
+int sampler_replay(struct sampler *s, uint64_t global_step)
+{
+        uint64_t epoch;
+        size_t step;
+
+        sampler_locate(s, global_step, &epoch, &step);
+        if (ready_owned(s, epoch) < 0)
                 return -ENOMEM;
-        if (s->rule.exchange <= 0 || s->rule.workers < 2)
-                return (int) take(s, epoch, step, worker, ids);
-        if (advance_queues(s, epoch, step) < 0)
-                return -ENOMEM;
-        memcpy(ids, s->queues[worker].ids + s->queues[worker].first, count * sizeof(*ids));
-        return (int) count;
+        owned_replay(s->owned, epoch, step);
+        return 0;
+}
+
+void sampler_keep(struct sampler *s, size_t worker)
+{
+        owned_keep(s->owned, worker);
+        s->keeps = true;
+}
+
+struct owned *sampler_owned(struct sampler *s)
+{
+        return s->owned;
+}
+
+size_t sampler_ahead(const struct sampler *s)
+{
+        return s->keeps ? OWNED_AHEAD - 1 : SIZE_MAX;
 }

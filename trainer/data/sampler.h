@@ -12,14 +12,9 @@
  * its permutation. So every sample is used exactly once an epoch, also where a run goes on with other shares
  * or workers, or shares change while it runs.
  *
- * Neighbour exchange: after each iteration every worker passes floor(F * smallest remaining count) of the
- * samples it has left, chosen by the seed, to the next worker of the ring.
- *
- *         F = 0.5, left are [a b c d] and [e f]: one each, say d and e goes round, [a b c e] and [d f]
- *
- * Invariant: all give as many as they get, so counts per step never change, and nothing is left twice or
- * lost. Every rank computes the same exchange, so no order of messages can change who uses what. Pure but for
- * the heap; not thread-safe. */
+ * Where workers own their shards (trainer/data/owned.h), a worker's part of every batch is of its own shard
+ * instead: its samples are dealt once, neighbours together or batch by batch, so many as its parts of an
+ * epoch add up to. Pure but for the heap; not thread-safe. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,10 +22,11 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "trainer/data/owned.h"
 
 enum sampler_order {
-        SAMPLER_BLOCKS,     /* a worker takes neighbours of a batch */
-        SAMPLER_ROUND_ROBIN /* a batch is dealt out one sample at a time, in proportion to the shares */
+        SAMPLER_BLOCKS,     /* a worker takes neighbours of a batch; owns neighbours of the data */
+        SAMPLER_ROUND_ROBIN /* dealt out one sample at a time, in proportion to the shares */
 };
 
 struct sampler_rule {
@@ -40,6 +36,8 @@ struct sampler_rule {
         const size_t *shares; /* b_i, they add up to batch; borrowed */
         enum sampler_order order;
         double exchange; /* F, 0..1 */
+        bool owned;      /* workers own their shards; always with the exchange */
+        bool as_it_lies; /* shards are not shuffled */
 };
 
 struct sampler; /* opaque */
@@ -49,13 +47,13 @@ void sampler_free(struct sampler *s);
 void sampler_free_p(struct sampler **s);
 
 /* sampler_grow() - the data set has `samples` from `epoch` on (new files joined); earlier epochs keep their
- * size. */
+ * size. Not where shards are owned: new samples would have no owner. */
 int sampler_grow(struct sampler *s, uint64_t epoch, size_t samples, struct err *err);
 
 /* sampler_recut() - from that step on the batches are cut by these shares, which add up to the batch; earlier
- * steps keep theirs, and what earlier calls said of later ones is forgotten. Not with the exchange, which
- * deals out an epoch at once. sampler_since() - from which step on a step's shares are in force; 0 = those of
- * the beginning.
+ * steps keep theirs, and what earlier calls said of later ones is forgotten. Not where shards are owned,
+ * which are dealt once. sampler_since() - from which step on a step's shares are in force; 0 = those of the
+ * beginning.
  * @from: counted as by sampler_locate(). Return: 0, -EINVAL or -ENOMEM. */
 int sampler_recut(struct sampler *s, uint64_t from, const size_t *shares, struct err *err);
 uint64_t sampler_since(const struct sampler *s, uint64_t global_step);
@@ -71,3 +69,12 @@ void sampler_locate(const struct sampler *s, uint64_t global_step, uint64_t *ret
  * @ids: room for sampler_count() (at most `batch`) numbers
  * Cheapest when steps are asked in rising order. Return: count, or -ENOMEM. */
 int sampler_chunk(struct sampler *s, uint64_t epoch, size_t step, size_t worker, uint32_t *ids);
+
+/* Where shards are owned: sampler_replay() - they are as at the beginning of that step. Return: 0 or -ENOMEM.
+ * sampler_keep() - from there on that worker's chunks alone are asked for, and what comes from others comes
+ * by messages (owned_give(), owned_get()). sampler_owned() - the shards; NULL: batches are drawn from all
+ * samples. sampler_ahead() - how many steps beyond one whose samples are asked for may be, too. */
+int sampler_replay(struct sampler *s, uint64_t global_step);
+void sampler_keep(struct sampler *s, size_t worker);
+struct owned *sampler_owned(struct sampler *s);
+size_t sampler_ahead(const struct sampler *s);

@@ -18,15 +18,19 @@ static const struct {
         size_t samples, batch, workers, shares[4];
         enum sampler_order order;
         double exchange;
+        bool owned, as_it_lies;
 } rules[] = {
-        { "one worker",                  100,  32, 1, { 32 },           SAMPLER_BLOCKS,      0 },
-        { "unequal shares",             1003,  50, 3, { 23, 0, 27 },    SAMPLER_BLOCKS,      0 },
-        { "dealt out",                  1003,  50, 3, { 23, 0, 27 },    SAMPLER_ROUND_ROBIN, 0 },
-        { "dealt out to four",           777,  64, 4, { 1, 2, 30, 31 }, SAMPLER_ROUND_ROBIN, 0 },
-        { "a batch larger than the data", 10, 128, 2, { 100, 28 },      SAMPLER_BLOCKS,      0 },
-        { "neighbours exchange",         999,  30, 3, { 10, 10, 10 },   SAMPLER_BLOCKS,      0.25 },
-        { "neighbours exchange all",     500,  40, 4, { 4, 8, 12, 16 }, SAMPLER_ROUND_ROBIN, 1 },
-        { "nobody has anything left",     50,  50, 2, { 50, 0 },        SAMPLER_BLOCKS,      0.5 },
+        { "one worker",                  100,  32, 1, { 32 },           SAMPLER_BLOCKS,      0, false, false },
+        { "unequal shares",             1003,  50, 3, { 23, 0, 27 },    SAMPLER_BLOCKS,      0, false, false },
+        { "dealt out",                  1003,  50, 3, { 23, 0, 27 },    SAMPLER_ROUND_ROBIN, 0, false, false },
+        { "dealt out to four",           777,  64, 4, { 1, 2, 30, 31 }, SAMPLER_ROUND_ROBIN, 0, false, false },
+        { "a batch larger than the data", 10, 128, 2, { 100, 28 },      SAMPLER_BLOCKS,      0, false, false },
+        { "neighbours exchange",         999,  30, 3, { 10, 10, 10 },   SAMPLER_BLOCKS,      0.25, false, false },
+        { "neighbours exchange all",     500,  40, 4, { 4, 8, 12, 16 }, SAMPLER_ROUND_ROBIN, 1, false, false },
+        { "nobody has anything left",     50,  50, 2, { 50, 0 },        SAMPLER_BLOCKS,      0.5, false, false },
+        { "shards that stay",            999,  30, 3, { 10, 0, 20 },    SAMPLER_BLOCKS,      0,    true, false },
+        { "as they lie, passed on",      999,  30, 3, { 10, 0, 20 },    SAMPLER_ROUND_ROBIN, 0.1,  true, true },
+        { "one owner",                   100,  32, 1, { 32 },           SAMPLER_BLOCKS,      0.5, false, false },
 };
 /* clang-format on */
 
@@ -38,7 +42,9 @@ static struct sampler *open_rule(size_t i)
                                      .workers = rules[i].workers,
                                      .shares = rules[i].shares,
                                      .order = rules[i].order,
-                                     .exchange = rules[i].exchange };
+                                     .exchange = rules[i].exchange,
+                                     .owned = rules[i].owned,
+                                     .as_it_lies = rules[i].as_it_lies };
         struct err err = { 0 };
         struct sampler *s = NULL;
 
@@ -102,6 +108,85 @@ static void answers_alike_in_any_order(void **state)
                                 assert_memory_equal(a, b, (size_t) n * sizeof(*a));
                         }
                 }
+                free(a);
+                free(b);
+        }
+}
+
+struct passing { /* a worker of a world */
+        struct sampler *s;
+        uint32_t sent[999];
+        size_t count; /* under way */
+};
+
+/* What the ring does at the beginning of a step: what was sent comes, and the next is sent. */
+static void pass_on(struct passing *world, size_t workers, uint64_t step)
+{
+        uint64_t epoch;
+        size_t epoch_step;
+
+        for (size_t w = 0; w < workers; w++) {
+                struct owned *next = sampler_owned(world[owned_next(sampler_owned(world[w].s), w)].s);
+
+                if (world[w].count > 0)
+                        owned_get(next, world[w].sent, world[w].count);
+                world[w].count = 0;
+        }
+        if (step == 0)
+                return;
+        sampler_locate(world[0].s, step - 1, &epoch, &epoch_step);
+        for (size_t w = 0; w < workers; w++) {
+                const uint32_t *ids;
+                size_t count = owned_round(sampler_owned(world[w].s), epoch_step);
+
+                if (count == 0 || owned_shard(sampler_owned(world[w].s), w, &ids) == 0)
+                        continue;
+                memcpy(world[w].sent, owned_give(sampler_owned(world[w].s), epoch, epoch_step),
+                       count * sizeof(*ids));
+                world[w].count = count;
+        }
+}
+
+/* Workers that know their own shard alone and get the rest by messages use what one process does that has
+ * all; samples are asked for as early as they may be. */
+static void messages_do_what_is_replayed(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+                CLEANUP(sampler_free_p) struct sampler *whole = open_rule(i);
+                struct passing *world = calloc(4, sizeof(*world));
+                uint32_t *a = calloc(rules[i].batch, sizeof(*a)), *b = calloc(rules[i].batch, sizeof(*b));
+                size_t passed = 0, begin = 5; /* as a run that goes on */
+                bool owned = rules[i].owned || rules[i].exchange > 0;
+
+                for (size_t w = 0; owned && sampler_steps(whole, 0) > begin && w < rules[i].workers; w++) {
+                        world[w].s = open_rule(i);
+                        assert_int_equal(sampler_replay(world[w].s, begin), 0);
+                        sampler_keep(world[w].s, w);
+                }
+                for (uint64_t step = begin; world[0].s != NULL && step < 2 * sampler_steps(whole, 0);
+                     step++) {
+                        uint64_t epoch;
+                        size_t epoch_step;
+
+                        if (step > begin)
+                                pass_on(world, rules[i].workers, step);
+                        sampler_locate(whole, step + OWNED_AHEAD - 1, &epoch, &epoch_step);
+                        for (size_t w = 0; w < rules[i].workers; w++) {
+                                int n = sampler_chunk(whole, epoch, epoch_step, w, a);
+
+                                passed += world[w].count;
+                                assert_int_equal(sampler_chunk(world[w].s, epoch, epoch_step, w, b), n);
+                                if (memcmp(a, b, (size_t) n * sizeof(*a)) != 0)
+                                        fail_msg("%s: worker %zu has others in step %d", rules[i].what, w,
+                                                 (int) step);
+                        }
+                }
+                if (strcmp(rules[i].what, "neighbours exchange all") == 0)
+                        assert_true(passed > 500);
+                for (size_t w = 0; w < rules[i].workers; w++)
+                        sampler_free(world[w].s);
+                free(world);
                 free(a);
                 free(b);
         }
@@ -211,6 +296,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(uses_every_sample_once_an_epoch),
                 cmocka_unit_test(answers_alike_in_any_order),
+                cmocka_unit_test(messages_do_what_is_replayed),
                 cmocka_unit_test(grows_at_an_epoch),
                 cmocka_unit_test(uses_every_sample_once_through_cuts),
                 cmocka_unit_test(the_latest_cut_counts_whatever_its_step),

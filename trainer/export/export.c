@@ -124,7 +124,8 @@ static int measure_quantised(const struct training *t, const char *bytes, struct
                 int32_t labels[QUANTISED_BATCH];
                 const float *values;
 
-                dataset_load_test(t->data, first, count, x, labels);
+                if (dataset_load_test(t->data, first, count, x, labels, err) < 0)
+                        return err->code;
                 values = quantised_forward(q, x, count);
                 for (size_t i = 0; i < count; i++)
                         right += vector_largest(classes, values + i * classes) == (size_t) labels[i];

@@ -36,16 +36,26 @@ void patience_wait(MPI_Request *requests, int count)
         }
 }
 
+int patience_look(MPI_Request *requests, int count, uint64_t begin_usec)
+{
+        int done = 0, index = MPI_UNDEFINED;
+
+        MPI_Testany(count, requests, &index, &done, MPI_STATUS_IGNORE);
+        if (done)
+                return index;
+        rest(begin_usec);
+        return -1;
+}
+
 int patience_any(MPI_Request *requests, int count)
 {
         uint64_t begin_usec = clock_monotonic_usec();
-        int done = 0, index = MPI_UNDEFINED;
+        int index;
 
-        for (;; rest(begin_usec)) {
-                MPI_Testany(count, requests, &index, &done, MPI_STATUS_IGNORE);
-                if (done)
-                        return index;
-        }
+        do
+                index = patience_look(requests, count, begin_usec);
+        while (index == -1);
+        return index;
 }
 
 void patience_gather(void)

@@ -8,12 +8,16 @@
 #pragma once
 
 #include <mpi.h>
+#include <stdint.h>
 
 #define PATIENCE_WORTH_USEC 1000 /* waits from that on are worth a gathering before them */
 
-/* patience_wait() - as MPI_Waitall() without statuses. patience_any() - as MPI_Waitany(): the index. */
+/* patience_wait() - as MPI_Waitall() without statuses. patience_any() - as MPI_Waitany(): the index.
+ * patience_look() - the same, but where there is none yet it returns after a rest, with -1, for who has
+ * something to look after meanwhile. @begin_usec: of the wait, clock_monotonic_usec() */
 void patience_wait(MPI_Request *requests, int count);
 int patience_any(MPI_Request *requests, int count);
+int patience_look(MPI_Request *requests, int count, uint64_t begin_usec);
 
 /* patience_gather() - collective: until all ranks of the world are there. For before a blocking sum, where
  * some wait long: the gathering itself costs a message or two. */

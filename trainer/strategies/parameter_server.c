@@ -80,7 +80,7 @@ static int fetch_parameters(struct training *t, MPI_Request *requests, struct er
                 MPI_Irecv(t->parameters + slice_begin(t, s), slice_count(t, s), MPI_FLOAT, (int) s,
                           TAG_PARAMETERS, MPI_COMM_WORLD, &requests[s]);
         /* the first batch is loaded while the parameters travel */
-        if (distribution_epoch(t, t->step, err) < 0)
+        if (distribution_step(t, t->step, err) < 0)
                 return err->code;
         training_prefetch(t, t->step, shares_worker(&t->shares, t->world.rank));
         patience_wait(requests, (int) t->options->servers);
@@ -207,7 +207,7 @@ static int start_workers(struct server *s, struct err *err)
         for (size_t i = 0; i < s->sender_count; i++)
                 MPI_Isend(s->t->parameters + s->from, s->count, MPI_FLOAT, s->senders[i], TAG_PARAMETERS,
                           MPI_COMM_WORLD, &s->starts[i]);
-        r = distribution_epoch(s->t, s->t->step, err);
+        r = distribution_step(s->t, s->t->step, err);
         if (r == 0) /* before a gradient changes them */
                 MPI_Waitall((int) s->sender_count, s->starts, MPI_STATUSES_IGNORE);
         return r;
@@ -267,16 +267,14 @@ static void gather_slices(struct server *s, float *whole)
                          TAG_GATHER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* When the manager sends the next epoch's samples or looks for new files. */
+/* When the manager looks for new files. */
 static bool is_between_epochs(const struct server *s, uint64_t clock)
 {
         uint64_t epoch;
         size_t epoch_step;
 
-        if (strcmp(s->t->options->distribute, "manager") != 0 && s->t->options->poll <= 0)
-                return false;
         sampler_locate(s->t->sampler, clock, &epoch, &epoch_step);
-        return epoch_step == 0;
+        return s->t->options->poll > 0 && epoch_step == 0;
 }
 
 static bool is_meeting(const struct server *s, uint64_t clock)
@@ -302,7 +300,7 @@ static int sync_step(struct server *s, struct err *err)
         float *sum = s->inbox;
         uint64_t at = record_now();
 
-        if (distribution_epoch(t, t->step, err) < 0)
+        if (distribution_step(t, t->step, err) < 0)
                 return err->code;
         s->end = t->last_step; /* new files may have joined */
         patience_wait(s->requests, (int) s->sender_count);
@@ -378,7 +376,7 @@ static int answer_waiting(struct server *s, uint64_t bound, struct err *err)
                 if (s->waiting[i] && s->clocks[i] - least <= bound && !meets)
                         answer(s, i);
         }
-        if (distribution_epoch(t, least, err) < 0)
+        if (distribution_step(t, least, err) < 0)
                 return err->code;
         if (s->last == 0) /* new files may have joined */
                 s->end = t->last_step;
@@ -455,8 +453,10 @@ static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
         expect_word(s);
         while (r == 0 && slowest(s) < s->end) {
                 uint64_t at = record_now(), clock;
-                int worker = patience_any(s->requests, (int) s->sender_count + s->names_last);
+                int worker = stream_any(t, s->requests, (int) s->sender_count + s->names_last, err);
 
+                if (worker < 0)
+                        return worker;
                 if (s->names_last)
                         heed_word(s, (size_t) worker == s->sender_count);
                 if ((size_t) worker == s->sender_count)

@@ -33,6 +33,7 @@ struct pipeline {
         bool finished;
         struct loader_chunk chunk;
         size_t batch, microbatches; /* of this step */
+        struct err trouble;         /* the first of a file, in an evaluation */
 };
 
 static size_t first_of(const struct pipeline *p, size_t microbatch)
@@ -110,7 +111,7 @@ static int open_step(struct pipeline *p, struct err *err)
         uint64_t epoch;
         size_t epoch_step;
 
-        if (distribution_epoch(t, t->step, err) < 0)
+        if (distribution_step(t, t->step, err) < 0)
                 return err->code;
         sampler_locate(t->sampler, t->step, &epoch, &epoch_step);
         p->batch = sampler_batch(t->sampler, epoch, epoch_step);
@@ -164,7 +165,9 @@ static int one_step(void *context, struct err *err)
         }
         while (done < p->microbatches)
                 backward(p, done++);
-        r = backend_trouble(&t->backend, err);
+        r = p->chunk.x != NULL ? loader_trouble(t->loader, err) : 0;
+        if (r == 0)
+                r = backend_trouble(&t->backend, err);
         return r < 0 ? r : close_step(p, err);
 }
 
@@ -173,15 +176,24 @@ struct score {
         double loss;
 };
 
+/* The others wait for what this stage sends: they get it whatever was read. */
+static void load_test(struct pipeline *p, size_t first, size_t count, float *x, int32_t *labels)
+{
+        struct err err = { 0 };
+
+        if (dataset_load_test(p->t->data, first, count, x, labels, &err) < 0 && p->trouble.code == 0)
+                p->trouble = err;
+}
+
 /* Test labels, for the last stage: rank 0 may be the only one that has them. */
-static int32_t *test_labels(const struct pipeline *p, size_t total)
+static int32_t *test_labels(struct pipeline *p, size_t total)
 {
         const struct training *t = p->t;
         int32_t *labels = calloc(total + 1, sizeof(*labels));
         float *x = calloc(shape_size(&t->model.input), sizeof(*x));
 
         for (size_t i = 0; p->stage == 0 && labels != NULL && x != NULL && i < total; i++)
-                dataset_load_test(t->data, i, 1, x, &labels[i]);
+                load_test(p, i, 1, x, &labels[i]);
         free(x);
         if (labels != NULL && p->stage == 0 && !is_last(p))
                 MPI_Send(labels, (int) total, MPI_INT32_T, (int) p->stages - 1, TAG_LABELS, MPI_COMM_WORLD);
@@ -202,7 +214,7 @@ static void score_some(struct pipeline *p, size_t first, size_t count, const int
         backend_to_host(&t->backend, p->test);
         backend_to_host(&t->backend, p->test_labels);
         if (p->stage == 0)
-                dataset_load_test(t->data, first, count, p->test, p->test_labels);
+                load_test(p, first, count, p->test, p->test_labels);
         else
                 MPI_Recv(p->test, (int) (count * p->in_size), MPI_FLOAT, (int) p->stage - 1, TAG_ACTIVATION,
                          MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -241,7 +253,9 @@ static int evaluate(void *pipeline, double *ret_accuracy, double *ret_loss, stru
                          MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         *ret_accuracy = (double) score.right / (double) total;
         *ret_loss = score.loss / (double) total;
-        return 0;
+        if (p->trouble.code < 0)
+                *err = p->trouble;
+        return p->trouble.code;
 }
 
 /* The model with places counted from this stage's first parameter. */

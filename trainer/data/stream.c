@@ -1,0 +1,357 @@
+/* A question a part: its first step; an answer: a header and the samples in the order of their use. */
+#include "trainer/data/stream.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/cleanup.h"
+#include "trainer/data/part.h"
+#include "trainer/in_step/patience.h"
+#include "trainer/training.h"
+
+#define NO_MORE UINT64_MAX /* in place of a step */
+
+enum { TAG_QUESTION = 130, TAG_PART };
+
+struct header {
+        uint64_t step, samples, crc;
+};
+
+struct stream_to {
+        int rank;
+        size_t worker, steps;
+        uint64_t question, sent; /* samples of the steps before `sent` */
+        bool ended;
+        uint8_t *message;
+        MPI_Request sending;
+};
+
+static size_t step_samples(const struct training *t, size_t worker)
+{
+        return training_largest(t, t->shares.whole ? t->shares.batch : t->shares.of[worker]);
+}
+
+/* Steps of a part for who uses so many samples in each. */
+static size_t part_steps(const struct training *t, size_t samples)
+{
+        size_t steps = STREAM_PART_BYTES / (samples * part_sample_bytes(t->data));
+
+        return steps > 0 ? steps : 1;
+}
+
+/* The step after the last one of a part: it ends with its epoch, in which the samples' number stays. */
+static uint64_t part_end(const struct training *t, uint64_t step, size_t steps)
+{
+        uint64_t epoch, end;
+        size_t epoch_step, left;
+
+        sampler_locate(t->sampler, step, &epoch, &epoch_step);
+        left = sampler_steps(t->sampler, epoch) - epoch_step;
+        end = step + (left < steps ? left : steps);
+        return end < t->last_step ? end : t->last_step;
+}
+
+static bool takes_samples(const struct training *t, int rank)
+{
+        if (t->shares.whole) /* the last stage compares labels */
+                return rank > 0 && rank + 1 == t->world.size;
+        return rank > 0 && shares_computes(&t->shares, rank) &&
+               step_samples(t, shares_worker(&t->shares, rank)) > 0;
+}
+
+static int open_to(struct training *t, int rank, struct stream_to *to, struct err *err)
+{
+        size_t worker = shares_worker(&t->shares, rank), samples = step_samples(t, worker);
+        size_t bytes = sizeof(struct header) + part_steps(t, samples) * samples * part_sample_bytes(t->data);
+
+        *to = (struct stream_to){ .rank = rank,
+                                  .worker = worker,
+                                  .steps = part_steps(t, samples),
+                                  .sent = t->step,
+                                  .message = malloc(bytes),
+                                  .sending = MPI_REQUEST_NULL };
+        if (bytes > INT_MAX)
+                return err_set(err, -EINVAL,
+                               "--distribute manager: a step of rank %d has %zu samples, which are %zu bytes: "
+                               "take a batch of which it gets less than 2 GB",
+                               rank, samples, bytes);
+        return to->message != NULL ? 0 : err_set(err, -ENOMEM, "no memory for a part of %zu bytes", bytes);
+}
+
+static void expect(struct training *t, size_t i, MPI_Request *questions)
+{
+        struct stream_to *to = &t->stream.to[i];
+
+        MPI_Irecv(&to->question, 1, MPI_UINT64_T, to->rank, TAG_QUESTION, MPI_COMM_WORLD, &questions[i]);
+}
+
+static int open_manager(struct training *t, struct err *err)
+{
+        struct stream *s = &t->stream;
+
+        s->to = calloc((size_t) t->world.size, sizeof(*s->to));
+        s->questions = calloc((size_t) t->world.size, sizeof(*s->questions));
+        if (s->to == NULL || s->questions == NULL)
+                return err_set(err, -ENOMEM, "no memory for %d workers", t->world.size);
+        for (int rank = 1; rank < t->world.size; rank++)
+                if (takes_samples(t, rank) && open_to(t, rank, &s->to[s->to_count++], err) < 0)
+                        return err->code;
+        for (size_t i = 0; i < s->to_count; i++)
+                expect(t, i, s->questions);
+        return 0;
+}
+
+static int open_worker(struct training *t, struct err *err)
+{
+        struct stream *s = &t->stream;
+        size_t each = part_sample_bytes(t->data);
+
+        *s = (struct stream){ .gets = true,
+                              .ready = t->step,
+                              .step_samples = step_samples(t, shares_worker(&t->shares, t->world.rank)) };
+        s->steps = part_steps(t, s->step_samples);
+        s->message = malloc(sizeof(struct header) + s->steps * s->step_samples * each);
+        if (s->message == NULL)
+                return err_set(err, -ENOMEM, "no memory for a part of %zu samples",
+                               s->steps * s->step_samples);
+        return part_open(t->data, STREAM_SLOTS * s->steps * s->step_samples, err);
+}
+
+int stream_open(struct training *t, struct err *err)
+{
+        if (!t->world.parallel || strcmp(t->options->distribute, "manager") != 0 ||
+            train_options_owned(t->options) || t->options->measure)
+                return 0;
+        if (t->world.rank == 0)
+                return open_manager(t, err);
+        return takes_samples(t, t->world.rank) ? open_worker(t, err) : 0;
+}
+
+void stream_close(struct training *t)
+{
+        struct stream *s = &t->stream;
+
+        for (size_t i = 0; i < s->to_count; i++)
+                free(s->to[i].message);
+        free(s->to);
+        free(s->questions);
+        free(s->message);
+}
+
+/* The samples of a part, in the order of their use. Return: their number, or a negative errno. */
+static int64_t pack(struct training *t, const struct stream_to *to, uint64_t end, uint8_t *bytes,
+                    struct err *err)
+{
+        size_t each = part_sample_bytes(t->data), total = 0;
+
+        for (uint64_t step = to->question; step < end; step++) {
+                uint64_t epoch;
+                size_t epoch_step;
+                int count;
+
+                sampler_locate(t->sampler, step, &epoch, &epoch_step);
+                count = sampler_chunk(t->sampler, epoch, epoch_step, to->worker, t->ids);
+                if (count < 0)
+                        return err_set(err, -ENOMEM, "no memory for the samples of epoch %llu",
+                                       (unsigned long long) epoch);
+                for (int i = 0; i < count; i++, total++)
+                        if (part_get(t->data, t->ids[i], bytes + total * each, err) < 0)
+                                return err->code;
+        }
+        return (int64_t) total;
+}
+
+static int answer(struct training *t, size_t i, struct err *err)
+{
+        struct stream_to *to = &t->stream.to[i];
+        struct header h = { .step = to->question };
+        uint8_t *samples = to->message + sizeof(h);
+        size_t bytes;
+        int64_t count;
+
+        to->ended = to->question == NO_MORE;
+        if (to->ended)
+                return 0;
+        if (to->question != to->sent || to->sent >= t->last_step)
+                return err_set(err, -EIO, "rank %d asks for the samples of step %llu, step %llu is next",
+                               to->rank, (unsigned long long) to->question, (unsigned long long) to->sent);
+        MPI_Wait(&to->sending, MPI_STATUS_IGNORE); /* who asks has the part before */
+        to->sent = part_end(t, to->question, to->steps);
+        count = pack(t, to, to->sent, samples, err);
+        if (count < 0)
+                return (int) count;
+        bytes = (size_t) count * part_sample_bytes(t->data);
+        h.samples = (uint64_t) count;
+        h.crc = crc32_z(0, samples, bytes);
+        memcpy(to->message, &h, sizeof(h));
+        MPI_Isend(to->message, (int) (sizeof(h) + bytes), MPI_BYTE, to->rank, TAG_PART, MPI_COMM_WORLD,
+                  &to->sending);
+        t->distribution.sent_bytes += bytes;
+        expect(t, i, t->stream.questions);
+        return 0;
+}
+
+/* Answers those who have asked. */
+static int look(struct training *t, struct err *err)
+{
+        struct stream *s = &t->stream;
+        int index = 0, there = 1;
+
+        while (s->to_count > 0) {
+                MPI_Testany((int) s->to_count, s->questions, &index, &there, MPI_STATUS_IGNORE);
+                if (!there || index == MPI_UNDEFINED)
+                        break;
+                if (answer(t, (size_t) index, err) < 0)
+                        return err->code;
+        }
+        return 0;
+}
+
+/* Does anybody not have that step's samples yet? */
+static bool lacks(const struct stream *s, uint64_t step)
+{
+        for (size_t i = 0; i < s->to_count; i++)
+                if (!s->to[i].ended && s->to[i].sent <= step)
+                        return true;
+        return false;
+}
+
+int stream_serve(struct training *t, uint64_t step, struct err *err)
+{
+        struct stream *s = &t->stream;
+        int r = look(t, err);
+
+        while (r == 0 && lacks(s, step))
+                r = answer(t, (size_t) patience_any(s->questions, (int) s->to_count), err);
+        return r;
+}
+
+int stream_any(struct training *t, MPI_Request *requests, int count, struct err *err)
+{
+        uint64_t begin = record_now();
+        int index = -1;
+
+        while (index == -1) {
+                if (look(t, err) < 0)
+                        return err->code;
+                index = patience_look(requests, count, begin);
+        }
+        return index;
+}
+
+/* What came is put into its places. */
+static int unpack(struct training *t, struct err *err)
+{
+        struct stream *s = &t->stream;
+        size_t each = part_sample_bytes(t->data), place = s->slot * s->steps * s->step_samples, total = 0;
+        const uint8_t *samples = s->message + sizeof(struct header);
+        uint64_t end = part_end(t, s->question, s->steps);
+        struct header h;
+
+        memcpy(&h, s->message, sizeof(h));
+        if (h.step != s->question || h.samples > s->steps * s->step_samples ||
+            crc32_z(0, samples, h.samples * each) != h.crc)
+                return err_set(err, -EIO, "the samples from step %llu on came damaged",
+                               (unsigned long long) s->question);
+        for (uint64_t step = s->question; step < end; step++) {
+                uint64_t epoch;
+                size_t epoch_step, count;
+
+                sampler_locate(t->sampler, step, &epoch, &epoch_step);
+                count = sampler_count(t->sampler, epoch, epoch_step, shares_worker(&t->shares, t->world.rank));
+                if (total + count > h.samples)
+                        break;
+                if (sampler_chunk(t->sampler, epoch, epoch_step, shares_worker(&t->shares, t->world.rank),
+                                  t->ids) < 0)
+                        return err_set(err, -ENOMEM, "no memory for the sample order");
+                for (size_t i = 0; i < count; i++, total++)
+                        part_put(t->data, place + total, t->ids[i], samples + total * each);
+        }
+        if (total != h.samples)
+                return err_set(err, -EIO, "the manager sent %llu samples from step %llu on, others are due",
+                               (unsigned long long) h.samples, (unsigned long long) s->question);
+        t->distribution.received_bytes += total * each;
+        s->ends[s->slot] = s->ready = end;
+        s->slot = (s->slot + 1) % STREAM_SLOTS;
+        return 0;
+}
+
+/* May the next part be asked for? Its slot's steps are done, and its epoch's samples are known. */
+static bool may_ask(const struct training *t)
+{
+        const struct stream *s = &t->stream;
+
+        return !s->asked && s->ready < t->last_step && s->ends[s->slot] <= t->step &&
+               distribution_known(t, s->ready);
+}
+
+static void ask(struct training *t)
+{
+        struct stream *s = &t->stream;
+        size_t bytes = sizeof(struct header) + s->steps * s->step_samples * part_sample_bytes(t->data);
+
+        s->question = s->ready;
+        MPI_Irecv(s->message, (int) bytes, MPI_BYTE, 0, TAG_PART, MPI_COMM_WORLD, &s->requests[0]);
+        MPI_Isend(&s->question, 1, MPI_UINT64_T, 0, TAG_QUESTION, MPI_COMM_WORLD, &s->requests[1]);
+        s->asked = true;
+}
+
+bool stream_has(const struct training *t, uint64_t step)
+{
+        return !t->stream.gets || step < t->stream.ready;
+}
+
+int stream_wait(struct training *t, uint64_t step, struct err *err)
+{
+        struct stream *s = &t->stream;
+        uint64_t begin = record_now(), usec;
+        bool waits = !stream_has(t, step);
+        int there;
+
+        for (;;) {
+                if (s->gets && may_ask(t))
+                        ask(t);
+                there = 0;
+                if (s->asked && !stream_has(t, step)) {
+                        patience_wait(s->requests, 2);
+                        there = 1;
+                } else if (s->asked) {
+                        MPI_Testall(2, s->requests, &there, MPI_STATUSES_IGNORE);
+                }
+                if (!there)
+                        break;
+                s->asked = false;
+                if (unpack(t, err) < 0)
+                        return err->code;
+        }
+        if (waits) {
+                usec = record_done(&t->record, RECORD_LOAD, step, begin) - begin;
+                t->record.load_waited_usec += usec;
+        }
+        return 0;
+}
+
+int stream_end(struct training *t, struct err *err)
+{
+        struct stream *s = &t->stream;
+        int r = 0;
+
+        if (s->gets) {
+                if (s->asked)
+                        patience_wait(s->requests, 2);
+                s->asked = false;
+                s->question = NO_MORE;
+                MPI_Send(&s->question, 1, MPI_UINT64_T, 0, TAG_QUESTION, MPI_COMM_WORLD);
+        }
+        for (size_t i = 0; r == 0 && i < s->to_count; i++)
+                while (r == 0 && !s->to[i].ended) {
+                        patience_wait(&s->questions[i], 1);
+                        r = answer(t, i, err);
+                }
+        for (size_t i = 0; r == 0 && i < s->to_count; i++)
+                MPI_Wait(&s->to[i].sending, MPI_STATUS_IGNORE);
+        return r;
+}

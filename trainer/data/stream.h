@@ -1,0 +1,62 @@
+/* Stream: the manager (rank 0) reads, and the workers' samples come to them while they train (--distribute
+ * manager).
+ *
+ * A worker has room for STREAM_SLOTS parts, each of the samples of some steps in a row: about STREAM_PART_BYTES, at
+ * least one step. As soon as a part is there and room for another, it asks for the next; the manager answers when it
+ * looks, before each of its steps and while it waits. So a worker that is twice as fast asks, and gets, twice as
+ * often, and the next part travels while one is trained on:
+ *
+ *         room  [ steps 0..19, in use ][ 20..39, there ][ 40..59, asked for ]
+ *
+ * Invariant: a place is not written anew before the steps that use it are done, so the manager never has more than one
+ * part a worker on its way, which is all the memory that it needs beside the data themselves; and a worker that trains
+ * on step s has asked for all up to s + 1, so a manager that waits, before its step s + 1, for those who have not got
+ * it waits for a message that is on its way. Samples of a part have a CRC that the worker checks. */
+#pragma once
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define STREAM_SLOTS      3
+#define STREAM_PART_BYTES ((size_t) 1 << 20)
+
+struct training;
+struct stream_to; /* a worker, at the manager */
+
+struct stream {
+        /* of a worker that gets samples */
+        bool gets, asked;            /* a part is asked for and not there yet */
+        size_t step_samples;         /* room for a step */
+        size_t steps;                /* of a part */
+        uint64_t ready;              /* samples of the steps before that one are there */
+        uint64_t ends[STREAM_SLOTS]; /* the step after the last one of what is in each slot */
+        size_t slot;                 /* that is filled next */
+        uint8_t *message;
+        uint64_t question;
+        MPI_Request requests[2];
+        /* of the manager */
+        struct stream_to *to;
+        MPI_Request *questions; /* of each */
+        size_t to_count;
+};
+
+/* stream_open() - collective, when it is known at which step the run begins. stream_close() - frees. */
+int stream_open(struct training *t, struct err *err);
+void stream_close(struct training *t);
+
+/* stream_serve() - by the manager, before that step: whoever has asked is answered, and nobody is left without the
+ * samples of this step. Others do nothing. Return: 0, or an error of the data. stream_any() - as patience_any(); the
+ * manager answers who asks meanwhile. Return: the index, or an error of the data, which is negative. */
+int stream_serve(struct training *t, uint64_t step, struct err *err);
+int stream_any(struct training *t, MPI_Request *requests, int count, struct err *err);
+
+/* stream_has() - are a step's samples here? stream_wait() - until they are; what follows is asked for. */
+bool stream_has(const struct training *t, uint64_t step);
+int stream_wait(struct training *t, uint64_t step, struct err *err);
+
+/* stream_end() - collective, after the last step: what was asked for comes, and nothing more is asked. */
+int stream_end(struct training *t, struct err *err);
