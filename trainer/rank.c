@@ -105,12 +105,16 @@ static int open_sampler(struct training *t, struct err *err)
 
 static int open_data(struct training *t, bool text, const struct preprocess_steps *p, struct err *err)
 {
-        if (strcmp(t->options->distribute, "manager") == 0)
-                return distribution_open(t, p, err);
-        return world_agree(&t->world,
-                           dataset_open(t->options->data, text, p, t->options->seed, &t->distribution.later,
-                                        &t->data, err),
-                           err);
+        int r = strcmp(t->options->distribute, "manager") == 0
+                        ? distribution_open(t, p, err)
+                        : world_agree(&t->world,
+                                      dataset_open(t->options->data, text, p, t->options->seed,
+                                                   &t->distribution.later, &t->data, err),
+                                      err);
+
+        if (r == 0 && t->options->poll > 0 && t->data->form != NULL && t->data->form->fetch != NULL)
+                r = err_set(err, -EINVAL, "--poll: shards are looked through once, at the beginning: leave it out");
+        return world_agree(&t->world, r, err);
 }
 
 static int open_shape(struct training *t, struct err *err)
