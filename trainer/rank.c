@@ -113,7 +113,8 @@ static int open_data(struct training *t, bool text, const struct preprocess_step
                                       err);
 
         if (r == 0 && t->options->poll > 0 && t->data->form != NULL && t->data->form->fetch != NULL)
-                r = err_set(err, -EINVAL, "--poll: shards are looked through once, at the beginning: leave it out");
+                r = err_set(err, -EINVAL,
+                            "--poll: shards are looked through once, at the beginning: leave it out");
         return world_agree(&t->world, r, err);
 }
 

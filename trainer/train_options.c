@@ -44,7 +44,7 @@ static const struct row rows[] = {
         { "--every", "N", COUNT, AT(every), 1, 1e12, "steps between checkpoints (default an epoch)" },
         { "--resume", NULL, FLAG, AT(resume), 0, 0, "go on from the newest whole checkpoint of --checkpoint, if there is one" },
         { "--clock-log", "FILE", STRING, AT(clock_log), 0, 0, "servers: usec rank clock slowest_clock of every gradient" },
-        { "--preprocess", "SPEC", STRING, AT(preprocess), 0, 0, "resize:HxW, normalise, scale, flip[:P], crop[:N], tokenise:word|byte, with commas" },
+        { "--preprocess", "SPEC", STRING, AT(preprocess), 0, 0, "resize:HxW, normalise, scale, flip[:P], crop[:N], tokenise:word|byte|wordpiece, with commas" },
         { "--distribute", "shared|manager|once", CHOICE, AT(distribute), 0, 0, "who reads the data: every rank, or rank 0, which sends each worker what it needs; once: every rank, and it keeps a shard of its own" },
         { "--poll", "SECONDS", COUNT, AT(poll), 0, 1e6, "look for new files between epochs, at most that often; they join at the next" },
         { "--order", "blocks|round-robin", CHOICE, AT(order), 0, 0, "how a batch is cut: neighbours together, or dealt (default blocks)" },

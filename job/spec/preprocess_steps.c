@@ -48,7 +48,8 @@ static int parse_tokenise(const char *value, struct preprocess_steps *p)
 {
         p->of_text = true;
         p->bytes = value != NULL && strcmp(value, "byte") == 0;
-        return p->bytes || (value != NULL && strcmp(value, "word") == 0) ? 0 : -EINVAL;
+        p->pieces = value != NULL && strcmp(value, "wordpiece") == 0;
+        return p->bytes || p->pieces || (value != NULL && strcmp(value, "word") == 0) ? 0 : -EINVAL;
 }
 
 /* @value: after the step's colon, or NULL */
@@ -81,10 +82,11 @@ int preprocess_steps_parse(const char *spec, struct preprocess_steps *ret, struc
                 if (value != NULL)
                         *value++ = '\0';
                 if (parse_step(step, value, &p) < 0)
-                        return err_set(err, -EINVAL,
-                                       "step '%.40s%s%.40s': resize:HxW, normalise, scale, flip[:P], "
-                                       "crop[:N] or tokenise:word|byte is wanted, with commas between",
-                                       step, value != NULL ? ":" : "", value != NULL ? value : "");
+                        return err_set(
+                                err, -EINVAL,
+                                "step '%.40s%s%.40s': resize:HxW, normalise, scale, flip[:P], "
+                                "crop[:N] or tokenise:word|byte|wordpiece is wanted, with commas between",
+                                step, value != NULL ? ":" : "", value != NULL ? value : "");
         }
         *ret = p;
         return 0;
@@ -93,8 +95,9 @@ int preprocess_steps_parse(const char *spec, struct preprocess_steps *ret, struc
 int preprocess_steps_fit(const struct preprocess_steps *p, bool text, struct err *err)
 {
         if (text && p->of_images)
-                return err_set(err, -EINVAL,
-                               "text has no pixels: only tokenise:word|byte is for a model of text");
+                return err_set(
+                        err, -EINVAL,
+                        "text has no pixels: only tokenise:word|byte|wordpiece is for a model of text");
         if (!text && p->of_text)
                 return err_set(err, -EINVAL, "step 'tokenise' is for text, this model is of images");
         return 0;

@@ -15,7 +15,7 @@ struct preprocess_steps {
         bool scale;
         double flip;             /* probability */
         size_t crop;             /* pixels */
-        bool bytes;              /* tokenise:byte */
+        bool bytes, pieces;      /* tokenise:byte, tokenise:wordpiece */
         bool of_images, of_text; /* steps for such data were named */
 };
 

@@ -37,6 +37,7 @@ static void steps_say_what_they_say(void **state)
         assert_true(steps_of("flip:0").flip == 0 && steps_of("flip:1").flip == 1);
         assert_true(steps_of("tokenise:byte").bytes && steps_of("tokenise:byte").of_text);
         assert_true(!steps_of("tokenise:word").bytes && !steps_of("tokenise:word").of_images);
+        assert_true(steps_of("tokenise:wordpiece").pieces && !steps_of("tokenise:word").pieces);
         assert_true(!steps_of(NULL).of_images && !steps_of("").of_text);
 }
 
@@ -60,7 +61,7 @@ static void each_wrong_step_is_named(void **state)
                         fail_msg("'%s' was taken", wrong[i]);
                 (void) text_format(sentence, sizeof(sentence),
                                    "step '%s': resize:HxW, normalise, scale, flip[:P], crop[:N] or "
-                                   "tokenise:word|byte is wanted, with commas between",
+                                   "tokenise:word|byte|wordpiece is wanted, with commas between",
                                    wrong[i]);
                 assert_string_equal(err.msg, sentence);
         }
@@ -76,7 +77,8 @@ static void steps_fit_what_the_model_reads(void **state)
         assert_int_equal(preprocess_steps_fit(&image, false, &err), 0);
         assert_int_equal(preprocess_steps_fit(&text, true, &err), 0);
         assert_int_equal(preprocess_steps_fit(&image, true, &err), -EINVAL);
-        assert_string_equal(err.msg, "text has no pixels: only tokenise:word|byte is for a model of text");
+        assert_string_equal(err.msg,
+                            "text has no pixels: only tokenise:word|byte|wordpiece is for a model of text");
         assert_int_equal(preprocess_steps_fit(&text, false, &err), -EINVAL);
         assert_string_equal(err.msg, "step 'tokenise' is for text, this model is of images");
 }

@@ -37,6 +37,7 @@ void dataset_free(struct dataset *d)
         free(d->places);
         seen_free(&d->seen);
         tokens_vocabulary_free(d->vocabulary);
+        wordpiece_free(d->pieces);
         free(d);
 }
 

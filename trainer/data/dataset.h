@@ -24,6 +24,7 @@
 #include "trainer/data/sample_files.h"
 #include "trainer/data/seen.h"
 #include "trainer/data/tokens.h"
+#include "trainer/data/wordpiece.h"
 #include "trainer/model.h"
 
 #define DATASET_TEXT_CONTEXT 4 /* words before the one to be predicted */
@@ -52,6 +53,7 @@ struct dataset {
         struct seen seen;         /* files that were read, or will never fit */
         const struct seen *later; /* files to pass over while opening, as they join later; NULL = none */
         struct tokens_vocabulary *vocabulary; /* text: numbers of the words known; NULL for bytes */
+        struct wordpiece *pieces;             /* text: in place of words; NULL = none */
         float value[256];                     /* pixel -> float */
         uint32_t *places;    /* sample number -> place in this rank's part; NULL = all are here */
         char (*classes)[64]; /* raw: names of the classes */

@@ -1,5 +1,5 @@
-/* Raw shards: train-*-images-idx3-ubyte with train-*-labels-idx1-ubyte, and test-* alike, not compressed: IDX files
- * that are read where a sample lies. */
+/* Raw shards: train-*-images-idx3-ubyte with train-*-labels-idx1-ubyte, and test-* alike, not compressed: IDX
+ * files that are read where a sample lies. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,8 @@ static int check_shape(struct dataset *d, const size_t *sizes, struct err *err)
         if (s->height == 0)
                 *s = (struct shape){ sizes[1], sizes[2], 1 };
         if (sizes[1] != s->height || sizes[2] != s->width)
-                return err_set(err, -EINVAL, "images of %zu x %zu, those before are %zu x %zu", sizes[1], sizes[2],
-                               s->height, s->width);
+                return err_set(err, -EINVAL, "images of %zu x %zu, those before are %zu x %zu", sizes[1],
+                               sizes[2], s->height, s->width);
         return 0;
 }
 
@@ -60,8 +60,8 @@ static int read_shard(struct dataset *d, enum dataset_split split, const char *p
                 return err_set(err, -EINVAL, "file '%s' has %zu images, its labels are %zu", path, sizes[0],
                                labels->sizes[0]);
         for (size_t i = 0; r == 0 && i < sizes[0]; i++)
-                r = sample_files_note(files, file, HEADER_BYTES + i * sizes[1] * sizes[2], sizes[1] * sizes[2],
-                                      err);
+                r = sample_files_note(files, file, HEADER_BYTES + i * sizes[1] * sizes[2],
+                                      sizes[1] * sizes[2], err);
         return r < 0 ? r : add_labels(&d->splits[split], labels, err);
 }
 
@@ -76,7 +76,8 @@ static int read_split(struct dataset *d, const char *directory, enum dataset_spl
                 struct idx labels = { 0 };
 
                 if (!text_format(path, sizeof(path), "%s/%s", directory, names[i]) ||
-                    !text_format(other, sizeof(other), "%.*s" LABELS, (int) (strlen(path) - strlen(IMAGES)), path))
+                    !text_format(other, sizeof(other), "%.*s" LABELS, (int) (strlen(path) - strlen(IMAGES)),
+                                 path))
                         r = err_set(err, -EINVAL, "--data: the directory's name is too long");
                 if (r == 0)
                         r = idx_read(other, 1, &labels, err);
@@ -118,7 +119,8 @@ static int fetch_shards(const struct dataset *d, enum dataset_split split, size_
                 return sample_files_read(&d->files[split], i, pixels, err);
         stored = malloc(shape_size(from));
         if (stored == NULL)
-                return err_set(err, -ENOMEM, "no memory for an image of %zu x %zu", from->height, from->width);
+                return err_set(err, -ENOMEM, "no memory for an image of %zu x %zu", from->height,
+                               from->width);
         if (sample_files_read(&d->files[split], i, stored, err) < 0)
                 return err->code;
         preprocess_resize(stored, from->height, from->width, 1, pixels, to->height, to->width);

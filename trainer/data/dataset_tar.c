@@ -1,5 +1,6 @@
-/* Tar shards, as webdataset has them: train-*.tar and test-*.tar, of members KEY.EXTENSION; those of one sample follow
- * each other. An image and KEY.cls, its class as a number, are used, other members passed over. */
+/* Tar shards, as webdataset has them: train-*.tar and test-*.tar, of members KEY.EXTENSION; those of one
+ * sample follow each other. An image and KEY.cls, its class as a number, are used, other members passed over.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +129,8 @@ static int read_split(struct dataset *d, const char *directory, enum dataset_spl
 {
         struct reader r = { .d = d, .split = split };
         char **names, path[4096];
-        size_t count = sample_files_list(directory, split == DATASET_TRAIN ? "train-" : "test-", ".tar", &names);
+        size_t count =
+                sample_files_list(directory, split == DATASET_TRAIN ? "train-" : "test-", ".tar", &names);
         int result = 0;
 
         for (size_t i = 0; result == 0 && i < count; i++)
@@ -143,13 +145,15 @@ static int read_split(struct dataset *d, const char *directory, enum dataset_spl
 }
 
 /* The encoded bytes of a sample. @ret: allocated */
-static int encoded(const struct dataset *d, enum dataset_split split, size_t i, uint8_t **ret, struct err *err)
+static int encoded(const struct dataset *d, enum dataset_split split, size_t i, uint8_t **ret,
+                   struct err *err)
 {
         const struct sample_files *files = &d->files[split];
         uint8_t *bytes = malloc((size_t) files->places[i].size_bytes + 1);
 
         if (bytes == NULL)
-                return err_set(err, -ENOMEM, "no memory for an image of %u bytes", files->places[i].size_bytes);
+                return err_set(err, -ENOMEM, "no memory for an image of %u bytes",
+                               files->places[i].size_bytes);
         if (sample_files_read(files, i, bytes, err) < 0) {
                 free(bytes);
                 return err->code;
@@ -176,13 +180,14 @@ static int read_tar(struct dataset *d, const char *directory, struct err *err)
                 return err->code;
         if (image_header(bytes, d->files[DATASET_TRAIN].places[0].size_bytes, &image, err) < 0)
                 return sample_files_wrong(&d->files[DATASET_TRAIN], 0, -EINVAL, err);
-        d->size.input = (struct shape){ d->preprocess.height > 0 ? d->preprocess.height : image.height,
-                                        d->preprocess.width > 0 ? d->preprocess.width : image.width,
-                                        image.channels };
+        d->size.input =
+                (struct shape){ d->preprocess.height > 0 ? d->preprocess.height : image.height,
+                                d->preprocess.width > 0 ? d->preprocess.width : image.width, image.channels };
         return 0;
 }
 
-static int fetch_tar(const struct dataset *d, enum dataset_split split, size_t i, uint8_t *pixels, struct err *err)
+static int fetch_tar(const struct dataset *d, enum dataset_split split, size_t i, uint8_t *pixels,
+                     struct err *err)
 {
         const struct sample_files *files = &d->files[split];
         const struct shape *s = &d->size.input;
@@ -195,10 +200,11 @@ static int fetch_tar(const struct dataset *d, enum dataset_split split, size_t i
         if (d->preprocess.height == 0) {
                 r = image_header(bytes, files->places[i].size_bytes, &image, err);
                 if (r == 0 && (image.height != s->height || image.width != s->width))
-                        r = err_set(err, -EINVAL,
-                                    "%zu x %zu, the first image is %zu x %zu: --preprocess resize:HxW makes them "
-                                    "equal",
-                                    image.height, image.width, s->height, s->width);
+                        r = err_set(
+                                err, -EINVAL,
+                                "%zu x %zu, the first image is %zu x %zu: --preprocess resize:HxW makes them "
+                                "equal",
+                                image.height, image.width, s->height, s->width);
         }
         if (r == 0)
                 r = image_decode(bytes, files->places[i].size_bytes, s->height, s->width, s->channels, pixels,

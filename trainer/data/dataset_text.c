@@ -8,9 +8,12 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/read_file.h"
 #include "trainer/data/dataset.h"
 
-#define TEXT_BYTES_MAX ((size_t) 1 << 28)
+#define TEXT_BYTES_MAX       ((size_t) 1 << 28)
+#define VOCABULARY           "vocab.txt" /* of tokenise:wordpiece; no text */
+#define VOCABULARY_BYTES_MAX ((size_t) 1 << 25)
 
 static int append_file(struct text *all, const char *path, struct err *err)
 {
@@ -42,7 +45,8 @@ static int read_files(struct dataset *d, const char *directory, struct text *all
         for (int i = 0; i < count; i++) {
                 struct stat facts;
 
-                bool later = d->later != NULL && seen_has(d->later, entries[i]->d_name);
+                bool later = (d->later != NULL && seen_has(d->later, entries[i]->d_name)) ||
+                             (d->preprocess.pieces && strcmp(entries[i]->d_name, VOCABULARY) == 0);
 
                 if (r == 0 && !later &&
                     text_format(path, sizeof(path), "%s/%s", directory, entries[i]->d_name) &&
@@ -56,6 +60,40 @@ static int read_files(struct dataset *d, const char *directory, struct text *all
         return r;
 }
 
+static int read_vocabulary(struct dataset *d, const char *directory, struct err *err)
+{
+        CLEANUP(free_p) char *bytes = NULL;
+        size_t size_bytes = 0;
+        char path[4096];
+
+        if (!text_format(path, sizeof(path), "%s/" VOCABULARY, directory))
+                return err_set(err, -EINVAL, "--data: the directory's name is too long");
+        if (read_file(path, VOCABULARY_BYTES_MAX, &bytes, &size_bytes, err) < 0)
+                return err_wrap(err, -EINVAL, "tokenise:wordpiece");
+        return wordpiece_parse(bytes, size_bytes, &d->pieces, err) < 0
+                       ? err_wrap(err, err->code, "file '%s'", path)
+                       : 0;
+}
+
+/* The text's tokens' numbers. @ret: allocated */
+static int tokenise(struct dataset *d, const char *directory, const struct text *all, uint32_t **ret,
+                    size_t *ret_count, size_t *ret_known, struct err *err)
+{
+        const char *text = all->data != NULL ? all->data : "";
+
+        if (!d->preprocess.pieces)
+                return tokens_learn(text, all->size_bytes, d->preprocess.bytes, ret, ret_count, ret_known,
+                                    &d->vocabulary, err);
+        if (read_vocabulary(d, directory, err) < 0)
+                return err->code;
+        *ret = calloc(all->size_bytes + 1, sizeof(**ret));
+        if (*ret == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu bytes of text", all->size_bytes);
+        *ret_count = wordpiece_of(d->pieces, text, all->size_bytes, *ret);
+        *ret_known = wordpiece_count(d->pieces);
+        return 0;
+}
+
 static int read_text(struct dataset *d, const char *directory, struct err *err)
 {
         CLEANUP(text_free) struct text all = { .max_bytes = TEXT_BYTES_MAX };
@@ -64,8 +102,7 @@ static int read_text(struct dataset *d, const char *directory, struct err *err)
         int r = read_files(d, directory, &all, err);
 
         if (r == 0)
-                r = tokens_learn(all.data != NULL ? all.data : "", all.size_bytes, d->preprocess.bytes,
-                                 &tokens, &count, &known, &d->vocabulary, err);
+                r = tokenise(d, directory, &all, &tokens, &count, &known, err);
         if (r < 0)
                 return r;
         if (count < (size_t) 20 * (DATASET_TEXT_CONTEXT + 1))
@@ -105,14 +142,15 @@ static int join_text(struct dataset *d, const char *directory, const char *name,
         if (tokens == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu bytes of text", all.size_bytes);
         s->tokens = tokens;
-        s->count += tokens_of(d->vocabulary, all.data, all.size_bytes, tokens + before);
+        s->count += d->pieces != NULL ? wordpiece_of(d->pieces, all.data, all.size_bytes, tokens + before)
+                                      : tokens_of(d->vocabulary, all.data, all.size_bytes, tokens + before);
         return 0;
 }
 
 static bool name_of(const char *part, const char *file, char *name, size_t name_bytes)
 {
         (void) part;
-        return text_copy(name, name_bytes, file);
+        return strcmp(file, VOCABULARY) != 0 && text_copy(name, name_bytes, file);
 }
 
 const struct dataset_form dataset_text = { .read = read_text, .join = join_text, .name_of = name_of };

@@ -1,4 +1,5 @@
-/* The libraries' rows go through shrink_image(); their errors come back by longjmp (JPEG) or in words (PNG). */
+/* The libraries' rows go through shrink_image(); their errors come back by longjmp (JPEG) or in words (PNG).
+ */
 #include "trainer/data/image.h"
 
 #include <errno.h>
@@ -72,7 +73,7 @@ static int jpeg_row(void *context, uint8_t *row, struct err *err)
 {
         struct jpeg *j = context;
 
-        (void) err;                   /* j has it */
+        (void) err;              /* j has it */
         if (setjmp(j->out) != 0) /* shrink_image() has memory to give back */
                 return -EINVAL;
         (void) jpeg_read_scanlines(&j->info, &row, 1);
@@ -183,8 +184,8 @@ static int decode_png(const uint8_t *bytes, size_t size_bytes, struct image *ima
 static int decode_pnm(const uint8_t *bytes, size_t size_bytes, struct image *image, size_t to_height,
                       size_t to_width, uint8_t *to, struct err *err)
 {
-        CLEANUP(fclose_p) FILE *f =
-                size_bytes > 0 ? fmemopen((void *) (uintptr_t) bytes, size_bytes, "re") : NULL;
+        CLEANUP(fclose_p)
+        FILE *f = size_bytes > 0 ? fmemopen((void *) (uintptr_t) bytes, size_bytes, "re") : NULL;
         struct pnm pnm;
 
         if (f == NULL)

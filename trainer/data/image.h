@@ -1,7 +1,7 @@
 /* Image: one encoded picture in memory, JPEG (libjpeg-turbo), PNG (libpng) or PNM, told by its first bytes.
  *
- * What comes from strangers is believed as far as it is there: sizes are looked at before memory is taken for them,
- * a JPEG's scans are counted, and what the libraries refuse is an error with their words. */
+ * What comes from strangers is believed as far as it is there: sizes are looked at before memory is taken for
+ * them, a JPEG's scans are counted, and what the libraries refuse is an error with their words. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,8 +20,8 @@ struct image {
 /* image_header() - its size. Return: 0 or -EINVAL. */
 int image_header(const uint8_t *bytes, size_t size_bytes, struct image *ret, struct err *err);
 
-/* image_decode() - its pixels, brought to another size, as grey (channels 1) or red, green and blue (3); a PNM must
- * have so many. @to: to_height x to_width x channels. Return: 0, -EINVAL or -ENOMEM. */
+/* image_decode() - its pixels, brought to another size, as grey (channels 1) or red, green and blue (3); a
+ * PNM must have so many. @to: to_height x to_width x channels. Return: 0, -EINVAL or -ENOMEM. */
 int image_decode(const uint8_t *bytes, size_t size_bytes, size_t to_height, size_t to_width, size_t channels,
                  uint8_t *to, struct err *err);
 

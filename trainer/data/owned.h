@@ -42,12 +42,13 @@ void owned_free(struct owned *o);
 
 uint64_t owned_epoch(const struct owned *o); /* that the shards are in */
 
-/* owned_chunk() - what `worker` uses in a step; with all shards here it is replayed up to there. Steps are asked
- * for in rising order within owned_epoch() and later ones. @ids: room for its share. Return: the count. */
+/* owned_chunk() - what `worker` uses in a step; with all shards here it is replayed up to there. Steps are
+ * asked for in rising order within owned_epoch() and later ones. @ids: room for its share. Return: the count.
+ */
 size_t owned_chunk(struct owned *o, uint64_t epoch, size_t step, size_t worker, uint32_t *ids);
 
-/* owned_replay() - to the beginning of that step, with every round before it done. owned_keep() - from there on the
- * others' shards are elsewhere. */
+/* owned_replay() - to the beginning of that step, with every round before it done. owned_keep() - from there
+ * on the others' shards are elsewhere. */
 void owned_replay(struct owned *o, uint64_t epoch, size_t step);
 void owned_keep(struct owned *o, size_t worker);
 

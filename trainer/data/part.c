@@ -104,8 +104,8 @@ int part_open(struct dataset *d, size_t places, struct err *err)
 void part_put(struct dataset *d, size_t place, uint32_t id, const uint8_t *bytes)
 {
         put(d, &d->splits[DATASET_TRAIN], place, bytes);
-        /* the end of an epoch and the beginning of the next may have a sample twice, both with the same bytes:
-         * whoever loads the one while the other gets its place may use either */
+        /* the end of an epoch and the beginning of the next may have a sample twice, both with the same
+         * bytes: whoever loads the one while the other gets its place may use either */
         __atomic_store_n(&d->places[id], (uint32_t) place, __ATOMIC_RELAXED);
 }
 

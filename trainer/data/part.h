@@ -13,8 +13,8 @@ size_t part_sample_bytes(const struct dataset *d);
 /* part_get() - a sample that is here, into part_sample_bytes(). Return: 0, or the error of its file. */
 int part_get(const struct dataset *d, uint32_t id, uint8_t *to, struct err *err);
 
-/* part_open() - in place of what it has, `places` empty places. part_number() - there are more samples now, which
- * may come here. Return: 0 or -ENOMEM. */
+/* part_open() - in place of what it has, `places` empty places. part_number() - there are more samples now,
+ * which may come here. Return: 0 or -ENOMEM. */
 int part_open(struct dataset *d, size_t places, struct err *err);
 int part_number(struct dataset *d, struct err *err);
 

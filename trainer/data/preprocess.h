@@ -9,6 +9,8 @@
  * value.
  * - tokenise:word: text; words of letters and digits in lower case, and each other mark: the default.
  * - tokenise:byte: text; bytes.
+ * - tokenise:wordpiece: text; the pieces of a vocabulary file, vocab.txt beside the text
+ * (trainer/data/wordpiece.h).
  *
  * Flip and crop are drawn from (seed, epoch, sample): the same pixels on every backend, rank and strategy. */
 #pragma once

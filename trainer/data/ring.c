@@ -104,7 +104,8 @@ static int open_messages(struct training *t, size_t worker, struct err *err)
         r->in = malloc(most * r->item_bytes);
         r->came = calloc(most, sizeof(*r->came));
         if (r->out == NULL || r->in == NULL || r->came == NULL)
-                return err_set(err, -ENOMEM, "--neighbour-exchange: no memory for %zu samples both ways", most);
+                return err_set(err, -ENOMEM, "--neighbour-exchange: no memory for %zu samples both ways",
+                               most);
         r->next = t->shares.first_worker + (int) next;
         r->previous = t->shares.first_worker + (int) owned_previous(owned, worker);
         MPI_Type_contiguous((int) r->item_bytes, MPI_BYTE, &r->item);

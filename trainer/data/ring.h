@@ -18,10 +18,10 @@
 struct training;
 
 struct ring {
-        bool passes;       /* samples go round */
-        int next, previous; /* ranks */
-        uint8_t *out, *in; /* number and bytes of each sample */
-        uint32_t *came;     /* numbers, while they are put into their places */
+        bool passes;              /* samples go round */
+        int next, previous;       /* ranks */
+        uint8_t *out, *in;        /* number and bytes of each sample */
+        uint32_t *came;           /* numbers, while they are put into their places */
         size_t item_bytes, count; /* of one; under way */
         MPI_Request requests[2];
         MPI_Datatype item;
@@ -29,11 +29,13 @@ struct ring {
         uint64_t usec;           /* that it neither computed nor loaded for that */
 };
 
-/* ring_open() - collective, when it is known at which step the run begins: each worker keeps its shard, or, with
+/* ring_open() - collective, when it is known at which step the run begins: each worker keeps its shard, or,
+ * with
  * --distribute manager, is sent it, and lets the others' samples go. */
 int ring_open(struct training *t, struct err *err);
 
-/* ring_step() - before that step's samples are used. ring_end() - after the last one; what is under way comes. */
+/* ring_step() - before that step's samples are used. ring_end() - after the last one; what is under way
+ * comes. */
 void ring_step(struct training *t, uint64_t step);
 void ring_end(struct training *t);
 void ring_close(struct training *t);

@@ -56,7 +56,8 @@ int sample_files_note(struct sample_files *s, int file, uint64_t offset, uint64_
         const struct sample_files_file *f = &s->files[file];
 
         if (size_bytes > UINT32_MAX || offset > f->size_bytes || size_bytes > f->size_bytes - offset)
-                return err_set(err, -EINVAL, "file '%s': a sample of %llu bytes at byte %llu does not lie within it",
+                return err_set(err, -EINVAL,
+                               "file '%s': a sample of %llu bytes at byte %llu does not lie within it",
                                f->path, (unsigned long long) size_bytes, (unsigned long long) offset);
         if (s->count == s->room) {
                 size_t room = s->room > 0 ? 2 * s->room : 1024;

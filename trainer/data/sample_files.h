@@ -1,5 +1,6 @@
-/* Sample files: where the bytes of each sample lie in a few large files, which stay open and are read as samples are
- * needed, so that data may be larger than memory: 16 bytes a sample are kept. Read by several threads at a time. */
+/* Sample files: where the bytes of each sample lie in a few large files, which stay open and are read as
+ * samples are needed, so that data may be larger than memory: 16 bytes a sample are kept. Read by several
+ * threads at a time. */
 #pragma once
 
 #include <stddef.h>
@@ -28,16 +29,17 @@ struct sample_files {
 int sample_files_add(struct sample_files *s, const char *path, struct err *err);
 
 /* sample_files_note() - the next sample lies there. Return: 0; -EINVAL: not within the file; -ENOMEM. */
-int sample_files_note(struct sample_files *s, int file, uint64_t offset, uint64_t size_bytes, struct err *err);
+int sample_files_note(struct sample_files *s, int file, uint64_t offset, uint64_t size_bytes,
+                      struct err *err);
 
-/* sample_files_read() - the bytes of a sample. @to: room for its size_bytes. Return: 0, or -EIO with file and offset:
- * the file has changed. sample_files_wrong() - adds them to a message about what was read. */
+/* sample_files_read() - the bytes of a sample. @to: room for its size_bytes. Return: 0, or -EIO with file and
+ * offset: the file has changed. sample_files_wrong() - adds them to a message about what was read. */
 int sample_files_read(const struct sample_files *s, size_t sample, void *to, struct err *err);
 int sample_files_wrong(const struct sample_files *s, size_t sample, int result, struct err *err);
 
 void sample_files_free(struct sample_files *s);
 
-/* sample_files_list() - the names PREFIX*SUFFIX of a directory, in their order. @ret: allocated, with each name.
- * Return: how many. sample_files_list_free() - them. */
+/* sample_files_list() - the names PREFIX*SUFFIX of a directory, in their order. @ret: allocated, with each
+ * name. Return: how many. sample_files_list_free() - them. */
 size_t sample_files_list(const char *directory, const char *prefix, const char *suffix, char ***ret);
 void sample_files_list_free(char **names, size_t count);

@@ -1,5 +1,6 @@
-/* Shrink: an image brought to another size row by row, while it is read; an output pixel is the mean of the input
- * pixels that it covers. Holds one input row and one output row's sums: an image need not fit memory. */
+/* Shrink: an image brought to another size row by row, while it is read; an output pixel is the mean of the
+ * input pixels that it covers. Holds one input row and one output row's sums: an image need not fit memory.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -8,7 +9,7 @@
 #include "base/err.h"
 
 struct shrink {
-        size_t height, width, channels; /* of the input */
+        size_t height, width, channels;                                /* of the input */
         int (*next_row)(void *context, uint8_t *row, struct err *err); /* 0 or a negative errno */
         void *context;
 };

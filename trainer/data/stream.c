@@ -74,10 +74,11 @@ static int open_to(struct training *t, int rank, struct stream_to *to, struct er
                                   .message = malloc(bytes),
                                   .sending = MPI_REQUEST_NULL };
         if (bytes > INT_MAX)
-                return err_set(err, -EINVAL,
-                               "--distribute manager: a step of rank %d has %zu samples, which are %zu bytes: "
-                               "take a batch of which it gets less than 2 GB",
-                               rank, samples, bytes);
+                return err_set(
+                        err, -EINVAL,
+                        "--distribute manager: a step of rank %d has %zu samples, which are %zu bytes: "
+                        "take a batch of which it gets less than 2 GB",
+                        rank, samples, bytes);
         return to->message != NULL ? 0 : err_set(err, -ENOMEM, "no memory for a part of %zu bytes", bytes);
 }
 
@@ -261,7 +262,8 @@ static int unpack(struct training *t, struct err *err)
                 size_t epoch_step, count;
 
                 sampler_locate(t->sampler, step, &epoch, &epoch_step);
-                count = sampler_count(t->sampler, epoch, epoch_step, shares_worker(&t->shares, t->world.rank));
+                count = sampler_count(t->sampler, epoch, epoch_step,
+                                      shares_worker(&t->shares, t->world.rank));
                 if (total + count > h.samples)
                         break;
                 if (sampler_chunk(t->sampler, epoch, epoch_step, shares_worker(&t->shares, t->world.rank),

@@ -1,17 +1,18 @@
 /* Stream: the manager (rank 0) reads, and the workers' samples come to them while they train (--distribute
  * manager).
  *
- * A worker has room for STREAM_SLOTS parts, each of the samples of some steps in a row: about STREAM_PART_BYTES, at
- * least one step. As soon as a part is there and room for another, it asks for the next; the manager answers when it
- * looks, before each of its steps and while it waits. So a worker that is twice as fast asks, and gets, twice as
- * often, and the next part travels while one is trained on:
+ * A worker has room for STREAM_SLOTS parts, each of the samples of some steps in a row: about
+ * STREAM_PART_BYTES, at least one step. As soon as a part is there and room for another, it asks for the
+ * next; the manager answers when it looks, before each of its steps and while it waits. So a worker that is
+ * twice as fast asks, and gets, twice as often, and the next part travels while one is trained on:
  *
  *         room  [ steps 0..19, in use ][ 20..39, there ][ 40..59, asked for ]
  *
- * Invariant: a place is not written anew before the steps that use it are done, so the manager never has more than one
- * part a worker on its way, which is all the memory that it needs beside the data themselves; and a worker that trains
- * on step s has asked for all up to s + 1, so a manager that waits, before its step s + 1, for those who have not got
- * it waits for a message that is on its way. Samples of a part have a CRC that the worker checks. */
+ * Invariant: a place is not written anew before the steps that use it are done, so the manager never has more
+ * than one part a worker on its way, which is all the memory that it needs beside the data themselves; and a
+ * worker that trains on step s has asked for all up to s + 1, so a manager that waits, before its step s + 1,
+ * for those who have not got it waits for a message that is on its way. Samples of a part have a CRC that the
+ * worker checks. */
 #pragma once
 
 #include <mpi.h>
@@ -48,9 +49,10 @@ struct stream {
 int stream_open(struct training *t, struct err *err);
 void stream_close(struct training *t);
 
-/* stream_serve() - by the manager, before that step: whoever has asked is answered, and nobody is left without the
- * samples of this step. Others do nothing. Return: 0, or an error of the data. stream_any() - as patience_any(); the
- * manager answers who asks meanwhile. Return: the index, or an error of the data, which is negative. */
+/* stream_serve() - by the manager, before that step: whoever has asked is answered, and nobody is left
+ * without the samples of this step. Others do nothing. Return: 0, or an error of the data. stream_any() - as
+ * patience_any(); the manager answers who asks meanwhile. Return: the index, or an error of the data, which
+ * is negative. */
 int stream_serve(struct training *t, uint64_t step, struct err *err);
 int stream_any(struct training *t, MPI_Request *requests, int count, struct err *err);
 

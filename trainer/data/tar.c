@@ -137,8 +137,9 @@ static int read_extra(const struct tar *t, char type, uint64_t at, uint64_t size
                         fits = told->has_name = text_copy(told->name, sizeof(told->name), bytes);
         }
         return fits ? 0
-                    : err_set(err, -EINVAL, "at byte %llu: its extended header is damaged, or names more than %d "
-                                            "bytes",
+                    : err_set(err, -EINVAL,
+                              "at byte %llu: its extended header is damaged, or names more than %d "
+                              "bytes",
                               (unsigned long long) at, TAR_NAME_BYTES - 1);
 }
 
@@ -171,7 +172,8 @@ int tar_next(struct tar *t, struct tar_member *ret, struct err *err)
                         size_bytes = told.size_bytes;
                 if (contents > t->size_bytes || size_bytes > t->size_bytes - contents)
                         return err_set(err, -EINVAL,
-                                       "at byte %llu: a member of %llu bytes does not end within the file: cut short",
+                                       "at byte %llu: a member of %llu bytes does not end within the file: "
+                                       "cut short",
                                        (unsigned long long) begin, (unsigned long long) size_bytes);
                 t->at = contents + (size_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
                 if (h.type == 'x' || h.type == 'L') {

@@ -1,5 +1,6 @@
-/* Tar: the members of an uncompressed archive, one after the other, without their contents (POSIX ustar, pax and GNU
- * long names). A header is believed as far as its checksum is right and its member ends within the file. */
+/* Tar: the members of an uncompressed archive, one after the other, without their contents (POSIX ustar, pax
+ * and GNU long names). A header is believed as far as its checksum is right and its member ends within the
+ * file. */
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
-/* A profiling layer: what each rank sends to whom. Preloaded (LD_PRELOAD), it stands between a program and MPI's
- * point-to-point calls; the sums of reductions and broadcasts, which the library sends by itself, are not among
- * them.
+/* A profiling layer: what each rank sends to whom. Preloaded (LD_PRELOAD), it stands between a program and
+ * MPI's point-to-point calls; the sums of reductions and broadcasts, which the library sends by itself, are
+ * not among them.
  *
  * MPI_BYTES=FILE: a line `usec rank to tag bytes` for every MPI_Send and MPI_Isend into FILE.RANK, usec since
  * the rank's MPI_Init_thread. */
@@ -41,7 +41,8 @@ int MPI_Send(const void *data, int count, MPI_Datatype type, int to, int tag, MP
         return PMPI_Send(data, count, type, to, tag, comm);
 }
 
-int MPI_Isend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Isend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+              MPI_Request *request)
 {
         note(count, type, to, tag);
         return PMPI_Isend(data, count, type, to, tag, comm, request);
