@@ -82,7 +82,8 @@ static void refuses_what_is_no_vocabulary(void **state)
                 struct wordpiece *w = NULL;
                 struct err err = { 0 };
 
-                assert_int_equal(wordpiece_parse(wrong[i].vocabulary, strlen(wrong[i].vocabulary), &w, &err), -EINVAL);
+                assert_int_equal(wordpiece_parse(wrong[i].vocabulary, strlen(wrong[i].vocabulary), &w, &err),
+                                 -EINVAL);
                 if (strstr(err.msg, wrong[i].sentence) == NULL)
                         fail_msg("'%s': %s", wrong[i].sentence, err.msg);
         }

@@ -144,7 +144,8 @@ static bool is_letter(char c)
 }
 
 /* The longest piece that begins the rest of a word. Return: its size, 0 = there is none. */
-static size_t longest_piece(const struct wordpiece *w, bool goes_on, const char *at, size_t size, uint32_t *ret)
+static size_t longest_piece(const struct wordpiece *w, bool goes_on, const char *at, size_t size,
+                            uint32_t *ret)
 {
         size_t most = size < w->longest ? size : w->longest;
 
