@@ -1,5 +1,6 @@
-/* Conformance: a test for each operator of the table, generated for the backend of this program. Outputs are
- * compared with the double-precision reference, gradients with differences of the reference. */
+/* Conformance: a test for each operator of the table, generated for the backend of this program. Outputs and
+ * gradients are compared with the double-precision reference, in sizes on both sides of every tile, vector
+ * and thread. */
 #pragma once
 
 #include "base/err.h"

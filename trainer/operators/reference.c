@@ -1,4 +1,4 @@
-/* Plain loops over doubles, one function an operator. */
+/* Plain loops over doubles, two functions an operator: what comes out, and its gradients. */
 #include "trainer/operators/reference.h"
 
 #include <errno.h>
@@ -107,12 +107,12 @@ static double cross_entropy(size_t rows, size_t cols, const double *p, const int
         return loss;
 }
 
-static void embedding(const struct reference_call *c)
+static void embedding(const struct reference_call *c, double *y)
 {
         size_t tokens = shape_size(&c->node->in), width = shape_size(&c->node->out) / tokens;
 
         for (size_t i = 0; i < c->count * tokens; i++)
-                memcpy(c->y + i * width, c->weight + (size_t) c->x[i] * width, width * sizeof(*c->y));
+                memcpy(y + i * width, c->weight + (size_t) c->x[i] * width, width * sizeof(*y));
 }
 
 /* One part of the node, whose input is x of shape *at; afterwards *at is that of its result y. */
@@ -131,7 +131,8 @@ static void run_part(struct reference_call *c, enum op part, struct shape *at, c
                 convolution(c, at->channels, y);
                 break;
         case OP_EMBEDDING:
-                embedding(c);
+                embedding(c, y);
+                *at = n->out;
                 break;
         case OP_BIAS:
                 bias(total, at->channels, c->bias, x, y);
@@ -141,6 +142,8 @@ static void run_part(struct reference_call *c, enum op part, struct shape *at, c
                 break;
         case OP_POOL:
                 pool(c->count, at->height, at->width, at->channels, x, y);
+                at->height /= 2;
+                at->width /= 2;
                 break;
         case OP_SOFTMAX:
                 softmax(c->count, shape_size(at), x, y);
@@ -154,24 +157,204 @@ static void run_part(struct reference_call *c, enum op part, struct shape *at, c
         }
 }
 
-int reference_forward(struct reference_call *c)
+/* What lies between the parts of a node: values[i] goes into part i, values[i + 1] comes out of it. */
+struct chain {
+        enum op parts[OP_PARTS_MAX];
+        size_t count;
+        struct shape shapes[OP_PARTS_MAX + 1];
+        double *values[OP_PARTS_MAX + 1]; /* [0] is not used: it is the node's input */
+        double *gradients[2];             /* of what comes out of a part, and of what goes in */
+};
+
+static void chain_free(struct chain *h)
+{
+        for (size_t i = 0; i <= OP_PARTS_MAX; i++)
+                free(h->values[i]);
+        free(h->gradients[0]);
+        free(h->gradients[1]);
+}
+
+/* Runs the parts one after the other and keeps what comes out of each. */
+static int chain_run(struct chain *h, struct reference_call *c)
 {
         const struct model_node *n = c->node;
-        size_t outputs = shape_size(&n->out), unpooled = n->in.height * n->in.width * n->out.channels;
-        CLEANUP(free_p)
-        double *between = calloc(c->count * (unpooled > outputs ? unpooled : outputs), sizeof(*between));
-        enum op parts[OP_PARTS_MAX];
-        size_t count = op_parts(n->op, parts);
-        struct shape at = n->in;
-        const double *x = c->x;
+        size_t most = n->in.height * n->in.width * n->out.channels;
 
-        if (between == NULL)
-                return -ENOMEM;
-        for (size_t i = 0; i < count; i++) {
-                double *y = i + 1 == count ? c->y : between;
-
-                run_part(c, parts[i], &at, x, y);
-                x = y;
+        *h = (struct chain){ .shapes = { n->in } };
+        h->count = op_parts(n->op, h->parts);
+        most = most > shape_size(&n->in) ? most : shape_size(&n->in);
+        most = c->count * (most > shape_size(&n->out) ? most : shape_size(&n->out));
+        h->gradients[0] = calloc(most, sizeof(double));
+        h->gradients[1] = calloc(most, sizeof(double));
+        for (size_t i = 0; i < h->count; i++) {
+                h->values[i + 1] = calloc(most, sizeof(double));
+                if (h->values[i + 1] == NULL || h->gradients[0] == NULL || h->gradients[1] == NULL) {
+                        chain_free(h);
+                        return -ENOMEM;
+                }
+                h->shapes[i + 1] = h->shapes[i];
+                run_part(c, h->parts[i], &h->shapes[i + 1], i == 0 ? c->x : h->values[i], h->values[i + 1]);
         }
+        return 0;
+}
+
+int reference_forward(struct reference_call *c)
+{
+        struct chain h;
+
+        if (chain_run(&h, c) < 0)
+                return -ENOMEM;
+        memcpy(c->y, h.values[h.count], c->count * shape_size(&c->node->out) * sizeof(*c->y));
+        chain_free(&h);
+        return 0;
+}
+
+static void matmul_gradient(const struct reference_call *c, size_t inputs, size_t outputs, const double *dy,
+                            double *dx)
+{
+        for (size_t r = 0; r < c->count; r++)
+                for (size_t i = 0; i < inputs; i++) {
+                        double sum = 0;
+
+                        for (size_t o = 0; o < outputs; o++) {
+                                sum += dy[r * outputs + o] * c->weight[i * outputs + o];
+                                c->dweight[i * outputs + o] += c->x[r * inputs + i] * dy[r * outputs + o];
+                        }
+                        dx[r * inputs + i] = sum;
+                }
+}
+
+/* Every place of the image and every place of the window that it is seen through. */
+static void convolution_gradient(const struct reference_call *c, size_t outputs, const double *dy, double *dx)
+{
+        const struct model_node *n = c->node;
+        size_t height = n->in.height, width = n->in.width, channels = n->in.channels;
+
+        for (size_t p = 0; p < c->count * height * width; p++, dy += outputs)
+                for (size_t k = 0; k < n->kernel * n->kernel; k++) {
+                        size_t row = p / width % height + k / n->kernel - n->kernel / 2;
+                        size_t col = p % width + k % n->kernel - n->kernel / 2;
+                        size_t at = ((p / width / height * height + row) * width + col) * channels;
+
+                        if (row >= height || col >= width) /* also what is less than 0 */
+                                continue;
+                        for (size_t i = 0; i < channels; i++)
+                                for (size_t o = 0; o < outputs; o++) {
+                                        size_t w = (k * channels + i) * outputs + o;
+
+                                        dx[at + i] += dy[o] * c->weight[w];
+                                        c->dweight[w] += dy[o] * c->x[at + i];
+                                }
+                }
+}
+
+static void embedding_gradient(const struct reference_call *c, const double *dy)
+{
+        size_t tokens = shape_size(&c->node->in), width = shape_size(&c->node->out) / tokens;
+
+        for (size_t i = 0; i < c->count * tokens; i++)
+                for (size_t k = 0; k < width; k++)
+                        c->dweight[(size_t) c->x[i] * width + k] += dy[i * width + k];
+}
+
+static void relu_gradient(size_t total, const double *x, const double *dy, double *dx)
+{
+        const double knee = RELU_KNEE;
+
+        for (size_t i = 0; i < total; i++)
+                dx[i] = x[i] <= 0 ? 0 : x[i] < knee ? dy[i] * x[i] / knee : dy[i];
+}
+
+/* All of it goes to the place that was the largest. */
+static void pool_gradient(size_t count, const struct shape *in, const double *x, const double *dy, double *dx)
+{
+        size_t across = in->width * in->channels;
+
+        for (size_t s = 0; s < count; s++)
+                for (size_t r = 0; r < in->height / 2; r++)
+                        for (size_t q = 0; q < in->width / 2; q++)
+                                for (size_t k = 0; k < in->channels; k++) {
+                                        size_t at = ((s * in->height + 2 * r) * in->width + 2 * q) *
+                                                            in->channels +
+                                                    k;
+                                        size_t places[] = { at, at + in->channels, at + across,
+                                                            at + across + in->channels };
+                                        size_t best = at;
+
+                                        for (size_t i = 1; i < ARRAY_SIZE(places); i++)
+                                                best = x[places[i]] > x[best] ? places[i] : best;
+                                        dx[best] += *dy++;
+                                }
+}
+
+static void softmax_gradient(size_t rows, size_t cols, const double *p, const double *dy, double *dx)
+{
+        for (size_t r = 0; r < rows; r++, p += cols, dy += cols, dx += cols) {
+                double sum = 0;
+
+                for (size_t k = 0; k < cols; k++)
+                        sum += p[k] * dy[k];
+                for (size_t k = 0; k < cols; k++)
+                        dx[k] = p[k] * (dy[k] - sum);
+        }
+}
+
+static void run_part_backward(const struct reference_call *c, const struct chain *h, size_t part,
+                              const double *dy, double *dx)
+{
+        const struct shape *in = &h->shapes[part], *out = &h->shapes[part + 1];
+        size_t total = c->count * shape_size(in), cols = shape_size(in);
+        const double *x = part == 0 ? c->x : h->values[part], *y = h->values[part + 1];
+
+        switch (h->parts[part]) {
+        case OP_MATMUL:
+                matmul_gradient(c, cols, shape_size(out), dy, dx);
+                break;
+        case OP_CONVOLUTION:
+                convolution_gradient(c, out->channels, dy, dx);
+                break;
+        case OP_EMBEDDING:
+                embedding_gradient(c, dy);
+                break;
+        case OP_BIAS:
+                for (size_t i = 0; i < total; i++)
+                        c->dbias[i % in->channels] += dx[i] = dy[i];
+                break;
+        case OP_RELU:
+                relu_gradient(total, x, dy, dx);
+                break;
+        case OP_POOL:
+                pool_gradient(c->count, in, x, dy, dx);
+                break;
+        case OP_SOFTMAX:
+                softmax_gradient(c->count, cols, y, dy, dx);
+                break;
+        case OP_CROSS_ENTROPY:
+                for (size_t r = 0; r < c->count; r++)
+                        dx[r * cols + (size_t) c->labels[r]] =
+                                -c->scale / x[r * cols + (size_t) c->labels[r]];
+                break;
+        default: /* fused ones have parts */
+                break;
+        }
+}
+
+int reference_backward(struct reference_call *c)
+{
+        struct chain h;
+        size_t which = 0; /* of the two gradients: the one of what comes out */
+
+        if (chain_run(&h, c) < 0)
+                return -ENOMEM;
+        memcpy(h.gradients[0], c->dy, c->count * shape_size(&c->node->out) * sizeof(*c->dy));
+        for (size_t i = h.count; i-- > 0; which = 1 - which) {
+                double *dx = h.gradients[1 - which];
+
+                for (size_t k = 0; k < c->count * shape_size(&h.shapes[i]); k++)
+                        dx[k] = 0;
+                run_part_backward(c, &h, i, h.gradients[which], dx);
+        }
+        memcpy(c->dx, h.gradients[which], c->count * shape_size(&c->node->in) * sizeof(*c->dx));
+        chain_free(&h);
         return 0;
 }

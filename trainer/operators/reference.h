@@ -1,5 +1,6 @@
-/* Reference: every operator's forward pass in double precision, as plainly as it can be written. Gradients
- * are had from it by differences, so that no formula is shared with what it judges. Pure. */
+/* Reference: every operator in double precision, as plainly as it can be written: what comes out, and its
+ * gradients. The gradients share no formula with what they judge and are held to differences of what comes
+ * out themselves (test_train_reference.c). Pure but for the heap. */
 #pragma once
 
 #include <stddef.h>
@@ -12,9 +13,16 @@ struct reference_call {
         size_t count;
         const double *x, *weight, *bias;
         const int32_t *labels;
-        double *y;
-        double loss;
+        double *y;   /* forward writes it */
+        double loss; /* of the cross-entropy; both write it */
+        const double *dy;
+        double scale;                 /* of the loss; in its place dy counts nothing */
+        double *dx, *dweight, *dbias; /* backward: dx is overwritten, to the others it is added */
 };
 
 /* reference_forward() - fused operators run as their parts. Return: 0, or -ENOMEM. */
 int reference_forward(struct reference_call *call);
+
+/* reference_backward() - the gradients of the weighted sum of the outputs (dy), or of the scaled loss. y is
+ * not touched. O(the operations of forward). Return: 0, or -ENOMEM. */
+int reference_backward(struct reference_call *call);
