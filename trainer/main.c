@@ -193,8 +193,11 @@ static void explain_fusion(struct training *t)
         struct model_size size = dataset_size(t->data);
         struct err err = { 0 };
 
-        if (t->world.rank == 0 && model_build(t->options->model, &size, &m, &err) == 0)
-                model_fuse(&m, print_line, NULL);
+        if (t->world.rank != 0 || model_build(t->options->model, &size, &m, &err) < 0)
+                return;
+        if (t->options->activation != NULL)
+                model_activate(&m, t->options->activation);
+        model_fuse(&m, t->backend.bypass, print_line, NULL);
 }
 
 static int test_operators(const struct train_options *o, const char *program)
@@ -207,6 +210,8 @@ static int test_operators(const struct train_options *o, const char *program)
         if (failed == 0) {
                 if (o->operator_library != NULL)
                         failed = operator_library_load(o->operator_library, &b, &err);
+                if (failed == 0 && o->activation != NULL)
+                        failed = operator_library_activation(o->activation, &b, &err);
                 if (failed == 0)
                         failed = conformance_run(&b, &err);
                 backend_close(&b);

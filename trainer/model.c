@@ -136,7 +136,7 @@ static bool feeds_relu(const struct model *m, const struct model_node *n)
 {
         for (const struct model_node *next = n; next < m->nodes + m->node_count && next->layer == n->layer;
              next++)
-                if (op_has(next->op, OP_RELU))
+                if (op_has(next->op, OP_RELU) || next->op == OP_ACTIVATION)
                         return true;
         return false;
 }
@@ -173,6 +173,8 @@ uint64_t model_hash(const struct model *m)
 
         for (const char *p = m->name; *p != '\0'; p++)
                 hash = mix(hash, (uint64_t) (unsigned char) *p);
+        for (const char *p = m->activation; p != NULL && *p != '\0' && *p != '='; p++)
+                hash = mix(hash, (uint64_t) (unsigned char) *p);
         for (size_t i = 0; i < m->tensor_count; i++)
                 hash = mix(mix(hash, m->tensors[i].count), m->tensors[i].bias);
         return mix(hash, shape_size(&m->input));
@@ -192,7 +194,16 @@ static void explain_one(const struct model_node *nodes, size_t count, enum op fu
         text_free(&line);
 }
 
-void model_fuse(struct model *m, void (*explain)(void *context, const char *line), void *context)
+void model_activate(struct model *m, const char *name)
+{
+        m->activation = name;
+        for (size_t i = 0; i < m->node_count; i++)
+                if (m->nodes[i].op == OP_RELU)
+                        m->nodes[i].op = OP_ACTIVATION;
+}
+
+void model_fuse(struct model *m, uint32_t bypass, void (*explain)(void *context, const char *line),
+                void *context)
 {
         size_t to = 0, count;
 
@@ -204,7 +215,7 @@ void model_fuse(struct model *m, void (*explain)(void *context, const char *line
 
                 for (; ahead < OP_PARTS_MAX && at + ahead < m->node_count; ahead++)
                         ops[ahead] = nodes[ahead].op;
-                count = op_fused(ops, ahead, &fused.op);
+                count = op_fused(ops, ahead, bypass, &fused.op);
                 if (count > 0 && explain != NULL)
                         explain_one(nodes, count, fused.op, explain, context);
                 count = count > 0 ? count : 1;

@@ -35,6 +35,7 @@ struct model_tensor { /* forward order */
 
 struct model {
         const char *name;
+        const char *activation; /* in place of the ReLUs, NULL = those */
         struct model_node nodes[MODEL_NODES_MAX];
         size_t node_count, layer_count, parameter_count;
         struct model_tensor tensors[MODEL_NODES_MAX];
@@ -64,9 +65,15 @@ int model_build(const char *name, const struct model_size *size, struct model *r
 void model_initialise(const struct model *m, uint64_t seed, size_t first_node, size_t last_node,
                       float *parameters);
 
+/* model_activate() - `name` in the place of every ReLU. @name: borrowed, of a library's activation, up to its
+ * end or a '=' */
+void model_activate(struct model *m, const char *name);
+
 /* model_fuse() - apply the fusion rules; the parameters stay where they are.
+ * @bypass: OP_BIT()s of the operators that are not to come about
  * @explain: called once for each fusion with one line; may be NULL */
-void model_fuse(struct model *m, void (*explain)(void *context, const char *line), void *context);
+void model_fuse(struct model *m, uint32_t bypass, void (*explain)(void *context, const char *line),
+                void *context);
 
 /* model_hash() - of names, shapes and order: equal for models whose parameters mean the same. */
 uint64_t model_hash(const struct model *m);

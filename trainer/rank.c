@@ -48,6 +48,8 @@ static int open_backend(struct training *t, struct err *err)
                                                          : t->preset.load_segment;
         if (r == 0 && t->options->operator_library != NULL)
                 r = operator_library_load(t->options->operator_library, &t->backend, err);
+        if (r == 0 && t->options->activation != NULL)
+                r = operator_library_activation(t->options->activation, &t->backend, err);
         return r;
 }
 
@@ -58,8 +60,10 @@ static int open_model(struct training *t, struct err *err)
 
         if (r < 0)
                 return r;
+        if (t->options->activation != NULL)
+                model_activate(&t->model, t->options->activation);
         if (!t->options->no_fuse && t->preset.fuse)
-                model_fuse(&t->model, NULL, NULL);
+                model_fuse(&t->model, t->backend.bypass, NULL, NULL);
         t->part = (struct training_part){ 0, t->model.node_count - 1, 0, t->model.parameter_count };
         return 0;
 }

@@ -68,6 +68,7 @@ static const struct row rows[] = {
         { "--no-fuse", NULL, FLAG, AT(no_fuse), 0, 0, "run every operator by itself" },
         { "--explain-fusion", NULL, FLAG, AT(explain_fusion), 0, 0, "print which operators run as one, and stop" },
         { "--operator", "NAME=FILE", STRING, AT(operator_library), 0, 0, "take kernel NAME from the shared library FILE" },
+        { "--activation", "NAME=FILE", STRING, AT(activation), 0, 0, "in place of the ReLUs NAME, an operator of the shared library FILE" },
         { "--tune", NULL, FLAG, AT(tune), 0, 0, "search the tile sizes of this device, keep the best in the cache, and stop" },
         { "--cache", "FILE", STRING, AT(cache), 0, 0, "where they are kept (default ~/.cache/remuda/tiles)" },
         { "--no-preset", NULL, FLAG, AT(no_preset), 0, 0, "neither presets nor cache" },
@@ -154,6 +155,9 @@ char *train_options_line(const struct train_options *o)
                     o->seed, o->rate, o->optimiser, o->momentum, o->order, o->exchange, !o->as_it_lies);
         text_printf(&line, " weights=%s distribute=%s poll=%zu preprocess=%s", o->gradient_weights,
                     o->distribute, o->poll, o->preprocess != NULL ? o->preprocess : "-");
+        /* of NAME=FILE the name alone: each machine may have the file where it likes */
+        text_printf(&line, " activation=%.*s", o->activation != NULL ? (int) strcspn(o->activation, "=") : 1,
+                    o->activation != NULL ? o->activation : "-");
         text_printf(&line, " evaluate-epochs=%d evaluate-steps=%zu checkpoint=%d every=%zu resume=%d",
                     o->evaluate_epochs, o->evaluate_steps, o->checkpoint != NULL, o->every, o->resume);
         if (line.failed) {
@@ -366,6 +370,11 @@ static int check(const struct train_options *o, struct err *err)
                 return err_set(err, -EINVAL, "--model is wanted: mlp, cnn or text");
         if (o->data == NULL)
                 return err_set(err, -EINVAL, "--data is wanted: the directory with the data files");
+        if (o->activation != NULL && o->quantise != NULL)
+                return err_set(
+                        err, -EINVAL,
+                        "--quantise has no 8-bit form of the activation that --activation brings: give one "
+                        "of them");
         if (o->slow.count > 0 && o->speeds.count > 0)
                 return err_set(err, -EINVAL,
                                "--simulate-slow and --simulate-speeds both say how slow a rank is: give one "

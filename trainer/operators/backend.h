@@ -32,7 +32,10 @@ struct backend_traffic { /* main-memory bytes moved by kernels, 0 where not coun
 
 struct backend {
         const struct backend_row *row;
-        struct kernels kernels; /* the row's, but for one from a library */
+        struct kernels kernels; /* the row's, but for those from a library */
+        uint32_t bypass;        /* OP_BIT()s of the fused operators that would go around one from a library */
+        /* what a library's activation is judged by, in double precision; NULL without one */
+        void (*activation_reference)(size_t rows, size_t cols, const double *x, double *y);
         void *state;
         char device_model[96]; /* what tuning results are remembered under */
 };

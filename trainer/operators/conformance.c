@@ -139,6 +139,7 @@ static int run_reference(struct trial *t)
                                     .weight = t->wide[WEIGHT],
                                     .bias = t->wide[BIAS],
                                     .labels = t->labels,
+                                    .activation = t->backend->activation_reference,
                                     .y = t->wide_y,
                                     .dy = t->wide_dy,
                                     .scale = SCALE,
@@ -236,7 +237,7 @@ static int try_operator(const struct backend *b, enum op op, size_t index, size_
         double loss;
         int failed;
 
-        if (!has_place(&t.node))
+        if (!has_place(&t.node) || (op == OP_ACTIVATION && b->activation_reference == NULL))
                 return 0;
         t.sizes[INPUT] = t.count * shape_size(&t.node.in);
         t.sizes[WEIGHT] = t.node.weight_count;

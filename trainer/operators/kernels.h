@@ -78,4 +78,10 @@ struct kernels {
         /* trainer/backends/convolution.h */
         void (*convolution_pool)(void *state, const struct convolution *c);
         void (*convolution_pool_gradient)(void *state, const struct convolution *c);
+
+        /* What a library alone brings (--activation), NULL without one. */
+
+        void (*activation)(void *state, size_t rows, size_t cols, const float *x, float *y);
+        void (*activation_gradient)(void *state, size_t rows, size_t cols, const float *x, const float *y,
+                                    const float *dy, float *dx);
 };

@@ -7,7 +7,7 @@
 static const char *const names[OP_COUNT] = {
         [OP_MATMUL] = "matmul", [OP_BIAS] = "bias", [OP_RELU] = "ramp", [OP_CONVOLUTION] = "convolution",
         [OP_POOL] = "pool", [OP_SOFTMAX] = "softmax", [OP_CROSS_ENTROPY] = "cross-entropy",
-        [OP_EMBEDDING] = "embedding", [OP_MATMUL_BIAS] = "matmul+bias", [OP_MATMUL_BIAS_RELU] = "matmul+bias+ramp",
+        [OP_EMBEDDING] = "embedding", [OP_ACTIVATION] = "activation", [OP_MATMUL_BIAS] = "matmul+bias", [OP_MATMUL_BIAS_RELU] = "matmul+bias+ramp",
         [OP_CONVOLUTION_BIAS_RELU] = "convolution+bias+ramp",
         [OP_CONVOLUTION_BIAS_RELU_POOL] = "convolution+bias+ramp+pool",
         [OP_SOFTMAX_CROSS_ENTROPY] = "softmax+cross-entropy",
@@ -55,11 +55,13 @@ bool op_has(enum op op, enum op part)
         return false;
 }
 
-size_t op_fused(const enum op *ops, size_t count, enum op *ret)
+size_t op_fused(const enum op *ops, size_t count, uint32_t bypass, enum op *ret)
 {
         for (size_t rule = 0; rule < ARRAY_SIZE(rules); rule++) {
                 size_t i = 0;
 
+                if ((bypass & OP_BIT(rules[rule].fused)) != 0)
+                        continue;
                 while (i < rules[rule].count && i < count && ops[i] == rules[rule].parts[i])
                         i++;
                 if (i < rules[rule].count)

@@ -7,8 +7,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define OP_PARTS_MAX 4
+#define OP_BIT(op)   (1U << (op))
 
 enum op {
         OP_MATMUL,
@@ -19,6 +21,7 @@ enum op {
         OP_SOFTMAX,
         OP_CROSS_ENTROPY,
         OP_EMBEDDING,
+        OP_ACTIVATION, /* a library's own (trainer/operators/operator_library.h) */
         OP_MATMUL_BIAS,
         OP_MATMUL_BIAS_RELU,
         OP_CONVOLUTION_BIAS_RELU,
@@ -38,5 +41,6 @@ size_t op_parts(enum op op, enum op *ret);
 bool op_has(enum op op, enum op part);
 
 /* op_fused() - the operator that does the most of what `ops` begin with in one pass.
+ * @bypass: bits OP_BIT() of operators that are not to be used
  * Return: how many it does, through *ret; 0 = none does two. */
-size_t op_fused(const enum op *ops, size_t count, enum op *ret);
+size_t op_fused(const enum op *ops, size_t count, uint32_t bypass, enum op *ret);

@@ -11,6 +11,7 @@ static const struct operator *const operators[OP_COUNT] = {
         [OP_SOFTMAX]                    = &operator_softmax,
         [OP_CROSS_ENTROPY]              = &operator_cross_entropy,
         [OP_EMBEDDING]                  = &operator_embedding,
+        [OP_ACTIVATION]                 = &operator_activation,
         [OP_MATMUL_BIAS]                = &operator_matmul_bias,
         [OP_MATMUL_BIAS_RELU]           = &operator_matmul_bias_relu,
         [OP_CONVOLUTION_BIAS_RELU]      = &operator_convolution_bias_relu,

@@ -1,4 +1,4 @@
-/* The table of kernels that a library may replace, by name. */
+/* The table of kernels that a library may replace, by name, and what must not be fused around each. */
 #include "trainer/operators/operator_library.h"
 
 #include <dlfcn.h>
@@ -8,64 +8,122 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "trainer/operators/op.h"
 
 /* The names by which libraries know the kernels: they stay, whatever the table calls a kernel. */
 #define KERNEL(member) offsetof(struct kernels, member)
+#define POOLED         OP_BIT(OP_CONVOLUTION_BIAS_RELU_POOL)
+#define RAMPED         (OP_BIT(OP_MATMUL_BIAS_RELU) | OP_BIT(OP_CONVOLUTION_BIAS_RELU) | POOLED)
+#define LOSS           OP_BIT(OP_SOFTMAX_CROSS_ENTROPY)
 /* clang-format off */
 static const struct {
         const char *name;
         size_t offset;
+        uint32_t bypass; /* the fused operators that do its work without calling it */
 } table[] = {
-        { "matmul", KERNEL(matmul) }, { "bias", KERNEL(bias) }, { "bias_gradient", KERNEL(bias_gradient) },
-        { "scale", KERNEL(scale) }, { "ramp", KERNEL(relu) }, { "ramp_gradient", KERNEL(relu_gradient) },
-        { "bias_ramp", KERNEL(bias_relu) }, { "bias_ramp_gradient", KERNEL(bias_relu_gradient) },
-        { "gather", KERNEL(im2col) }, { "scatter", KERNEL(col2im) },
-        { "pool", KERNEL(pool) }, { "pool_gradient", KERNEL(pool_gradient) },
-        { "bias_ramp_pool", KERNEL(bias_relu_pool) },
-        { "bias_ramp_pool_gradient", KERNEL(bias_relu_pool_gradient) },
-        { "softmax", KERNEL(softmax) }, { "softmax_gradient", KERNEL(softmax_gradient) },
-        { "cross_entropy", KERNEL(cross_entropy) },
-        { "cross_entropy_gradient", KERNEL(cross_entropy_gradient) },
-        { "softmax_cross_entropy_gradient", KERNEL(softmax_cross_entropy_gradient) },
-        { "embed", KERNEL(embed) }, { "embed_gradient", KERNEL(embed_gradient) }, { "update", KERNEL(update) },
+        { "matmul", KERNEL(matmul), 0 }, { "bias", KERNEL(bias), RAMPED },
+        { "bias_gradient", KERNEL(bias_gradient), RAMPED }, { "scale", KERNEL(scale), 0 },
+        { "ramp", KERNEL(relu), RAMPED }, { "ramp_gradient", KERNEL(relu_gradient), RAMPED },
+        { "bias_ramp", KERNEL(bias_relu), POOLED }, { "bias_ramp_gradient", KERNEL(bias_relu_gradient), POOLED },
+        { "gather", KERNEL(im2col), 0 }, { "scatter", KERNEL(col2im), 0 },
+        { "pool", KERNEL(pool), POOLED }, { "pool_gradient", KERNEL(pool_gradient), POOLED },
+        { "bias_ramp_pool", KERNEL(bias_relu_pool), 0 },
+        { "bias_ramp_pool_gradient", KERNEL(bias_relu_pool_gradient), 0 },
+        { "softmax", KERNEL(softmax), 0 }, { "softmax_gradient", KERNEL(softmax_gradient), LOSS },
+        { "cross_entropy", KERNEL(cross_entropy), 0 },
+        { "cross_entropy_gradient", KERNEL(cross_entropy_gradient), LOSS },
+        { "softmax_cross_entropy_gradient", KERNEL(softmax_cross_entropy_gradient), 0 },
+        { "embed", KERNEL(embed), 0 }, { "embed_gradient", KERNEL(embed_gradient), 0 },
+        { "update", KERNEL(update), 0 },
 };
 /* clang-format on */
 
-int operator_library_load(const char *spec, struct backend *b, struct err *err)
+struct library {
+        const char *option, *file; /* borrowed from the command line */
+        char name[64];
+        void *handle;
+};
+
+static int open_library(struct library *l, const char *spec, const struct backend *b, struct err *err)
 {
         const char *equals = strchr(spec, '=');
-        char name[64], symbol[96];
-        size_t which = 0;
         const int *version;
-        void *library, *function;
 
-        if (equals == NULL || !text_format(name, sizeof(name), "%.*s", (int) (equals - spec), spec))
-                return err_set(err, -EINVAL,
-                               "--operator '%.80s': NAME=FILE is wanted, e.g. ramp=/opt/ramp.so", spec);
-        while (which < ARRAY_SIZE(table) && strcmp(table[which].name, name) != 0)
+        if (equals == NULL || !text_format(l->name, sizeof(l->name), "%.*s", (int) (equals - spec), spec))
+                return err_set(err, -EINVAL, "%s '%.80s': NAME=FILE is wanted, e.g. ramp=/opt/ramp.so",
+                               l->option, spec);
+        l->file = equals + 1;
+        if (backend_has_own_memory(b))
+                return err_set(
+                        err, -ENOTSUP,
+                        "%s: the %s build computes in its device's memory, which a function of a library "
+                        "does not see; the cpu and sunway builds take one",
+                        l->option, b->row->runtime);
+        l->handle = dlopen(l->file, RTLD_NOW | RTLD_LOCAL);
+        if (l->handle == NULL)
+                return err_set(err, -EINVAL, "%s: %s", l->option, dlerror());
+        version = dlsym(l->handle, "remuda_kernel_version");
+        if (version != NULL && *version == OPERATOR_LIBRARY_VERSION)
+                return 0;
+        (void) err_set(err, -EINVAL, "%s: library '%s' must have remuda_kernel_version %d (has %d)",
+                       l->option, l->file, OPERATOR_LIBRARY_VERSION, version != NULL ? *version : 0);
+        (void) dlclose(l->handle);
+        return err->code;
+}
+
+/* Copies the address of a function of the library to *ret, whatever its type is. */
+static int find_function(const struct library *l, const char *kind, const char *suffix, void *ret,
+                         struct err *err)
+{
+        char symbol[128];
+        void *function;
+
+        (void) text_format(symbol, sizeof(symbol), "remuda_%s_%s%s", kind, l->name, suffix);
+        function = dlsym(l->handle, symbol);
+        if (function == NULL)
+                return err_set(err, -EINVAL, "%s: library '%s' must have %s, which is missing", l->option,
+                               l->file, symbol);
+        memcpy(ret, &function, sizeof(function));
+        return 0;
+}
+
+int operator_library_load(const char *spec, struct backend *b, struct err *err)
+{
+        struct library l = { .option = "--operator" };
+        size_t which = 0, length = strcspn(spec, "=");
+
+        while (which < ARRAY_SIZE(table) &&
+               (strlen(table[which].name) != length || strncmp(table[which].name, spec, length) != 0))
                 which++;
-        if (which == ARRAY_SIZE(table))
+        if (which == ARRAY_SIZE(table) && spec[length] == '=')
                 return err_set(err, -EINVAL,
-                               "--operator: no kernel '%s'; trainer/operators/kernels.h lists them", name);
-        library = dlopen(equals + 1, RTLD_NOW | RTLD_LOCAL);
-        if (library == NULL)
-                return err_set(err, -EINVAL, "--operator: %s", dlerror());
-        version = dlsym(library, "remuda_kernel_version");
-        (void) text_format(symbol, sizeof(symbol), "remuda_kernel_%s", name);
-        function = dlsym(library, symbol);
-        if (version == NULL || *version != OPERATOR_LIBRARY_VERSION || function == NULL) {
-                int r = err_set(
-                        err, -EINVAL,
-                        "--operator: library '%s' must have remuda_kernel_version %d (has %d) and %s%s",
-                        equals + 1, OPERATOR_LIBRARY_VERSION, version != NULL ? *version : 0, symbol,
-                        function == NULL ? ", which is missing" : "");
-                (void) dlclose(library);
-                return r;
+                               "--operator: no kernel '%.*s'; trainer/operators/kernels.h lists them",
+                               (int) (length < 64 ? length : 64), spec);
+        if (open_library(&l, spec, b, err) < 0)
+                return err->code;
+        if (find_function(&l, "kernel", "", (char *) &b->kernels + table[which].offset, err) < 0) {
+                (void) dlclose(l.handle);
+                return err->code;
         }
-        memcpy((char *) &b->kernels + table[which].offset, &function, sizeof(function));
         /* what does several kernels' work in one pass would pass this one by */
+        b->bypass |= table[which].bypass;
         b->kernels.matmul_bias = NULL;
         b->kernels.convolution_pool = NULL;
         b->kernels.convolution_pool_gradient = NULL;
+        return 0;
+}
+
+int operator_library_activation(const char *spec, struct backend *b, struct err *err)
+{
+        struct library l = { .option = "--activation" };
+
+        if (open_library(&l, spec, b, err) < 0)
+                return err->code;
+        if (find_function(&l, "activation", "", &b->kernels.activation, err) < 0 ||
+            find_function(&l, "activation", "_gradient", &b->kernels.activation_gradient, err) < 0 ||
+            find_function(&l, "activation", "_reference", &b->activation_reference, err) < 0) {
+                (void) dlclose(l.handle);
+                return err->code;
+        }
         return 0;
 }

@@ -140,6 +140,9 @@ static void run_part(struct reference_call *c, enum op part, struct shape *at, c
         case OP_RELU:
                 relu(total, x, y);
                 break;
+        case OP_ACTIVATION:
+                c->activation(total / at->channels, at->channels, x, y);
+                break;
         case OP_POOL:
                 pool(c->count, at->height, at->width, at->channels, x, y);
                 at->height /= 2;
@@ -265,6 +268,27 @@ static void relu_gradient(size_t total, const double *x, const double *dy, doubl
                 dx[i] = x[i] <= 0 ? 0 : x[i] < knee ? dy[i] * x[i] / knee : dy[i];
 }
 
+/* By differences, a row at a time: its formula is its library's alone. */
+static void activation_gradient(const struct reference_call *c, size_t rows, size_t cols, const double *x,
+                                const double *dy, double *dx)
+{
+        CLEANUP(free_p) double *row = calloc(3 * cols, sizeof(*row));
+        const double step = 1e-6;
+
+        for (size_t r = 0; row != NULL && r < rows; r++, x += cols, dy += cols, dx += cols) {
+                memcpy(row, x, cols * sizeof(*row));
+                for (size_t k = 0; k < cols; k++) {
+                        row[k] = x[k] + step;
+                        c->activation(1, cols, row, row + cols);
+                        row[k] = x[k] - step;
+                        c->activation(1, cols, row, row + 2 * cols);
+                        row[k] = x[k];
+                        for (size_t j = 0; j < cols; j++)
+                                dx[k] += dy[j] * (row[cols + j] - row[2 * cols + j]) / (2 * step);
+                }
+        }
+}
+
 /* All of it goes to the place that was the largest. */
 static void pool_gradient(size_t count, const struct shape *in, const double *x, const double *dy, double *dx)
 {
@@ -322,6 +346,9 @@ static void run_part_backward(const struct reference_call *c, const struct chain
                 break;
         case OP_RELU:
                 relu_gradient(total, x, dy, dx);
+                break;
+        case OP_ACTIVATION:
+                activation_gradient(c, total / in->channels, in->channels, x, dy, dx);
                 break;
         case OP_POOL:
                 pool_gradient(c->count, in, x, dy, dx);

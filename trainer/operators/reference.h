@@ -13,7 +13,8 @@ struct reference_call {
         size_t count;
         const double *x, *weight, *bias;
         const int32_t *labels;
-        double *y;   /* forward writes it */
+        void (*activation)(size_t rows, size_t cols, const double *x, double *y); /* of OP_ACTIVATION */
+        double *y;                                                                /* forward writes it */
         double loss; /* of the cross-entropy; both write it */
         const double *dy;
         double scale;                 /* of the loss; in its place dy counts nothing */

@@ -82,10 +82,10 @@ static void prepare(struct fixture *f, enum op op)
         for (int side = 0; side < SIDES; side++) {
                 assert_true(f->sizes[side] <= ROOM);
                 for (size_t i = 0; i < f->sizes[side]; i++)
-                        f->values[side][i] = side == INPUT && op == OP_EMBEDDING ? (double) random_below(&r, 11)
-                                             : side == INPUT && op == OP_CROSS_ENTROPY
-                                                     ? 0.1 + (double) random_unit(&r)
-                                                     : 2 * (double) random_unit(&r) - 1;
+                        f->values[side][i] =
+                                side == INPUT && op == OP_EMBEDDING       ? (double) random_below(&r, 11)
+                                : side == INPUT && op == OP_CROSS_ENTROPY ? 0.1 + (double) random_unit(&r)
+                                                                          : 2 * (double) random_unit(&r) - 1;
         }
         for (size_t i = 0; i < f->count * shape_size(&f->node.out); i++)
                 f->dy[i] = 2 * (double) random_unit(&r) - 1;
@@ -102,6 +102,8 @@ static void gradients_are_differences(void **state)
         for (int op = 0; op < OP_COUNT; op++) {
                 struct reference_call c;
 
+                if (op == OP_ACTIVATION) /* its gradient is had by differences already */
+                        continue;
                 prepare(f, (enum op) op);
                 c = call_of(f);
                 assert_int_equal(reference_backward(&c), 0);
