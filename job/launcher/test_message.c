@@ -1,4 +1,5 @@
-/* What a peer sends is checked before anybody reads it: how large it is, how many there are, what becomes a name. */
+/* What a peer sends is checked before anybody reads it: how large it is, how many there are, what becomes a
+ * name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

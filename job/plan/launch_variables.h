@@ -18,7 +18,8 @@ struct launch_variables launch_variables_json(json_t *object);
 void launch_variables_add(const struct launch_variables *to, const char *name, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 
-/* launch_variables_own() - its job, its chip, its share, its layers. launch_variables_torch() - as torchrun sets them. */
+/* launch_variables_own() - its job, its chip, its share, its layers. launch_variables_torch() - as torchrun
+ * sets them. */
 void launch_variables_own(const struct launch_world *world, size_t rank, const struct launch_variables *to);
 void launch_variables_torch(const struct launch_world *world, size_t rank, const struct launch_variables *to);
 

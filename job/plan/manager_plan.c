@@ -203,8 +203,8 @@ json_t *manager_plan(const struct job *job, const struct job_state *state, const
         CLEANUP(free_p) Subtask__Group **list = calloc(state->group_count + 1, sizeof(*list));
         CLEANUP(free_p) double *parts = calloc(job_state_world_size(state) + 1, sizeof(*parts));
         CLEANUP(free_p) Subtask__Stage *stages = calloc(job_state_world_size(state) + 1, sizeof(*stages));
-        CLEANUP(free_p) Subtask__Stage **stage_list =
-                calloc(job_state_world_size(state) + 1, sizeof(*stage_list));
+        CLEANUP(free_p)
+        Subtask__Stage **stage_list = calloc(job_state_world_size(state) + 1, sizeof(*stage_list));
         struct stage_room room = { stages, stage_list };
         struct environment environment = { 0 };
         Subtask__Restart restart = restart_of(job, state);

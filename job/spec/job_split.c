@@ -65,12 +65,12 @@ int job_split_check(const struct job_split_stage *stages, size_t count, size_t l
 {
         for (size_t i = 0; i < count; i++) {
                 if (i > 0 && stages[i].first <= stages[i - 1].last)
-                        return err_set(err, -EINVAL,
-                                       "spec.stages[%zu].layers: %llu:%llu begin before layer %llu, where the "
-                                       "stages before them end; list stages in the order of their layers",
-                                       i, (unsigned long long) stages[i].first,
-                                       (unsigned long long) stages[i].last,
-                                       (unsigned long long) stages[i - 1].last + 1);
+                        return err_set(
+                                err, -EINVAL,
+                                "spec.stages[%zu].layers: %llu:%llu begin before layer %llu, where the "
+                                "stages before them end; list stages in the order of their layers",
+                                i, (unsigned long long) stages[i].first, (unsigned long long) stages[i].last,
+                                (unsigned long long) stages[i - 1].last + 1);
                 if (layer_count > 0 && stages[i].last >= layer_count)
                         return err_set(err, -EINVAL,
                                        "spec.stages[%zu].layers: %llu:%llu, the model has %zu layers; give a "

@@ -1,8 +1,8 @@
 /* Job split: what a job says of a model that is cut over its chips: stages that are bound by hand, and the
  * profile of its layers. Pure but for the heap.
  *
- *      stages: [{layers: "0:5", on: {runtime: cuda}}]          layers first:last, both included, are one stage
- *      profile: {samples: 8, layers: [{name: fc, ms: {cuda: 1.5, cpu: 9}, memory_bytes: 8192, ...}]}
+ *      stages: [{layers: "0:5", on: {runtime: cuda}}]          layers first:last, both included, are one
+ * stage profile: {samples: 8, layers: [{name: fc, ms: {cuda: 1.5, cpu: 9}, memory_bytes: 8192, ...}]}
  *
  * The layers of a profile are those that `remuda plan split FILE` reads; times are by device model, vendor or
  * runtime, forward and backward together, of so many samples as the profile says. */
@@ -51,8 +51,9 @@ struct job_split_profile {
 /* How a profile of a job is read, strictly; json_table_free() releases it. */
 extern const struct json_table job_split_profile_table;
 
-/* job_split_decode() - a profile alone, as in a file of its own; *ret is released with job_split_profile_free().
- * Members that the files of `remuda plan split` have beside it are left alone. 0, -EBADMSG, -ENOMEM. */
+/* job_split_decode() - a profile alone, as in a file of its own; *ret is released with
+ * job_split_profile_free(). Members that the files of `remuda plan split` have beside it are left alone. 0,
+ * -EBADMSG, -ENOMEM. */
 int job_split_decode(const json_t *json, struct job_split_profile *ret, struct err *err);
 void job_split_profile_free(struct job_split_profile *profile);
 

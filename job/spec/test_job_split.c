@@ -1,4 +1,5 @@
-/* Stages and profiles of a job: how they are read, what is refused in which words, which chip a stage takes. */
+/* Stages and profiles of a job: how they are read, what is refused in which words, which chip a stage takes.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,12 +26,13 @@ static void what_is_written_is_read(void **state)
         struct job job;
 
         (void) state;
-        assert_int_equal(parse(HEAD "  strategy: split\n"
-                                    "  stages: [{layers: \"0:1\", on: {runtime: cuda}}, {layers: \"2:2\"}]\n"
-                                    "  profile: {samples: 8, layers: [{name: a, ms: {cuda: 1.5, cpu: 9}}, {},\n"
-                                    "    {memory_bytes: 10, activation_bytes: 4, held_bytes: 6, multiply_adds: 2}]}\n",
-                               &job, NULL),
-                         0);
+        assert_int_equal(
+                parse(HEAD "  strategy: split\n"
+                           "  stages: [{layers: \"0:1\", on: {runtime: cuda}}, {layers: \"2:2\"}]\n"
+                           "  profile: {samples: 8, layers: [{name: a, ms: {cuda: 1.5, cpu: 9}}, {},\n"
+                           "    {memory_bytes: 10, activation_bytes: 4, held_bytes: 6, multiply_adds: 2}]}\n",
+                      &job, NULL),
+                0);
         assert_int_equal(job.stage_count, 2);
         assert_true(job.stages[0].first == 0 && job.stages[0].last == 1 && job.stages[1].first == 2);
         assert_string_equal(job.stages[0].on.runtime, "cuda");
@@ -58,11 +60,15 @@ static void what_cannot_be_honoured_is_refused(void **state)
                   "spec.stages[0].layers: 0:3, the model has 2 layers; give a last layer up to 1" },
                 { "  strategy: split\n  stages: [{layers: \"0:0\"}, {layers: \"1:1\"}, {layers: \"2:2\"}]\n",
                   "spec.stages: 3 for 2 chips" },
-                { "  strategy: split\n  stages: [{layers: \"3:1\"}]\n", "spec.stages[0].layers: '3:1' end before" },
-                { "  strategy: split\n  stages: [{layers: 3}]\n", "spec.stages[0].layers: are no layers; give" },
+                { "  strategy: split\n  stages: [{layers: \"3:1\"}]\n",
+                  "spec.stages[0].layers: '3:1' end before" },
+                { "  strategy: split\n  stages: [{layers: 3}]\n",
+                  "spec.stages[0].layers: are no layers; give" },
                 { "  strategy: split\n  stages: [{on: {runtime: cpu}}]\n", "spec.stages[0].layers: missing" },
-                { "  strategy: split\n  stages: [{layers: \"0:1\", on: {chip: x}}]\n", "spec.stages[0].on.chip" },
-                { "  strategy: split\n  profile: {layers: [{memory: 1}]}\n", "spec.profile.layers[0].memory" },
+                { "  strategy: split\n  stages: [{layers: \"0:1\", on: {chip: x}}]\n",
+                  "spec.stages[0].on.chip" },
+                { "  strategy: split\n  profile: {layers: [{memory: 1}]}\n",
+                  "spec.profile.layers[0].memory" },
         };
 
         (void) state;
@@ -81,7 +87,9 @@ static void what_cannot_be_honoured_is_refused(void **state)
 
 static void a_stage_takes_what_every_selector_matches(void **state)
 {
-        const struct job_split_chips chip = { .vendor = "nvidia", .runtime = "cuda", .model = "A100", .group = "g-0" };
+        const struct job_split_chips chip = {
+                .vendor = "nvidia", .runtime = "cuda", .model = "A100", .group = "g-0"
+        };
         struct job_split_stage stage = { 0 };
 
         (void) state;
@@ -96,8 +104,8 @@ static void a_stage_takes_what_every_selector_matches(void **state)
 /* The files of `remuda plan split` are profiles. */
 static void a_file_of_the_planner_is_a_profile(void **state)
 {
-        json_t *json = json_pack("{s:[{s:s, s:{s:f}, s:i}], s:[{s:s}], s:s, s:i}", "layers", "name", "a", "ms",
-                                 "gpu", 1.5, "rows", 4, "devices", "type", "gpu", "schedule", "1f1b",
+        json_t *json = json_pack("{s:[{s:s, s:{s:f}, s:i}], s:[{s:s}], s:s, s:i}", "layers", "name", "a",
+                                 "ms", "gpu", 1.5, "rows", 4, "devices", "type", "gpu", "schedule", "1f1b",
                                  "microbatches", 8);
         struct job_split_profile profile;
         struct err err = { 0 };

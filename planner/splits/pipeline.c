@@ -11,9 +11,9 @@
 #include "planner/splits/pipeline_cut.h"
 #include "planner/splits/pipeline_mixes.h"
 
-#define CUTS_MAX    4000 /* of the search by exchange */
-#define EFFORT_MAX  2e8  /* and the loads that they look at */
-#define STARTS      3
+#define CUTS_MAX   4000 /* of the search by exchange */
+#define EFFORT_MAX 2e8  /* and the loads that they look at */
+#define STARTS     3
 
 /* An order of those who take part, the others behind them. */
 struct search {
@@ -205,19 +205,21 @@ static int no_fit(const struct pipeline_problem *p, struct err *err)
                         return err_set(err, PIPELINE_NO_FIT, "layer %s may go to none of the chips",
                                        name_of(p, l, buffer));
                 if (!fits)
-                        return err_set(err, PIPELINE_NO_FIT,
-                                       "layer %s needs %llu bytes (%llu of parameters, gradients and the "
-                                       "optimiser's state, %llu of activations), the largest chip that it may go "
-                                       "to has %llu; give a chip with more memory, or more microbatches",
-                                       name_of(p, l, buffer), (unsigned long long) needs,
-                                       (unsigned long long) layer->state_bytes,
-                                       (unsigned long long) layer->held_bytes, (unsigned long long) most);
+                        return err_set(
+                                err, PIPELINE_NO_FIT,
+                                "layer %s needs %llu bytes (%llu of parameters, gradients and the "
+                                "optimiser's state, %llu of activations), the largest chip that it may go "
+                                "to has %llu; give a chip with more memory, or more microbatches",
+                                name_of(p, l, buffer), (unsigned long long) needs,
+                                (unsigned long long) layer->state_bytes,
+                                (unsigned long long) layer->held_bytes, (unsigned long long) most);
         }
-        return err_set(err, PIPELINE_NO_FIT,
-                       "no order of the chips and no cut of the %zu layers was found in which every stage fits "
-                       "into its chip's memory; give chips with more memory, more chips, or more microbatches "
-                       "(each is then smaller)",
-                       p->layer_count);
+        return err_set(
+                err, PIPELINE_NO_FIT,
+                "no order of the chips and no cut of the %zu layers was found in which every stage fits "
+                "into its chip's memory; give chips with more memory, more chips, or more microbatches "
+                "(each is then smaller)",
+                p->layer_count);
 }
 
 static int check(const struct pipeline_problem *p, struct err *err)
@@ -278,8 +280,8 @@ int pipeline_plan(const struct pipeline_problem *problem, struct pipeline_plan *
                 memcpy(search.order, search.best_order, problem->worker_count * sizeof(*search.order));
                 plan.stages = calloc(chips_of(&search, search.best_count), sizeof(*plan.stages));
                 r = plan.stages == NULL ? -ENOMEM
-                                        : pipeline_cut(problem, search.best_order, search.best_count, INFINITY,
-                                                       plan.stages, &cost);
+                                        : pipeline_cut(problem, search.best_order, search.best_count,
+                                                       INFINITY, plan.stages, &cost);
         }
         if (r < 0) {
                 free(plan.stages);

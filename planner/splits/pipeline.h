@@ -6,8 +6,9 @@
  * its boundaries, both ways, through the slower of the two links. It holds the state of its layers
  * (parameters, gradients, the optimiser's) and the activations of as many microbatches as are in flight
  * there: 1F1B, the k-th stage from the end min(k, microbatches) (Narayanan et al., SC 2021). The largest load
- * is minimised; of equal ones a lesser sum is preferred. Beside `chain.h`, which may leave any device idle, everyone takes part
- * here, but for chips that the job can do without (min_chips) and that would only slow it.
+ * is minimised; of equal ones a lesser sum is preferred. Beside `chain.h`, which may leave any device idle,
+ * everyone takes part here, but for chips that the job can do without (min_chips) and that would only slow
+ * it.
  *
  * Method: a first answer by exchanging workers in an order that is cut exactly (pipeline_cut.h); then, where
  * their mixes are few enough, all orders at once (pipeline_mixes.h), which proves it. Pure but for the heap.
@@ -46,9 +47,9 @@ struct pipeline_problem {
         const struct pipeline_layer *layers;
         size_t layer_count; /* 1..PIPELINE_LAYERS_MAX */
         const struct pipeline_worker *workers;
-        size_t worker_count;                     /* 1..PIPELINE_WORKERS_MAX */
+        size_t worker_count;                    /* 1..PIPELINE_WORKERS_MAX */
         unsigned min_chips[PIPELINE_ROLES_MAX]; /* of each role; those beyond it may be left out */
-        unsigned microbatches;                   /* >= 1 */
+        unsigned microbatches;                  /* >= 1 */
 };
 
 struct pipeline_stage {
@@ -68,8 +69,8 @@ struct pipeline_plan {
 enum { PIPELINE_NO_FIT = 1 };
 
 /* pipeline_plan() - the best plan that is found.
- * Return: 0 and *ret (pipeline_plan_free()); PIPELINE_NO_FIT and *err, what does not fit where; -EINVAL (fewer
- * layers than chips that must take part), -ENOMEM. */
+ * Return: 0 and *ret (pipeline_plan_free()); PIPELINE_NO_FIT and *err, what does not fit where; -EINVAL
+ * (fewer layers than chips that must take part), -ENOMEM. */
 int pipeline_plan(const struct pipeline_problem *problem, struct pipeline_plan *ret, struct err *err);
 void pipeline_plan_free(struct pipeline_plan *plan); /* accepts NULL */
 

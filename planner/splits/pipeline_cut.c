@@ -20,7 +20,8 @@ bool pipeline_cut_less(struct pipeline_cut_cost a, struct pipeline_cut_cost b)
         return a.largest_ms <= b.largest_ms + slack && a.sum_ms < b.sum_ms * (1 - SAME);
 }
 
-double pipeline_cut_crossing_ms(const struct pipeline_problem *problem, size_t begin, double link, double other)
+double pipeline_cut_crossing_ms(const struct pipeline_problem *problem, size_t begin, double link,
+                                double other)
 {
         if (begin == 0 || begin == problem->layer_count)
                 return 0;
@@ -32,8 +33,8 @@ unsigned pipeline_cut_held(const struct pipeline_problem *problem, size_t from_e
         return from_end < problem->microbatches ? (unsigned) from_end : problem->microbatches;
 }
 
-bool pipeline_cut_room(const struct pipeline_problem *problem, const struct pipeline_worker *worker, size_t layer,
-                   unsigned held, uint64_t *used)
+bool pipeline_cut_room(const struct pipeline_problem *problem, const struct pipeline_worker *worker,
+                       size_t layer, unsigned held, uint64_t *used)
 {
         const struct pipeline_layer *l = &problem->layers[layer];
         uint64_t activations;
@@ -85,8 +86,7 @@ static int cut_init(struct cut *c, const size_t *order, size_t count)
                         c->places[n++].worker = order[k];
         for (n = 0; n < c->count; n++) {
                 c->places[n].left = workers[c->places[n > 0 ? n - 1 : 0].worker].bytes_per_ms;
-                c->places[n].right =
-                        workers[c->places[n + 1 < c->count ? n + 1 : n].worker].bytes_per_ms;
+                c->places[n].right = workers[c->places[n + 1 < c->count ? n + 1 : n].worker].bytes_per_ms;
         }
         for (n = 0; n < (c->count + 1) * c->row; n++)
                 c->best[n].largest_ms = INFINITY;
@@ -145,7 +145,7 @@ static void collect(const struct cut *c, struct pipeline_stage *ret)
                 for (; i < end; i++) {
                         ret[s].load_ms += worker->ms[i];
                         (void) pipeline_cut_room(p, worker, i, pipeline_cut_held(p, c->count - s),
-                                             &ret[s].memory_bytes);
+                                                 &ret[s].memory_bytes);
                 }
         }
 }

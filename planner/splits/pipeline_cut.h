@@ -1,9 +1,9 @@
 /* Pipeline cut: the best cut of the layers over workers in a given order, exactly.
  *
- * best(s, i), the least possible (largest load, sum) of the stages s to the last over the layers from i on, is
- * the least over j of stage s = layers i to j - 1 before best(s + 1, j). O(stages x layers^2); a stage whose
- * layers alone take longer than what is known to be possible ends the walk. Internal to the planner; pure but
- * for the heap.
+ * best(s, i), the least possible (largest load, sum) of the stages s to the last over the layers from i on,
+ * is the least over j of stage s = layers i to j - 1 before best(s + 1, j). O(stages x layers^2); a stage
+ * whose layers alone take longer than what is known to be possible ends the walk. Internal to the planner;
+ * pure but for the heap.
  *
  * Example: layers of 4, 1, 1 ms on a fast chip and of 40, 10, 10 on a slow one behind it, nothing crosses: of
  * 4, 1 | 10 and 4 | 10, 10 the first. Invariant: every stage has a layer, and every layer one stage. */
@@ -19,14 +19,16 @@ struct pipeline_cut_cost {
 bool pipeline_cut_less(struct pipeline_cut_cost a, struct pipeline_cut_cost b);
 
 /* pipeline_cut_crossing_ms() - what crosses before layer `begin`, both ways; 0 at both ends of the model. */
-double pipeline_cut_crossing_ms(const struct pipeline_problem *problem, size_t begin, double link, double other);
+double pipeline_cut_crossing_ms(const struct pipeline_problem *problem, size_t begin, double link,
+                                double other);
 
 /* pipeline_cut_held() - microbatches in flight in the from_end-th stage; 1: the last one. */
 unsigned pipeline_cut_held(const struct pipeline_problem *problem, size_t from_end);
 
-/* pipeline_cut_room() - is there room for a layer's state and `held` microbatches of it beside *used? Adds it. */
-bool pipeline_cut_room(const struct pipeline_problem *problem, const struct pipeline_worker *worker, size_t layer,
-                   unsigned held, uint64_t *used);
+/* pipeline_cut_room() - is there room for a layer's state and `held` microbatches of it beside *used? Adds
+ * it. */
+bool pipeline_cut_room(const struct pipeline_problem *problem, const struct pipeline_worker *worker,
+                       size_t layer, unsigned held, uint64_t *used);
 
 /* pipeline_cut() - @order: workers, each once; @most_ms: no load above it is of interest, INFINITY at first
  * @ret: stages with room for all chips of the order, or NULL; *ret_cost: largest_ms INFINITY if there is none

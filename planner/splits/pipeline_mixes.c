@@ -80,9 +80,8 @@ static int find_kinds(struct walk *w)
                 if (k == KINDS_MAX)
                         return -E2BIG;
                 if (k == w->kind_count)
-                        w->kinds[w->kind_count++] = (struct kind){
-                                .worker = i, .link = link_of(w, p->workers[i].bytes_per_ms)
-                        };
+                        w->kinds[w->kind_count++] =
+                                (struct kind){ .worker = i, .link = link_of(w, p->workers[i].bytes_per_ms) };
                 w->kinds[k].count++;
                 w->kind_of[i] = k;
         }
@@ -176,7 +175,8 @@ static void put_in_front(const struct walk *w, const struct cell *from, struct c
                         struct pipeline_cut_cost cost;
                         double load;
 
-                        if (chip->worker->ms[i] < 0 || !pipeline_cut_room(p, chip->worker, i, chip->held, &used))
+                        if (chip->worker->ms[i] < 0 ||
+                            !pipeline_cut_room(p, chip->worker, i, chip->held, &used))
                                 break;
                         ms += chip->worker->ms[i];
                         if (ms > w->most_ms)
@@ -184,7 +184,7 @@ static void put_in_front(const struct walk *w, const struct cell *from, struct c
                         load = behind + ms +
                                pipeline_cut_crossing_ms(p, i, chip->worker->bytes_per_ms, chip->left);
                         cost = (struct pipeline_cut_cost){ fmax(load, from[j].cost.largest_ms),
-                                                       load + from[j].cost.sum_ms };
+                                                           load + from[j].cost.sum_ms };
                         if ((p->layers[i].begin != PIPELINE_NO_BEGIN || i == 0) && load <= w->most_ms &&
                             pipeline_cut_less(cost, to[i].cost))
                                 to[i] = (struct cell){ .cost = cost,

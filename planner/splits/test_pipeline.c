@@ -125,7 +125,8 @@ static void no_order_and_no_cut_is_better(void **state)
 
         (void) state;
         for (unsigned round = 0; round < 400; round++) {
-                struct pipeline_problem p = make(&seed, 1 + below(&seed, WORKERS), 2 + below(&seed, LAYERS - 1));
+                struct pipeline_problem p =
+                        make(&seed, 1 + below(&seed, WORKERS), 2 + below(&seed, LAYERS - 1));
                 struct pipeline_plan plan = { 0 };
                 size_t chips[2 * WORKERS], all = 0;
                 double best = every_order(&p, chips, 0, 0);
@@ -143,8 +144,9 @@ static void no_order_and_no_cut_is_better(void **state)
                 for (size_t k = 0, next = 0; k < plan.stage_count; k++) { /* what is said of a stage is so */
                         assert_int_equal(plan.stages[k].first, next);
                         next = plan.stages[k].last + 1;
-                        assert_true(fabs(stage_ms(&p, chips, plan.stage_count, k, plan.stages[k].first, next) -
-                                         plan.stages[k].load_ms) <= 1e-9 * best);
+                        assert_true(
+                                fabs(stage_ms(&p, chips, plan.stage_count, k, plan.stages[k].first, next) -
+                                     plan.stages[k].load_ms) <= 1e-9 * best);
                 }
                 for (size_t w = 0; w < p.worker_count; w++)
                         all += p.workers[w].chips;
@@ -162,11 +164,10 @@ static void what_does_not_fit_is_not_given(void **state)
         const struct pipeline_layer three[] = { { .state_bytes = 40000 },
                                                 { .state_bytes = 50000 },
                                                 { .name = "fc", .state_bytes = 360000, .held_bytes = 8 } };
-        const struct pipeline_worker two[] = { { .chips = 1, .bytes_per_ms = 1, .ms = alike },
-                                               { .chips = 1,
-                                                 .memory_bytes = 100000,
-                                                 .bytes_per_ms = 1,
-                                                 .ms = alike } };
+        const struct pipeline_worker two[] = {
+                { .chips = 1, .bytes_per_ms = 1, .ms = alike },
+                { .chips = 1, .memory_bytes = 100000, .bytes_per_ms = 1, .ms = alike }
+        };
         struct pipeline_problem p = {
                 .layers = three, .layer_count = 3, .workers = two, .worker_count = 2, .microbatches = 1
         };

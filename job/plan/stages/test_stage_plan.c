@@ -55,8 +55,7 @@ static int plan(struct bed *bed)
 static void assert_stages(struct bed *bed, const char *first, const char *second)
 {
         CLEANUP(free_p)
-        char *a = stage_plan_layers(&bed->plan.pipeline, 0),
-             *b = stage_plan_layers(&bed->plan.pipeline, 1);
+        char *a = stage_plan_layers(&bed->plan.pipeline, 0), *b = stage_plan_layers(&bed->plan.pipeline, 1);
 
         assert_string_equal(a, first);
         assert_string_equal(b, second);
