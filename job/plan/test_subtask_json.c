@@ -24,6 +24,7 @@ static void a_plan_comes_back_as_it_was(void **state)
                 "\"b\"],\"resume\":true,\"environment\":{\"A\":\"1\",\"B\":\"\"},\"restart\":{\"max\":3},"
                 "\"groups\":[{\"name\":\"g\",\"role\":\"server\",\"chips\":4,\"spare\":false,\"speed\":0.5,"
                 "\"stages\":[{\"first\":0,\"last\":2},{\"first\":3,\"last\":3}],\"chip_speeds\":[1.5,2.5],"
+                "\"chip_batches\":[3,5],"
                 "\"used\":true,\"address\":\"h\",\"port\":7,\"first_rank\":0,\"begin\":0,\"end\":9}],"
                 "\"world_size\":4,\"segments\":[1,4294967296]}";
         json_t *object = json_loads(plan, 0, NULL), *again;

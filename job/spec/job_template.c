@@ -128,9 +128,10 @@ static int check_limit(const struct json_field *limits, const struct job_templat
                        struct err *err)
 {
         struct json_field at = json_field_get(limits, limit->name);
-        int64_t milli;
+        int64_t milli = 0;
 
-        if (is_shared(limit->name) || quantity_parse_milli(limit->quantity, &milli) < 0 || milli % 1000 == 0)
+        (void) quantity_parse_milli(limit->quantity, &milli); /* it was read so */
+        if (is_shared(limit->name) || milli % 1000 == 0)
                 return 0;
         return json_field_error(&at, err, "%s is not a whole number; give one, such as 1", limit->quantity);
 }

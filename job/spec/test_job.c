@@ -192,6 +192,7 @@ static const struct {
         { TEMPLATE("resources: {requests: {cpu: 2}, limits: {cpu: 1500m}}"), "spec.workers[0].template.resources.requests.cpu: 2 is more than the limit, 1500m; give at most that" },
         { TEMPLATE("resources: {requests: {rdma/hca: 1}}"), "spec.workers[0].template.resources.requests.rdma/hca: 1 is not the limit, and nobody shares it; write it in limits alone" },
         { TEMPLATE("resources: {requests: {rdma/hca: 1, cpu: 1}, limits: {cpu: 1}}"), "requests.rdma/hca: 1 is not the limit" },
+        { TEMPLATE("env: [{name: A, value: x}, {name: A, value: y}, {name: B, value: z}]"), "template.env[1]: 'A' is listed twice; remove one" },
         { TEMPLATE("resources: {limits: {a/b: 500m, rdma/hca: 1}}"), "limits.a/b: 500m is not a whole number" },
         { TEMPLATE("resources: {limits: {rdma/hca: 500m}}"), "spec.workers[0].template.resources.limits.rdma/hca: 500m is not a whole number" },
         { TEMPLATE("resources: {claims: []}"), "spec.workers[0].template.resources.claims: no such field" },
