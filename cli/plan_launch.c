@@ -373,6 +373,13 @@ static void append_table(const struct launch *launch, struct text *out)
         }
 }
 
+/* Do its ranks find variables? The queue of bsub chooses the nodes, others take no line for a rank. */
+static bool is_told_levels(enum launch_lines_format format)
+{
+        return format == LAUNCH_MPIRUN || format == LAUNCH_TORCHRUN || format == LAUNCH_SLURM ||
+               format == LAUNCH_ENV;
+}
+
 /* What the reader should know and the format cannot say. */
 static void remark(const struct launch *launch, enum launch_lines_format format)
 {
@@ -385,7 +392,7 @@ static void remark(const struct launch *launch, enum launch_lines_format format)
         for (size_t i = 0; format == LAUNCH_RANKTABLE && i < launch->world.count; i++)
                 unknown +=
                         strcmp(launch->ranks[i].runtime, "cann") == 0 && launch->ranks[i].device_ip == NULL;
-        if (launch->levels.hosts || launch->levels.two)
+        if (is_told_levels(format) && (launch->levels.hosts || launch->levels.two))
                 fprintf(stderr, "remuda plan launch: gradients are summed in %s\n", launch->levels.why);
         if (unknown > 0)
                 fprintf(stderr,
@@ -405,6 +412,8 @@ static int answer(struct launch *launch, const char *file, struct text *out, str
         if (r < 0)
                 return err_set(err, r, "--format: not known");
         r = prepare(launch, file, err);
+        if (!is_told_levels(format))
+                launch->world.levels = NULL;
         if (r == 0 && has_format)
                 r = launch_lines_write(&launch->world, format, &lines, err);
         if (r == 0)
