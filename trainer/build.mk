@@ -72,7 +72,7 @@ $(B)/generated/opencl_kernels.h: trainer/backends/opencl_kernels.cl
 $(B)/obj/trainer/backends/opencl.o generated: $(B)/generated/opencl_kernels.h
 
 # For other people's loops: a shared library, position independent, with nothing of ours visible but its header's names.
-wrapper := $(call sources,trainer/wrapper) trainer/data/owned.c trainer/data/sampler.c trainer/in_step/patience.c trainer/in_step/recut.c trainer/in_step/word.c trainer/json_line.c trainer/random.c \
+wrapper := $(call sources,trainer/wrapper) trainer/data/owned.c trainer/data/sampler.c trainer/in_step/mover.c trainer/in_step/patience.c trainer/in_step/recut.c trainer/in_step/word.c trainer/json_line.c trainer/random.c \
            trainer/shares.c trainer/world.c io/clock.c io/whole_file.c io/write_all.c planner/shards/live_shares.c base/decimal.c base/err.c base/text.c base/timestamp.c base/sha256.c \
            $(addprefix base/json/json_,field.c line.c scan.c table.c table_encode.c writer.c written.c)
 $(B)/pic/%.o: %.c

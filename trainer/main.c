@@ -49,10 +49,10 @@ static struct totals add_up(const struct training *t)
                 .compute = (double) (r->total_usec[RECORD_FORWARD] + r->total_usec[RECORD_BACKWARD] +
                                      r->total_usec[RECORD_UPDATE]),
                 .exchange = (double) r->total_usec[RECORD_EXCHANGE],
-                .hidden =
-                        (double) (r->hidden_usec + (r->total_usec[RECORD_LOAD] > r->load_waited_usec
-                                                            ? r->total_usec[RECORD_LOAD] - r->load_waited_usec
-                                                            : 0)),
+                .hidden = r->saved_ms * 1e3 +
+                          (r->total_usec[RECORD_LOAD] > r->load_waited_usec
+                                   ? (double) (r->total_usec[RECORD_LOAD] - r->load_waited_usec)
+                                   : 0),
                 .passed = (double) t->ring.samples,
                 .passed_bytes = (double) t->ring.bytes,
                 .pass = (double) t->ring.usec,

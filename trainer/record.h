@@ -30,7 +30,7 @@ struct record {
         uint64_t said_usec;   /* when the last progress line was written */
         uint64_t epoch, step; /* of the last step */
         uint64_t total_usec[RECORD_ACTIVITIES];
-        uint64_t hidden_usec;      /* of exchange, while the rank computed */
+        double saved_ms; /* by segments, against one: measured in trial steps, for every step since */
         uint64_t load_waited_usec; /* of loading, while the rank waited for it */
         uint64_t sample_count;
         bool passes;                /* to a neighbour: what is said then */

@@ -70,7 +70,14 @@ bool slow_is(const struct slow *s)
 
 struct slow_moment slow_begin(const struct slow *s)
 {
-        return slow_now(s->loader != NULL ? loader_processor_usec(s->loader) : 0);
+        return slow_now((s->loader != NULL ? loader_processor_usec(s->loader) : 0) +
+                        mover_processor_usec(s->mover));
+}
+
+void slow_keep_pace(const struct slow *s, struct slow_moment begin)
+{
+        if (s->percent > 100)
+                slow_sleep(begin, slow_busy_usec(begin, slow_begin(s)) * s->percent / 100);
 }
 
 void slow_end(struct slow *s, enum slow_kind kind, size_t samples, struct slow_moment begin)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "trainer/data/loader.h"
+#include "trainer/in_step/mover.h"
 #include "trainer/train_options.h"
 
 #define SLOW_SIZES 16 /* kinds and sizes of pieces that are remembered, the oldest gives way */
@@ -20,9 +21,10 @@
 enum slow_kind { SLOW_LOAD, SLOW_COMPUTE, SLOW_FORWARD, SLOW_BACKWARD, SLOW_MEASURED };
 
 struct slow {
-        unsigned percent;      /* of the time that this rank's device takes; 100 = as it is */
-        uint64_t speed;        /* samples a second at most; 0 = as it is */
-        struct loader *loader; /* whose work is no computing; NULL = none (yet); borrowed */
+        unsigned percent;          /* of the time that this rank's device takes; 100 = as it is */
+        uint64_t speed;            /* samples a second at most; 0 = as it is */
+        struct loader *loader;     /* whose work is no computing; NULL = none (yet); borrowed */
+        const struct mover *mover; /* the same */
         struct slow_piece {
                 enum slow_kind kind;
                 size_t samples;
@@ -59,6 +61,11 @@ uint64_t slow_busy_usec(struct slow_moment begin, struct slow_moment end);
 
 /* slow_begin() - when a piece of computing begins. */
 struct slow_moment slow_begin(const struct slow *s);
+
+/* slow_keep_pace() - in the middle of a piece that began then: a rank that is to take so many percent of its
+ * time (--simulate-slow) sleeps for what it lacks so far. What is begun next to it then finds as much time
+ * beside computing as on the slow device. */
+void slow_keep_pace(const struct slow *s, struct slow_moment begin);
 
 /* slow_end() - a rank that is to be slow sleeps for what it lacks after having computed since `begin`; with
  * SLOW_COMPUTE for loading these samples, too. */

@@ -362,6 +362,22 @@ static int take_levels(struct train_options *o, struct err *err)
         return r;
 }
 
+/* A cut that would change nothing is refused. One rank alone has no exchange, and any cut is as good. */
+static int check_segments(const struct train_options *o, struct err *err)
+{
+        const char *strategy = o->strategy != NULL ? o->strategy : "allreduce";
+
+        if ((o->segments.count > 0 || o->segments_auto) && strcmp(strategy, "allreduce") != 0 &&
+            strcmp(strategy, "serial") != 0)
+                return err_set(
+                        err, -EINVAL,
+                        "--segments: are of strategy allreduce alone, and --strategy is %s, which cuts no "
+                        "gradients; leave --segments out (or REMUDA_SEGMENTS), or give --strategy "
+                        "allreduce",
+                        strategy);
+        return 0;
+}
+
 static int check(const struct train_options *o, struct err *err)
 {
         if (o->help || o->version || o->conformance || o->tune)
@@ -379,7 +395,7 @@ static int check(const struct train_options *o, struct err *err)
                 return err_set(err, -EINVAL,
                                "--simulate-slow and --simulate-speeds both say how slow a rank is: give one "
                                "of them");
-        return 0;
+        return check_segments(o, err);
 }
 
 int train_options_parse(int argc, char **argv, struct train_options *ret, struct err *err)

@@ -139,6 +139,34 @@ static size_t load_segment(const struct training *t, uint64_t step, size_t count
         return segment > 0 && segment < count ? segment : count;
 }
 
+struct paced {
+        const struct slow *slow;
+        struct slow_moment begin;
+        const struct runner_ready *ready;
+};
+
+static void node_done(void *context, const struct model_node *node)
+{
+        struct paced *p = context;
+        struct slow_moment before;
+
+        slow_keep_pace(p->slow, p->begin);
+        before = slow_begin(p->slow);
+        p->ready->call(p->ready->context, node);
+        /* what is done with a gradient is no computing, which would take so much longer */
+        p->begin.processor_usec += slow_begin(p->slow).processor_usec - before.processor_usec;
+}
+
+void training_backward(struct training *t, size_t count, float scale, const struct runner_ready *ready,
+                       struct slow_moment begin)
+{
+        struct paced paced = { &t->slow, begin, ready };
+        struct runner_ready at_its_pace = { node_done, &paced };
+
+        runner_backward(t->runner, t->parameters, t->gradients, count, scale,
+                        ready != NULL && slow_is(&t->slow) ? &at_its_pace : ready);
+}
+
 /* Forward and backward, segment by segment as the loader brings them. The chunk's weight goes into the loss's
  * gradient, of which all the others are made. Return: the sum of losses. */
 static double compute(struct training *t, uint64_t step, const struct loader_chunk *chunk, float weight,
@@ -159,8 +187,8 @@ static double compute(struct training *t, uint64_t step, const struct loader_chu
                 runner_use(t->runner, chunk->x + first * features, chunk->labels + first);
                 loss += runner_forward(t->runner, t->parameters, count);
                 at = record_done(&t->record, RECORD_FORWARD, step, at);
-                runner_backward(t->runner, t->parameters, t->gradients, count, weight / (float) chunk->count,
-                                last && !backend_has_own_memory(&t->backend) ? ready : NULL);
+                training_backward(t, count, weight / (float) chunk->count,
+                                  last && !backend_has_own_memory(&t->backend) ? ready : NULL, begin);
                 if (slow_is(&t->slow)) /* what a device has only been told to do is not done */
                         backend_to_host(&t->backend, t->gradients);
                 slow_end(&t->slow, SLOW_COMPUTE, count, begin);

@@ -96,6 +96,12 @@ int training_recut(struct training *t, uint64_t from, const uint32_t *shares, st
 int training_gradient(struct training *t, uint64_t step, size_t worker, const struct runner_ready *ready,
                       struct err *err);
 
+/* training_backward() - of the samples in use (runner_use()), into t->gradients: as runner_backward(), but
+ * that a rank that is simulated to be slow is so in every part of the pass.
+ * @begin: of this piece of computing, its forward pass included */
+void training_backward(struct training *t, size_t count, float scale, const struct runner_ready *ready,
+                       struct slow_moment begin);
+
 /* training_prefetch() - start loading that chunk; needed by nobody, training_gradient() prefetches what
  * follows. */
 void training_prefetch(struct training *t, uint64_t step, size_t worker);

@@ -2,7 +2,8 @@
  *
  * MPI is started only where a launcher announced it in the environment (Open MPI, MPICH, Slurm), so that a
  * process alone costs nothing. All ranks call the collective functions in the same order. Not thread-safe:
- * one thread a rank speaks MPI. */
+ * one thread of ours at a time speaks MPI, which is opened for several all the same
+ * (trainer/in_step/mover.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +13,7 @@
 #include "base/text.h"
 
 /* Raised whenever what travels between ranks changes; ranks of different protocols refuse each other. */
-#define WORLD_PROTOCOL 3
+#define WORLD_PROTOCOL 4
 
 struct world {
         int rank, size;

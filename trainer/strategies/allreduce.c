@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -21,7 +22,9 @@ struct exchange {
         bool two_levels;
         struct levels levels;
         struct segmented segmented;
+        struct mover *mover;
         size_t *ends;
+        double saved_ms; /* of each step by its segments, measured; 0 = it was not */
 };
 
 /* Where the segments end: what was given, measured, known from the preset, or everything at once. */
@@ -30,18 +33,16 @@ static int wanted_segments(struct exchange *x, size_t *last, struct err *err)
         const struct train_options *o = x->t->options;
         const struct preset *p = &x->t->preset;
 
+        last[0] = x->t->model.tensor_count - 1;
         if (o->segments_auto)
-                return segment_choice(x->t, last, err);
+                return segment_choice(x->t, x->mover, last, &x->saved_ms, err);
         for (size_t i = 0; i < o->segments.count; i++)
                 last[i] = o->segments.values[i];
         if (o->segments.count > 0)
                 return (int) o->segments.count;
         for (size_t i = 0; !o->segments_none && i < p->segment_count; i++)
                 last[i] = p->segments[i];
-        if (!o->segments_none && p->segment_count > 0)
-                return (int) p->segment_count;
-        last[0] = x->t->model.tensor_count - 1;
-        return 1;
+        return !o->segments_none && p->segment_count > 0 ? (int) p->segment_count : 1;
 }
 
 static int check_segments(const size_t *last, size_t count, size_t tensors, struct err *err)
@@ -88,7 +89,13 @@ static int plan_segments(struct exchange *x, struct err *err)
         assert(x->ends != NULL && count <= TRAIN_OPTIONS_LIST_MAX);
         if (check_segments(x->ends, (size_t) count, tensors, err) < 0)
                 return err->code;
+        if (count == 1) { /* nothing will ever be under way beside computing */
+                mover_free(x->mover);
+                x->mover = NULL;
+        }
         x->segmented.count = (size_t) count;
+        x->segmented.mover = x->mover;
+        x->t->slow.mover = x->mover;
         for (size_t i = 0; i < x->segmented.count; i++)
                 x->ends[i] = tensors - 1 - x->ends[i];
         return 0;
@@ -99,10 +106,11 @@ static int plan_segments(struct exchange *x, struct err *err)
 static void wait_for(struct exchange *x, uint64_t begin_usec, uint64_t called_usec, uint64_t at)
 {
         struct training *t = x->t;
-        uint64_t begin = begin_usec > 0 ? begin_usec : at, hidden = at - begin;
+        uint64_t begin = begin_usec > 0 ? begin_usec : at;
 
-        t->record.hidden_usec += hidden > called_usec ? hidden - called_usec : 0;
         t->record.total_usec[RECORD_BACKWARD] -= called_usec; /* counted as waiting */
+        if (!x->two_levels)
+                segmented_take(&x->segmented);
         if (t->patient)
                 patience_gather();
         if (x->two_levels)
@@ -134,9 +142,11 @@ static int segmented_gradient(struct exchange *x, struct err *err)
 
         segmented_begin(&x->segmented);
         r = training_gradient(t, t->step, (size_t) t->world.rank, &ready, err);
-        if (r == 0)
-                wait_for(x, x->segmented.begin_usec, x->segmented.called_usec, record_now());
-        return r;
+        if (r < 0)
+                return r;
+        t->record.saved_ms += x->saved_ms;
+        wait_for(x, x->segmented.begin_usec, x->segmented.called_usec, record_now());
+        return 0;
 }
 
 static int one_step(void *context, struct err *err)
@@ -176,12 +186,18 @@ static int run(struct training *t, struct err *err)
         if (!t->world.parallel)
                 return strategy_serial.run(t, err);
         r = open_levels(&x, err);
-        if (r == 0 && !x.two_levels)
+        if (r == 0 && !x.two_levels) {
+                x.mover = t->world.size > 1 ? mover_new(MPI_THREAD_SERIALIZED) : NULL;
+                t->slow.mover = x.mover;
                 r = world_agree(&t->world, plan_segments(&x, err), err);
+        }
         t->agreed_error = r < 0;
         if (r == 0)
                 r = strategy_in_step(t, one_step, &x, err);
         levels_close(&x.levels);
+        segmented_take(&x.segmented);
+        t->slow.mover = NULL;
+        mover_free(x.mover);
         group_close(&x.group);
         free(x.ends);
         free(x.segmented.requests);

@@ -1,16 +1,21 @@
-/* Segment choice: --segments auto. Before the first step, this world makes a second of steps on made-up
- * samples with the gradients cut at one place after the other: what the last segment then costs is measured
- * where it will be paid, with the caches, the backward pass and the earlier segment's leftovers as they will
- * be. The exact planner (planner/segments/segments.h) cuts the gradients by that table and by when they are
- * ready. Its cut and the rules of thumb then make such steps in turn, and the one that keeps everybody
- * waiting least is kept. If all that waiting in the steps to come is less than what the trials would take,
- * nothing is tried and everything is sent at once. Collective. */
+/* Segment choice: --segments auto. Before the first step the world makes steps on made-up samples without an
+ * exchange and with one of everything at once (trainer/strategies/segment_trials.h): what lies between them
+ * is all that segments can save. If that, in the steps to come, is worth the second that the rest takes, sums
+ * of several sizes are measured (segment_calls.h), and the exact planner (planner/segments/segments.h) cuts
+ * the gradients by what they cost and by when they are ready. No rule of thumb is tried: the plan stands,
+ * unless trial steps show that it does not hold: then it is told, and everything goes at once.
+ *
+ * What is hidden is what the plan saves: a step with everything at once less one with the plan, both
+ * measured, in turn. Collective. */
 #pragma once
 
+#include "trainer/in_step/mover.h"
 #include "trainer/training.h"
 
 #define SEGMENT_CHOICE_MAX 8 /* planned segments */
 
 /* segment_choice() - last tensors of the segments, in backward order, the same on every rank.
- * @ret_last: as many numbers as the model has tensors. Return: how many, or a negative errno. */
-int segment_choice(struct training *t, size_t *ret_last, struct err *err);
+ * @ret_last: as many numbers as the model has tensors. @ret_saved_ms: of each step, measured; 0 = one segment
+ * Return: how many segments, or a negative errno. */
+int segment_choice(struct training *t, struct mover *mover, size_t *ret_last, double *ret_saved_ms,
+                   struct err *err);

@@ -1,4 +1,5 @@
-/* A segment is started by the node that completes it; whoever is called moves what is under way. */
+/* A segment is started by the node that completes it; the mover, or whoever is called, moves what is under
+ * way. */
 #include "trainer/strategies/segmented.h"
 
 static void start_segment(struct segmented *x)
@@ -10,12 +11,8 @@ static void start_segment(struct segmented *x)
         int count = (int) (to - from);
         float *gradients = t->gradients + from;
 
-        x->requests[x->next] = MPI_REQUEST_NULL;
-        if (x->next + 1 == x->count)
-                MPI_Allreduce(MPI_IN_PLACE, gradients, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-        else
-                MPI_Iallreduce(MPI_IN_PLACE, gradients, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
-                               &x->requests[x->next]);
+        MPI_Iallreduce(MPI_IN_PLACE, gradients, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
+                       &x->requests[x->next]);
         x->next++;
 }
 
@@ -32,7 +29,15 @@ void segmented_begin(struct segmented *x)
         x->next = 0;
         x->open_tensor = x->t->model.tensor_count;
         x->begin_usec = 0;
+        x->given = false;
         x->called_usec = 0;
+}
+
+void segmented_take(struct segmented *x)
+{
+        if (x->given)
+                mover_take(x->mover);
+        x->given = false;
 }
 
 void segmented_ready(void *context, const struct model_node *node)
@@ -47,9 +52,10 @@ void segmented_ready(void *context, const struct model_node *node)
         if (x->open_tensor == 0) /* the pass is over: from here on there is nothing left but waiting */
                 return;
         due = x->next < x->count && x->ends[x->next] >= x->open_tensor;
-        if (!due && x->next == 0) /* nothing is under way */
+        if (!due && (x->next == 0 || x->mover != NULL)) /* nothing is under way, or it moves by itself */
                 return;
         at = record_now();
+        segmented_take(x);
         while (x->next < x->count && x->ends[x->next] >= x->open_tensor) {
                 if (x->next == 0)
                         x->begin_usec = at;
@@ -57,13 +63,16 @@ void segmented_ready(void *context, const struct model_node *node)
         }
         if (x->next > 0)
                 MPI_Testall((int) x->next, x->requests, &done, MPI_STATUSES_IGNORE);
+        mover_give(x->mover, x->requests, x->next);
+        x->given = x->mover != NULL;
         x->called_usec +=
                 (x->recorded ? record_done(&x->t->record, RECORD_WAIT, x->t->step, at) : record_now()) - at;
 }
 
 void segmented_wait(struct segmented *x)
 {
+        segmented_take(x);
         while (x->next < x->count) /* the last one always: it holds the first tensor, which is ready last */
                 start_segment(x);
-        MPI_Waitall((int) x->count, x->requests, MPI_STATUSES_IGNORE);
+        mover_wait(x->requests, x->count);
 }

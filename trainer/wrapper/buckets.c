@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "trainer/in_step/mover.h"
 #include "trainer/wrapper/device_memory.h"
 
 #define BUCKET_FLOATS ((size_t) 1 << 18)
@@ -26,16 +27,18 @@ struct bucket {
         float *memory; /* of its own */
         size_t count, room;
         float *sum; /* what is added up: its memory, or the one tensor in place */
-        bool ended, begun;
-        MPI_Request request;
+        bool ended;
 };
 
 struct buckets {
         bool parallel, by_size;
         struct train_options_list segments;
         struct bucket *of;
-        size_t count, room;   /* of this step; ever */
-        size_t before;        /* in the step before */
+        size_t count, room;    /* of this step; ever */
+        MPI_Request *requests; /* one a bucket */
+        size_t request_room;
+        struct mover *mover;  /* moves them while the caller computes; NULL = each call here does */
+        bool given;           /* to it, which has the library and the requests until they are taken back */
         size_t next, tensors; /* bucket to begin; tensors of this step */
         void *staged;         /* what comes from a device or goes there */
         size_t staged_bytes;
@@ -75,6 +78,7 @@ struct buckets *buckets_new(bool parallel, const struct train_options_list *segm
                 return NULL;
         b->parallel = parallel;
         b->by_size = segments != NULL && segments->count == 0;
+        b->mover = parallel && segments != NULL ? mover_new(MPI_THREAD_MULTIPLE) : NULL;
         segments = segments != NULL ? segments : &none;
         b->segments.values = calloc(segments->count + 1, sizeof(*b->segments.values));
         if (b->segments.values == NULL) {
@@ -87,10 +91,20 @@ struct buckets *buckets_new(bool parallel, const struct train_options_list *segm
         return b;
 }
 
+static void take_back(struct buckets *b)
+{
+        if (b->given)
+                mover_take(b->mover);
+        b->given = false;
+}
+
 void buckets_free(struct buckets *b)
 {
         if (b == NULL)
                 return;
+        take_back(b);
+        mover_free(b->mover);
+        free(b->requests);
         for (size_t i = 0; i < b->room; i++) {
                 free(b->of[i].parts);
                 free(b->of[i].memory);
@@ -124,42 +138,51 @@ static struct bucket *open_bucket(struct buckets *b)
 
         if (last != NULL && !last->ended)
                 return last;
-        if (!grow((void **) &b->of, &b->room, b->count + 1, sizeof(*b->of)))
+        if (b->count == b->request_room)
+                take_back(b); /* the requests may get another place */
+        if (!grow((void **) &b->of, &b->room, b->count + 1, sizeof(*b->of)) ||
+            !grow((void **) &b->requests, &b->request_room, b->count + 1, sizeof(*b->requests)))
                 return NULL;
         assert(b->of != NULL);
         last = &b->of[b->count++];
         last->part_count = last->count = 0;
         last->sum = NULL;
-        last->ended = last->begun = false;
+        last->ended = false;
         return last;
 }
 
-static void begin(struct bucket *o, bool blocking)
+static void begin(const struct bucket *o, MPI_Request *request)
 {
-        o->begun = true;
-        o->request = MPI_REQUEST_NULL;
+        *request = MPI_REQUEST_NULL;
         for (size_t done = 0; done < o->count;) {
                 size_t some = o->count - done < PIECE_FLOATS ? o->count - done : PIECE_FLOATS;
                 float *at = o->sum + done;
 
                 done += some;
-                if (blocking || done < o->count) /* a request holds one piece */
+                if (done < o->count) /* a request holds one piece */
                         MPI_Allreduce(MPI_IN_PLACE, at, (int) some, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
                 else
                         MPI_Iallreduce(MPI_IN_PLACE, at, (int) some, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
-                                       &o->request);
+                                       request);
         }
 }
 
-/* Begins what has ended, and moves what is under way. The step's last bucket is left for buckets_wait(). */
+/* Begins what has ended, and moves what is under way, unless that moves by itself. */
 static void move_on(struct buckets *b)
 {
+        size_t next = b->next;
         int done;
 
-        for (; b->next < b->count && b->of[b->next].ended && b->next + 1 != b->before; b->next++)
-                begin(&b->of[b->next], false);
-        for (size_t i = 0; i < b->next; i++)
-                MPI_Test(&b->of[i].request, &done, MPI_STATUS_IGNORE);
+        while (next < b->count && b->of[next].ended)
+                next++;
+        if (next == 0 || (next == b->next && b->given))
+                return;
+        take_back(b);
+        for (; b->next < next; b->next++)
+                begin(&b->of[b->next], &b->requests[b->next]);
+        MPI_Testall((int) b->next, b->requests, &done, MPI_STATUSES_IGNORE);
+        mover_give(b->mover, b->requests, b->next);
+        b->given = b->mover != NULL;
 }
 
 /* The values of a part, where the processor can read them. */
@@ -232,9 +255,6 @@ int buckets_add(struct buckets *b, void *values, size_t count, enum remuda_train
                 return err->code;
         o->ended = ends_here(b, o);
         b->tensors++;
-        if (b->count >
-            b->before) /* more than in the step before: what was held back as its last one is not */
-                b->before = 0;
         move_on(b);
         return 0;
 }
@@ -276,13 +296,12 @@ int buckets_wait(struct buckets *b, struct err *err)
 {
         int result = check_segments(b, err);
 
+        take_back(b);
         for (; b->next < b->count; b->next++)
-                begin(&b->of[b->next], b->next + 1 == b->count);
-        for (size_t i = 0; i < b->count; i++) {
-                MPI_Wait(&b->of[i].request, MPI_STATUS_IGNORE);
+                begin(&b->of[b->next], &b->requests[b->next]);
+        mover_wait(b->requests, b->count);
+        for (size_t i = 0; i < b->count; i++)
                 give_back(b, &b->of[i]);
-        }
-        b->before = b->count;
         b->count = b->next = b->tensors = 0;
         return result;
 }

@@ -9,9 +9,9 @@
  *
  *         tensors of 0.6, 0.6, 9, 0.1 MB:   bucket 0: the first two, bucket 1: the third, bucket 2: the last
  *
- * The last bucket of a step is known from the step before and is a blocking sum, as nothing is left to do
- * beside it: the library does that in half the time. Invariant: what is blocking is so on every rank, as all
- * have the same tensors. Not thread-safe. */
+ * What has begun moves while the caller computes, where MPI was opened for several threads
+ * (trainer/in_step/mover.h), and otherwise when it is called. Invariant: all ranks begin the same sums in the
+ * same order, as all have the same tensors. Not thread-safe. */
 #pragma once
 
 #include <stdbool.h>

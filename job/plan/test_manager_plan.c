@@ -6,14 +6,14 @@
 
 #include <cmocka.h>
 
-#include "job/controller/job_pods.h"
 #include "job/launcher/subtask.h"
 #include "job/plan/launch_levels.h"
+#include "job/plan/manager_plan.h"
 #include "tests/support/job_fixture.h"
 
 static Subtask__Plan *read_plan(const struct job *job, const struct job_state *state, struct pb_arena *arena)
 {
-        json_t *json = job_pods_manager_plan(job, state, "0123456789abcdef");
+        json_t *json = manager_plan(job, state, "0123456789abcdef");
         Subtask__Plan *plan = NULL;
         struct err err = { 0 };
 
