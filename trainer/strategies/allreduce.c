@@ -93,6 +93,13 @@ static int plan_segments(struct exchange *x, struct err *err)
                 mover_free(x->mover);
                 x->mover = NULL;
         }
+        if (count > 1 && x->t->options->segments.count > 0 && backend_has_own_memory(&x->t->backend))
+                (void) fprintf(
+                        stderr,
+                        "remuda-train: --segments: rank %d is of %s, whose gradients are all ready when "
+                        "the backward pass is over: its segments begin then and hide nothing; --segments "
+                        "none is as good\n",
+                        x->t->world.rank, x->t->backend.row->runtime);
         x->segmented.count = (size_t) count;
         x->segmented.mover = x->mover;
         x->t->slow.mover = x->mover;

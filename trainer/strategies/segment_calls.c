@@ -139,18 +139,17 @@ static size_t run_rounds(struct calls *c, uint64_t usec)
         return rounds;
 }
 
-/* Least squares of a + b x with these weights, neither below 0. */
-static struct segment_level fit(const double *x, const double *y, const double *weights, size_t count)
+/* Least squares of a + b x, neither below 0. */
+static struct segment_level fit(const double *x, const double *y, size_t count)
 {
-        double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0, spread;
+        double n = (double) count, sx = 0, sy = 0, sxx = 0, sxy = 0, spread;
         struct segment_level line = { 0 };
 
         for (size_t i = 0; i < count; i++) {
-                n += weights[i];
-                sx += weights[i] * x[i];
-                sy += weights[i] * y[i];
-                sxx += weights[i] * x[i] * x[i];
-                sxy += weights[i] * x[i] * y[i];
+                sx += x[i];
+                sy += y[i];
+                sxx += x[i] * x[i];
+                sxy += x[i] * y[i];
         }
         spread = n * sxx - sx * sx;
         if (spread > 0 && n * sxy > sx * sy)
@@ -163,22 +162,10 @@ static struct segment_level fit(const double *x, const double *y, const double *
         return line;
 }
 
-struct segment_level segment_calls_line(const struct segment_point *points, size_t count)
-{
-        double x[SEGMENT_CALLS_SIZES], y[SEGMENT_CALLS_SIZES], weights[SEGMENT_CALLS_SIZES];
-
-        for (size_t i = 0; i < count && i < SEGMENT_CALLS_SIZES; i++) {
-                x[i] = (double) points[i].bytes;
-                y[i] = points[i].ms > 1e-3 ? points[i].ms : 1e-3;
-                weights[i] = 1 / (y[i] * y[i]);
-        }
-        return fit(x, y, weights, count);
-}
-
 /* The medians; the delays as a line, as each by itself is lost in what a pass differs from another. */
 static void sum_up(const struct calls *c, size_t rounds, struct segment_calls *ret)
 {
-        double x[SEGMENT_CALLS_SIZES], y[SEGMENT_CALLS_SIZES], weights[SEGMENT_CALLS_SIZES];
+        double x[SEGMENT_CALLS_SIZES], y[SEGMENT_CALLS_SIZES];
 
         ret->count = c->size_count;
         for (size_t i = 0; i < c->size_count; i++) {
@@ -188,9 +175,8 @@ static void sum_up(const struct calls *c, size_t rounds, struct segment_calls *r
                 ret->alone[i] = (struct segment_point){ bytes, median(figure(c, ALONE, i), rounds) };
                 x[i] = (double) bytes;
                 y[i] = median(figure(c, DELAY, i), rounds);
-                weights[i] = 1;
         }
-        ret->delay = fit(x, y, weights, c->size_count);
+        ret->delay = fit(x, y, c->size_count);
 }
 
 int segment_calls_measure(struct training *t, struct mover *mover, size_t samples, uint64_t usec,
@@ -204,7 +190,6 @@ int segment_calls_measure(struct training *t, struct mover *mover, size_t sample
                            .floats = floats,
                            .ms = ms,
                            .request = MPI_REQUEST_NULL };
-        uint64_t begin = record_now();
         int r = floats != NULL && ms != NULL ? 0 : err_set(err, -ENOMEM, "no memory to measure sums");
 
         r = world_agree(&t->world, r, err);
@@ -212,6 +197,5 @@ int segment_calls_measure(struct training *t, struct mover *mover, size_t sample
                 return r;
         choose_sizes(&c);
         sum_up(&c, run_rounds(&c, usec), ret);
-        ret->took_usec = record_now() - begin;
         return 0;
 }

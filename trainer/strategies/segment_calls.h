@@ -16,14 +16,9 @@ struct segment_calls {
         struct segment_point beside[SEGMENT_CALLS_SIZES]; /* until the slowest rank has its sum */
         struct segment_point alone[SEGMENT_CALLS_SIZES];
         struct segment_level delay; /* of computing, by a call beside it */
-        uint64_t took_usec;
 };
 
 /* segment_calls_measure() - for `usec`, but three rounds at least. @samples: of a backward pass, in use by
  * the runner. Return: 0, -ENOMEM. */
 int segment_calls_measure(struct training *t, struct mover *mover, size_t samples, uint64_t usec,
                           struct segment_calls *ret, struct err *err);
-
-/* segment_calls_line() - alpha + beta bytes through such points, for those who read along: least squares,
- * relative errors alike. */
-struct segment_level segment_calls_line(const struct segment_point *points, size_t count);

@@ -91,22 +91,26 @@ static int plan_for_all(struct choice *c, struct err *err)
         return 0;
 }
 
+static double delay_ms(const struct segment_calls *calls, size_t size)
+{
+        return calls->delay.alpha_ms + calls->delay.beta_ms_per_byte * (double) calls->beside[size].bytes;
+}
+
 static void say_plan(const struct choice *c)
 {
         const struct segment_calls *calls = &c->calls;
-        struct segment_level alone = segment_calls_line(calls->alone, calls->count),
-                             beside = segment_calls_line(calls->beside, calls->count);
+        size_t end = calls->count - 1;
 
         if (c->t->world.rank != 0)
                 return;
         (void) fprintf(
                 stderr,
-                "remuda-train: a sum takes %.3f ms + %.3f ms/MB, beside computing %.3f ms + %.3f ms/MB "
-                "and puts that off by %.3f ms + %.3f ms/MB; %zu segment%s planned, %.3f ms a step "
+                "remuda-train: sums of %.1f and %.1f kB take %.3f and %.3f ms, beside computing %.3f and "
+                "%.3f ms and put that off by %.3f and %.3f ms; %zu segment%s planned, %.3f ms a step "
                 "foretold\n",
-                alone.alpha_ms, alone.beta_ms_per_byte * 1e6, beside.alpha_ms, beside.beta_ms_per_byte * 1e6,
-                calls->delay.alpha_ms, calls->delay.beta_ms_per_byte * 1e6, c->count,
-                c->count == 1 ? "" : "s", c->foretold_ms);
+                (double) calls->alone[0].bytes / 1e3, (double) calls->alone[end].bytes / 1e3,
+                calls->alone[0].ms, calls->alone[end].ms, calls->beside[0].ms, calls->beside[end].ms,
+                delay_ms(calls, 0), delay_ms(calls, end), c->count, c->count == 1 ? "" : "s", c->foretold_ms);
 }
 
 /* Every rank has the same figures and comes to the same answer. Return: how many segments. */
