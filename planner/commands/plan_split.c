@@ -7,6 +7,7 @@
 
 #include "base/exit_code.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "io/clock.h"
 #include "planner/commands/given_devices.h"
@@ -17,7 +18,7 @@
 #include "planner/splits/plan_split.h"
 
 struct split_options {
-        const char *output, *rows, *network, *machines;
+        const char *output, *rows, *replicas, *network, *machines;
         struct option_list devices;
         uint64_t microbatch, microbatches, tokens;
         double efficiency, link_gb_per_s;
@@ -63,6 +64,8 @@ static const struct option_spec specs[] = {
           .offset = offsetof(struct split_options, rows),
           .value = "LAYER",
           .help = "chains: share the rows of this one layer over all devices instead" },
+        { .name = "replicas", .type = OPTION_STRING, .offset = offsetof(struct split_options, replicas),
+          .value = "auto|N", .help = "chains: so many pipelines side by side, each with a part of the microbatches" },
         { .name = "network", .type = OPTION_STRING, .offset = offsetof(struct split_options, network),
           .value = "FILE", .help = "a network of operators with shapes, JSON or ONNX, instead of FILE" },
         { .name = "devices", .type = OPTION_LIST, .offset = offsetof(struct split_options, devices),
@@ -121,6 +124,34 @@ static int dump(json_t *answer, struct text *out, struct err *err)
         return 0;
 }
 
+/* "auto" is 0: as many as are best. Return: 0 or -EINVAL. */
+static int replicas_wanted(const char *word, uint64_t *ret)
+{
+        *ret = 0;
+        if (word == NULL || strcmp(word, "auto") == 0)
+                return 0;
+        return text_parse_uint64(word, ret) < 0 || *ret == 0 || *ret > 256 ? -EINVAL : 0;
+}
+
+static int answer_replicas(const struct split_options *options, const struct plan_split_input *input,
+                           double start, struct text *out, struct err *err)
+{
+        struct replicas_plan plan = { 0 };
+        uint64_t wanted;
+        int r;
+
+        (void) replicas_wanted(options->replicas, &wanted); /* looked at before */
+        r = replicas_plan(&input->problem, input->params, (size_t) wanted, &plan, err);
+        if (r == CHAIN_NO_FIT)
+                r = -ERANGE;
+        if (r == 0 && strcmp(options->output, "json") == 0)
+                r = dump(plan_split_replicas(input, &plan, now_ms() - start), out, err);
+        else if (r == 0)
+                plan_split_replicas_table(input, &plan, now_ms() - start, out);
+        replicas_plan_free(&plan);
+        return r;
+}
+
 static int answer_chain(const struct split_options *options, const json_t *json, struct text *out,
                         struct err *err)
 {
@@ -136,6 +167,8 @@ static int answer_chain(const struct split_options *options, const json_t *json,
                 r = plan_split_rows(&input, options->rows, &rows, err);
                 if (r == 0)
                         r = dump(rows, out, err);
+        } else if (options->replicas != NULL) {
+                r = answer_replicas(options, &input, start, out, err);
         } else {
                 r = chain_split(&input.problem, &plan, err);
                 if (r == CHAIN_NO_FIT)
@@ -234,8 +267,14 @@ static int answer(const struct split_options *options, const char *file, struct 
 /* What must and must not be given together. */
 static const char *misuse(const struct split_options *options, size_t operands)
 {
+        uint64_t wanted;
+
         if (!(options->time_limit_sec > 0 && options->time_limit_sec <= 1e6))
                 return "--time-limit must be above 0 s and at most 1000000 s";
+        if (replicas_wanted(options->replicas, &wanted) < 0)
+                return "--replicas must be auto or a number in 1..256";
+        if (options->replicas != NULL && options->rows != NULL)
+                return "--replicas and --rows exclude each other";
         if ((options->network == NULL) == (operands == 0))
                 return "give either FILE or --network FILE";
         if (!(options->efficiency > 0 && options->efficiency <= 1))

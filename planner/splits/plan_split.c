@@ -31,13 +31,15 @@ void plan_split_input_free(struct plan_split_input *input)
         free(input->rows);
         free(input->memory);
         free(input->activation);
+        free(input->params);
         free(input->ms);
         memset(input, 0, sizeof(*input));
 }
 
 struct file_layer {
         char *name;
-        uint64_t memory_bytes, params_bytes, activation_bytes, rows; /* params_bytes: for people */
+        uint64_t memory_bytes, params_bytes, activation_bytes,
+                rows; /* params_bytes: what replicas exchange */
 };
 
 struct file_device {
@@ -140,9 +142,10 @@ static int allocate(struct plan_split_input *input, struct err *err)
         input->rows = calloc(n, sizeof(*input->rows));
         input->memory = calloc(n, sizeof(*input->memory));
         input->activation = calloc(n, sizeof(*input->activation));
+        input->params = calloc(n, sizeof(*input->params));
         input->ms = calloc(n * classes, sizeof(*input->ms));
         if (input->classes == NULL || input->types == NULL || input->layers == NULL || input->rows == NULL ||
-            input->memory == NULL || input->activation == NULL || input->ms == NULL)
+            input->memory == NULL || input->activation == NULL || input->params == NULL || input->ms == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu layers", n);
         for (size_t v = 0; v < n * classes; v++)
                 input->ms[v] = -1; /* may not go there, unless ms says otherwise */
@@ -181,6 +184,7 @@ static int take_layers(const struct json_field *root, struct file *file, struct 
                 input->layers[i] = TAKE(file->layers[i].name);
                 input->memory[i] = file->layers[i].memory_bytes;
                 input->activation[i] = file->layers[i].activation_bytes;
+                input->params[i] = file->layers[i].params_bytes;
                 input->rows[i] = file->layers[i].rows;
                 r = take_ms(&at, input, i, err);
         }
@@ -223,8 +227,8 @@ static json_t *number_or_null(double value)
         return value < 0 ? json_null() : json_real(value);
 }
 
-json_t *plan_split_encode(const struct plan_split_input *input, const struct chain_plan *plan,
-                          double planning_ms)
+/* A stage's part of an answer. */
+static json_t *stages_json(const struct plan_split_input *input, const struct chain_plan *plan)
 {
         json_t *stages = json_array();
 
@@ -237,6 +241,14 @@ json_t *plan_split_encode(const struct plan_split_input *input, const struct cha
                                                 "last", (json_int_t) s->last, "load_ms", s->load_ms,
                                                 "memory_bytes", (json_int_t) s->memory_bytes));
         }
+        return stages;
+}
+
+json_t *plan_split_encode(const struct plan_split_input *input, const struct chain_plan *plan,
+                          double planning_ms)
+{
+        json_t *stages = stages_json(input, plan);
+
         return json_pack("{s:f, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f}", "period_ms", plan->period_ms,
                          "latency_ms", plan->latency_ms, "stages", stages, "max_load", plan->period_ms,
                          "lower_bound", plan->lower_bound_ms, "gap",
@@ -244,6 +256,33 @@ json_t *plan_split_encode(const struct plan_split_input *input, const struct cha
                          (int) plan->exact, "equal_layers_ms",
                          number_or_null(chain_equal_layers_ms(&input->problem)), "proportional_ms",
                          number_or_null(chain_proportional_ms(&input->problem)), "planning_ms", planning_ms);
+}
+
+/* The better of data and pipeline alone; -1 = neither is possible. */
+static double better_alone(const struct replicas_plan *plan)
+{
+        if (plan->data_ms < 0 || plan->pipeline_ms < 0)
+                return fmax(plan->data_ms, plan->pipeline_ms);
+        return fmin(plan->data_ms, plan->pipeline_ms);
+}
+
+json_t *plan_split_replicas(const struct plan_split_input *input, const struct replicas_plan *plan,
+                            double planning_ms)
+{
+        double alone = better_alone(plan);
+        json_t *replicas = json_array();
+
+        for (size_t i = 0; i < plan->count; i++)
+                json_array_append_new(replicas, json_pack("{s:i, s:f, s:f, s:o}", "microbatches",
+                                                          (int) plan->replicas[i].microbatches, "period_ms",
+                                                          plan->replicas[i].plan.period_ms, "step_ms",
+                                                          plan->replicas[i].step_ms, "stages",
+                                                          stages_json(input, &plan->replicas[i].plan)));
+        return json_pack("{s:f, s:f, s:o, s:b, s:o, s:o, s:o, s:f}", "step_ms", plan->step_ms, "exchange_ms",
+                         plan->exchange_ms, "replicas", replicas, "exact", (int) plan->exact, "data_alone_ms",
+                         number_or_null(plan->data_ms), "pipeline_alone_ms",
+                         number_or_null(plan->pipeline_ms), "gain",
+                         number_or_null(alone < 0 ? -1 : alone / plan->step_ms), "planning_ms", planning_ms);
 }
 
 static void append_baseline(struct text *out, const char *name, double ms)
@@ -269,6 +308,30 @@ void plan_split_table(const struct plan_split_input *input, const struct chain_p
         text_printf(out, "\nperiod %.3f ms (exact), latency %.3f ms", plan->period_ms, plan->latency_ms);
         append_baseline(out, "equal layers", chain_equal_layers_ms(&input->problem));
         append_baseline(out, "in proportion", chain_proportional_ms(&input->problem));
+        text_printf(out, "; planned in %.1f ms\n", planning_ms);
+}
+
+void plan_split_replicas_table(const struct plan_split_input *input, const struct replicas_plan *plan,
+                               double planning_ms, struct text *out)
+{
+        double alone = better_alone(plan);
+
+        text_printf(out, "%-9s%-14s%-20s%-24s%-24s%12s\n", "REPLICA", "MICROBATCHES", "DEVICE", "FIRST",
+                    "LAST", "LOAD MS");
+        for (size_t i = 0; i < plan->count; i++)
+                for (size_t k = 0; k < plan->replicas[i].plan.stage_count; k++) {
+                        const struct chain_stage *s = &plan->replicas[i].plan.stages[k];
+
+                        text_printf(out, "%-9zu%-14u%-20s%-24s%-24s%12.3f\n", i,
+                                    plan->replicas[i].microbatches, input->types[s->class_index],
+                                    input->layers[s->first], input->layers[s->last], s->load_ms);
+                }
+        text_printf(out, "\nstep %.3f ms%s, %.3f of it the exchange of gradients", plan->step_ms,
+                    plan->exact ? " (exact)" : "", plan->exchange_ms);
+        append_baseline(out, "data alone", plan->data_ms);
+        append_baseline(out, "pipeline alone", plan->pipeline_ms);
+        if (alone >= 0)
+                text_printf(out, "; %.2f times the better of them", alone / plan->step_ms);
         text_printf(out, "; planned in %.1f ms\n", planning_ms);
 }
 

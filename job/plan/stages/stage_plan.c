@@ -8,14 +8,15 @@
 
 #include "base/cleanup.h"
 
-const char *const stage_plan_times_names[STAGE_TIMES_COUNT + 1] = {
+static const char *const times_names[STAGE_TIMES_COUNT + 1] = {
         [STAGE_TIMES_MEASURED] = "the layers' measured times",
         [STAGE_TIMES_PROFILE] = "the profile's times",
         [STAGE_TIMES_SPEEDS] = "the profile's layers and the chips' measured speeds",
         [STAGE_TIMES_COMPARED] = "the profile's layers and how fast the chips are compared with each other",
 };
 
-uint64_t stage_plan_microbatch(const struct job *job)
+/* Samples of the largest microbatch. */
+static uint64_t microbatch_of(const struct job *job)
 {
         uint64_t parts = job->microbatches < job->global_batch ? job->microbatches : job->global_batch;
 
@@ -83,7 +84,7 @@ static void tables_free(struct tables *t)
 
 static void fill_layers(const struct job *job, const struct job_split_profile *profile, struct tables *t)
 {
-        double scale = (double) stage_plan_microbatch(job) / (double) profile->samples;
+        double scale = (double) microbatch_of(job) / (double) profile->samples;
 
         for (size_t i = 0; i < profile->layer_count; i++) {
                 const struct job_split_layer *layer = &profile->layers[i];
@@ -111,7 +112,7 @@ static enum stage_plan_times fill_times(const struct job *job, const struct job_
                                         const struct stage_plan_worker *worker, const double *weights,
                                         double *ret)
 {
-        double microbatch = (double) stage_plan_microbatch(job), work = 0, speed;
+        double microbatch = (double) microbatch_of(job), work = 0, speed;
         bool told = worker->layer_ms == NULL && profile_tells(profile, &worker->chip);
 
         for (size_t i = 0; i < profile->layer_count; i++)
@@ -239,6 +240,7 @@ int stage_plan(const struct job *job, const struct job_split_profile *profile,
                 problem.min_chips[i] = (unsigned) job->workers[i].min_chips;
         for (size_t w = 0; w < count && all; w++)
                 problem.min_chips[tables.workers[w].role] += tables.workers[w].chips;
+        plan.microbatches = problem.microbatches;
         r = pipeline_plan(&problem, &plan.pipeline, err);
         if (r == PIPELINE_NO_FIT)
                 r = err_wrap(err, -EINVAL, "no split of the model is possible%s",
@@ -270,10 +272,10 @@ void stage_plan_sentence(const struct stage_plan *plan, struct text *out)
         CLEANUP(free_p) char *layers = stage_plan_layers(&plan->pipeline, SIZE_MAX);
         const struct pipeline_plan *p = &plan->pipeline;
 
-        text_printf(out, "stages %s, by %s", layers == NULL ? "" : layers,
-                    stage_plan_times_names[plan->times]);
+        text_printf(out, "stages %s, by %s", layers == NULL ? "" : layers, times_names[plan->times]);
         if (plan->times != STAGE_TIMES_COMPARED)
-                text_printf(out, ": %.4g ms a microbatch", p->period_ms);
+                text_printf(out, ": %.4g ms a microbatch, %.4g ms a step of %u", p->period_ms,
+                            pipeline_step_ms(p, plan->microbatches), plan->microbatches);
         text_printf(out, "; memory %s, links %s%s",
                     plan->memory_known ? "of the inventory" : "not known of all",
                     plan->times == STAGE_TIMES_COMPARED         ? "not counted"

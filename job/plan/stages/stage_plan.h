@@ -36,7 +36,6 @@ enum stage_plan_times { /* where the times of the layers come from; the least ce
                                                */
                         STAGE_TIMES_COUNT
 };
-extern const char *const stage_plan_times_names[STAGE_TIMES_COUNT + 1]; /* for sentences; ended by NULL */
 
 struct stage_plan {
         struct pipeline_plan pipeline; /* worker: index of the request's; owned */
@@ -44,10 +43,8 @@ struct stage_plan {
         bool memory_known,
                 links_known; /* of all workers: else what is not known is not counted, or assumed */
         bool links_measured;
+        unsigned microbatches; /* of a step */
 };
-
-/* stage_plan_microbatch() - samples of the largest microbatch of a job. */
-uint64_t stage_plan_microbatch(const struct job *job);
 
 /* stage_plan() - @profile: of the layers; measured ones have their sizes in it
  * @all: every worker takes part; else those of a range that would slow the job are left out
