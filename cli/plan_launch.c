@@ -33,7 +33,7 @@ struct launch_options {
 /* clang-format off */
 static const struct option_spec specs[] = {
         { .name = "format", .type = OPTION_CHOICE, .offset = offsetof(struct launch_options, format),
-          .value = "mpirun|torchrun|ranktable|flagscale|hccl|slurm|bsub|env",
+          .value = "mpirun|torchrun|ranktable|flagscale|hccl|slurm|bsub|pipelining|megatron|env",
           .help = "whose words to write; -o json and table do without" },
         { .name = "store", .type = OPTION_STRING, .offset = offsetof(struct launch_options, store),
           .value = "dir:PATH", .help = "place on the machines that stand there, not on this one" },
@@ -267,6 +267,8 @@ static int make_world(struct launch *launch, struct err *err)
         launch->world.epoch_known = launch->options->epoch > 0;
         launch->world.port = launch->options->port;
         launch->world.layers = launch->options->layers;
+        launch->world.profile = run->job.profile.layer_count > 0 ? &run->job.profile : NULL;
+        launch->world.microbatches = run->job.microbatches;
         launch->world.queue = launch->options->queue;
         if (launch_levels_choose(&launch->world, &run->job, &launch->levels) < 0)
                 return err_set(err, -ENOMEM, "no memory for the groups");

@@ -42,10 +42,12 @@ struct launch_world {
         const struct launch_rank *ranks; /* servers first; workers of a node follow each other */
         size_t count;
         bool epoch_known;
-        uint64_t number, restarts, restart_max; /* of the worlds of the job, from 1 on */
-        unsigned port;                          /* of rank 0's node, for those who meet there */
-        uint64_t layers;                        /* flagscale: of the model */
-        const uint64_t *segments;               /* hccl: indices of last tensors */
+        uint64_t number, restarts, restart_max;  /* of the worlds of the job, from 1 on */
+        unsigned port;                           /* of rank 0's node, for those who meet there */
+        uint64_t layers;                         /* flagscale: of the model */
+        const struct job_split_profile *profile; /* of a split; NULL = none */
+        uint64_t microbatches;                   /* of a split */
+        const uint64_t *segments;                /* hccl: indices of last tensors */
         size_t segment_count;
         const char *queue;  /* bsub */
         const char *levels; /* that ranks are proposed: "auto:4,4" (launch_levels.h); NULL = nothing */

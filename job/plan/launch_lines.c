@@ -9,6 +9,7 @@
 #include "job/plan/launch_flagscale.h"
 #include "job/plan/launch_mpi.h"
 #include "job/plan/launch_torch.h"
+#include "job/plan/stages/launch_stages.h"
 
 static const struct {
         const char *name;
@@ -21,6 +22,8 @@ static const struct {
         [LAUNCH_HCCL] = { "hccl", launch_ascend_hccl },
         [LAUNCH_SLURM] = { "slurm", launch_batch_slurm },
         [LAUNCH_BSUB] = { "bsub", launch_batch_bsub },
+        [LAUNCH_PIPELINING] = { "pipelining", launch_stages_pipelining },
+        [LAUNCH_MEGATRON] = { "megatron", launch_stages_megatron },
         [LAUNCH_ENV] = { "env", launch_torch_env },
 };
 

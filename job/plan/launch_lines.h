@@ -1,5 +1,6 @@
 /* Launch lines: a placed job, written as what other launchers take: Open MPI, torchrun, Ascend rank tables,
- * FlagScale, HCCL, Slurm, LSF on Sunway, or plain environments. Pure: text out, nothing is run. */
+ * FlagScale, HCCL, Slurm, LSF on Sunway, stages for torch and Megatron, or plain environments. Pure: text
+ * out, nothing is run. */
 #pragma once
 
 #include "job/plan/launch.h"
@@ -12,6 +13,8 @@ enum launch_lines_format {
         LAUNCH_HCCL,
         LAUNCH_SLURM,
         LAUNCH_BSUB,
+        LAUNCH_PIPELINING,
+        LAUNCH_MEGATRON,
         LAUNCH_ENV,
         LAUNCH_FORMAT_COUNT
 };

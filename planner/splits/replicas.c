@@ -177,8 +177,9 @@ static bool judge(struct search *s, struct deal *deal)
         return true;
 }
 
-/* All ways to deal out what is left, in mixes that do not grow: each set of pipelines once. What is left at the
- * end may stay idle. Recursion is bounded by the devices. Return: 0, TOO_MANY ways, or a negative errno. */
+/* All ways to deal out what is left, in mixes that do not grow: each set of pipelines once. What is left at
+ * the end may stay idle. Recursion is bounded by the devices. Return: 0, TOO_MANY ways, or a negative errno.
+ */
 static int deal_out(struct search *s, unsigned *left, const unsigned *most, struct err *err)
 {
         unsigned counts[CHAIN_CLASSES_MAX] = { 0 };
@@ -387,7 +388,8 @@ static int copy_best(struct search *s, struct replicas_plan *plan)
 int replicas_plan(const struct chain_problem *problem, const uint64_t *params_bytes, size_t count,
                   struct replicas_plan *ret, struct err *err)
 {
-        CLEANUP(search_free) struct search s = { .problem = problem, .params_bytes = params_bytes, .wanted = count };
+        CLEANUP(search_free)
+        struct search s = { .problem = problem, .params_bytes = params_bytes, .wanted = count };
         unsigned left[CHAIN_CLASSES_MAX] = { 0 }, most[CHAIN_CLASSES_MAX] = { 0 };
         struct replicas_plan plan = { .exact = true };
         size_t devices = 0;
@@ -401,8 +403,8 @@ int replicas_plan(const struct chain_problem *problem, const uint64_t *params_by
                 return err_set(err, -EINVAL, "%zu devices; at most %d are dealt out to replicas", devices,
                                DEVICES_MAX);
         if (count > devices || count > problem->microbatches)
-                return err_set(err, -EINVAL, "%zu replicas of %zu devices and %u microbatches; ask for fewer", count,
-                               devices, problem->microbatches);
+                return err_set(err, -EINVAL, "%zu replicas of %zu devices and %u microbatches; ask for fewer",
+                               count, devices, problem->microbatches);
         s.best.step_ms = INFINITY;
         r = alone(&s, &plan, err);
         if (r == 0)
@@ -413,10 +415,11 @@ int replicas_plan(const struct chain_problem *problem, const uint64_t *params_by
                 r = search_by_exchange(&s, devices, err);
         }
         if (r == 0 && s.best.count == 0)
-                return err_set(err, CHAIN_NO_FIT,
-                               "no %spipelines over the devices hold the model; add devices or memory, or fewer "
-                               "microbatches",
-                               count > 0 ? "such number of " : "");
+                return err_set(
+                        err, CHAIN_NO_FIT,
+                        "no %spipelines over the devices hold the model; add devices or memory, or fewer "
+                        "microbatches",
+                        count > 0 ? "such number of " : "");
         if (r == 0)
                 r = copy_best(&s, &plan);
         if (r < 0) {

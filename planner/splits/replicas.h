@@ -1,14 +1,15 @@
-/* Replicas: data and pipeline at once. The devices of a chain (chain.h) are dealt out to pipelines, each of which
- * holds the whole model over its own devices and takes a part of the microbatches of a step; then the gradients
- * of equal layers are added up.
+/* Replicas: data and pipeline at once. The devices of a chain (chain.h) are dealt out to pipelines, each of
+ * which holds the whole model over its own devices and takes a part of the microbatches of a step; then the
+ * gradients of equal layers are added up.
  *
  *      step = max over pipelines (latency + (microbatches - 1) x period)
  *             + max over devices 2 (replicas - 1) / replicas x bytes of its parameters / its link
  *
- * One pipeline over all devices, and each device a replica of its own, are two of the answers. A mix of devices
- * is split exactly, once each (chain_split()); microbatches are shared exactly, since a pipeline's time grows
- * with each. Where the ways to deal out are few all are tried, which is exact; beyond REPLICAS_TRIED devices move
- * and change places between pipelines as long as the step gets shorter. Pure but for the heap. */
+ * One pipeline over all devices, and each device a replica of its own, are two of the answers. A mix of
+ * devices is split exactly, once each (chain_split()); microbatches are shared exactly, since a pipeline's
+ * time grows with each. Where the ways to deal out are few all are tried, which is exact; beyond
+ * REPLICAS_TRIED devices move and change places between pipelines as long as the step gets shorter. Pure but
+ * for the heap. */
 #pragma once
 
 #include "planner/splits/chain.h"

@@ -62,8 +62,8 @@ static double every_share(const double *period, const double *latency, size_t co
 }
 
 /* Each device in any of the pipelines so far, in a new one, or idle. */
-static double every_deal(const struct chain_problem *p, const size_t *device_class, size_t devices, size_t next,
-                         unsigned counts[DEVICES][3], size_t pipelines)
+static double every_deal(const struct chain_problem *p, const size_t *device_class, size_t devices,
+                         size_t next, unsigned counts[DEVICES][3], size_t pipelines)
 {
         double best = INFINITY;
 
@@ -75,10 +75,9 @@ static double every_deal(const struct chain_problem *p, const size_t *device_cla
                                 return INFINITY;
                         exchange = fmax(exchange, own);
                 }
-                return pipelines == 0
-                               ? INFINITY
-                               : every_share(period, latency, pipelines, 0, p->microbatches) +
-                                         2 * (double) (pipelines - 1) / (double) pipelines * exchange;
+                return pipelines == 0 ? INFINITY
+                                      : every_share(period, latency, pipelines, 0, p->microbatches) +
+                                                2 * (double) (pipelines - 1) / (double) pipelines * exchange;
         }
         for (size_t i = 0; i <= pipelines; i++) {
                 counts[i][device_class[next]]++;
@@ -148,7 +147,8 @@ static void no_deal_is_better(void **state)
         assert_true(fitted > 30 && mixed > 3);
 }
 
-/* More devices than all ways can be tried: never worse than either alone, and every microbatch is somebody's. */
+/* More devices than all ways can be tried: never worse than either alone, and every microbatch is somebody's.
+ */
 static void many_devices_are_dealt_out(void **state)
 {
         unsigned seed = 9, sum = 0;
