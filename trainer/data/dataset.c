@@ -16,10 +16,9 @@
 #include "base/text.h"
 #include "trainer/backends/best_unit.h"
 
-#define NAME_BYTES  1024
-#define FETCH_AHEAD 3    /* samples */
-#define FETCH_MAX   4096 /* bytes of each: the processor itself follows a longer one */
-#define LINE_BYTES  64
+#define NAME_BYTES 1024
+#define FETCH_MAX  4096 /* bytes of each: the processor itself follows a longer one */
+#define LINE_BYTES 64
 
 #define VALUE_SAMPLES 4096
 
@@ -223,6 +222,15 @@ const uint8_t *dataset_pixels(const struct dataset *d, enum dataset_split split,
         return d->form->fetch(d, split, id, room, err) < 0 ? NULL : room;
 }
 
+void dataset_touch(const struct dataset *d, uint32_t id)
+{
+        size_t bytes = shape_size(&d->size.input);
+
+        if (d->splits[DATASET_TRAIN].pixels != NULL)
+                fetch(d->splits[DATASET_TRAIN].pixels + place_of(d, DATASET_TRAIN, id) * bytes,
+                      bytes < FETCH_MAX ? bytes : FETCH_MAX);
+}
+
 static int load_files(const struct dataset *d, enum dataset_split split, const uint32_t *ids, size_t count,
                       float *x, int32_t *labels, struct err *err)
 {
@@ -249,8 +257,8 @@ static void load_memory(const struct dataset *d, enum dataset_split split, const
         for (size_t i = 0; i < count; i++) {
                 size_t place = place_of(d, split, ids[i]);
 
-                if (i + FETCH_AHEAD < count)
-                        fetch(s->pixels + place_of(d, split, ids[i + FETCH_AHEAD]) * floats,
+                if (i + DATASET_FETCH_AHEAD < count)
+                        fetch(s->pixels + place_of(d, split, ids[i + DATASET_FETCH_AHEAD]) * floats,
                               floats < FETCH_MAX ? floats : FETCH_MAX);
                 values_of(d->value, s->pixels + place * floats, floats, x + i * floats);
                 labels[i] = s->labels[place];

@@ -102,6 +102,11 @@ int dataset_load(const struct dataset *d, enum dataset_split split, uint64_t epo
 const uint8_t *dataset_pixels(const struct dataset *d, enum dataset_split split, uint32_t id, uint8_t *room,
                               struct err *err);
 
+/* dataset_touch() - a training sample in memory will be asked for so many samples later: it is drawn by
+ * chance, and is fetched while the ones before are worked on. */
+#define DATASET_FETCH_AHEAD 3
+void dataset_touch(const struct dataset *d, uint32_t id);
+
 /* dataset_load_test() - test samples first..first+count-1. @count: DATASET_TEST_MAX at the most. Return: as
  * dataset_load(). */
 #define DATASET_TEST_MAX 100

@@ -158,9 +158,12 @@ static int64_t pack(struct training *t, const struct stream_to *to, uint64_t end
                 if (count < 0)
                         return err_set(err, -ENOMEM, "no memory for the samples of epoch %llu",
                                        (unsigned long long) epoch);
-                for (int i = 0; i < count; i++, total++)
+                for (int i = 0; i < count; i++, total++) {
+                        if (i + DATASET_FETCH_AHEAD < count)
+                                dataset_touch(t->data, t->ids[i + DATASET_FETCH_AHEAD]);
                         if (part_get(t->data, t->ids[i], bytes + total * each, err) < 0)
                                 return err->code;
+                }
         }
         return (int64_t) total;
 }

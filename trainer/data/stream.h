@@ -11,8 +11,8 @@
  * Invariant: a place is not written anew before the steps that use it are done, so the manager never has more
  * than one part a worker on its way, which is all the memory that it needs beside the data themselves; and a
  * worker that trains on step s has asked for all up to s + 1, so a manager that waits, before its step s + 1,
- * for those who have not got it waits for a message that is on its way. Samples of a part have a CRC that the
- * worker checks. */
+ * for those who have not got it waits for a message that is on its way. Samples of a part have a CRC that
+ * the worker checks. */
 #pragma once
 
 #include <mpi.h>
