@@ -61,9 +61,12 @@ $(B)/lib/trainer.a: $(call object,$(trainer))
 $(addprefix $(B)/bin/remuda-train-,$(trainers)): $(B)/bin/remuda-train-%: $(B)/obj/trainer/main.o \
                 $(B)/obj/trainer/backends/%.o $(B)/lib/trainer.a $(call archive,base io agent planner job)
 	@mkdir -p $(@D)
-	$(LINK) $(if $(filter %sunway,$@),$(if $(filter openacc,$(variants)),-fopenacc)) -o $@ $(call whole,$^) $(mpi_libs) $(if $(filter %opencl,$@),$(opencl_libs),$(blas_libs)) $(image_libs) -ljansson -lz -lm -lpthread -ldl
+	$(LINK) $(if $(filter %sunway,$@),$(if $(filter openacc,$(variants)),-fopenacc)) -o $@ $(call whole,$^) $(mpi_libs) $(if $(filter %opencl,$@),$(opencl_libs),$(blas_libs)) $(image_libs) -ljansson -lprotobuf-c -lz -lm -lpthread -ldl
 
 $(B)/bin/remuda-train-sunway: $(variant_objects)
+
+# ONNX's messages, which the planner reads too.
+$(patsubst %,$(B)/obj/trainer/export/onnx_%.o,builder read write): | $(B)/generated/planner/models/onnx.pb-c.h
 
 # The kernels' source as a C string.
 $(B)/generated/opencl_kernels.h: trainer/backends/opencl_kernels.cl

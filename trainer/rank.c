@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "trainer/checkpoint.h"
+#include "trainer/export/onnx_read.h"
 #include "trainer/operators/operator_library.h"
 #include "trainer/outputs.h"
 #include "trainer/strategies/stages.h"
@@ -68,6 +69,19 @@ static int open_model(struct training *t, struct err *err)
         return 0;
 }
 
+/* Of the file's values those that this rank holds. */
+static int import_values(struct training *t, struct err *err)
+{
+        CLEANUP(free_p) float *all = calloc(t->model.parameter_count, sizeof(*all));
+
+        if (all == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu parameters", t->model.parameter_count);
+        if (onnx_read(&t->model, "--import", t->options->import_file, all, err) < 0)
+                return err->code;
+        memcpy(t->parameters, all + t->part.from, t->part.count * sizeof(*all));
+        return 0;
+}
+
 static int open_values(struct training *t, struct err *err)
 {
         t->parameters = backend_floats(&t->backend, t->part.count);
@@ -79,6 +93,8 @@ static int open_values(struct training *t, struct err *err)
             (t->velocity == NULL && strcmp(t->options->optimiser, "momentum") == 0))
                 return err_set(err, -ENOMEM, "no memory for %zu parameters", t->part.count);
         model_initialise(&t->model, t->options->seed, t->part.first_node, t->part.last_node, t->parameters);
+        if (t->options->import_file != NULL && import_values(t, err) < 0)
+                return err->code;
         if (t->stages != NULL) /* its pipeline has runners of its own */
                 return 0;
         return training_open_runner(t, err);

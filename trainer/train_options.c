@@ -75,7 +75,8 @@ static const struct row rows[] = {
         { "--traffic", NULL, FLAG, AT(traffic), 0, 0, "print the bytes that each rank holds, got and sent; sunway: those between main memory and local stores" },
         { "--simulate-slow", "P0,P1,...", NUMBERS, AT(slow), 0, 100000, "simulated: rank i loads and computes as a device that takes Pi percent of its time" },
         { "--simulate-speeds", "S0,S1,...", NUMBERS, AT(speeds), 0, 1000000000, "simulated: rank i loads and computes Si samples a second at most (0: as it is)" },
-        { "--export", "FILE", STRING, AT(export_file), 0, 0, "write a compressed model after training" },
+        { "--export", "FILE", STRING, AT(export_file), 0, 0, "write a compressed model after training; a name that ends in .onnx: as ONNX" },
+        { "--import", "FILE", STRING, AT(import_file), 0, 0, "begin with the weights of an ONNX file that --export wrote" },
         { "--quantise", "int8", CHOICE, AT(quantise), 0, 0, "of the export: weights in 8 bits" },
         { "--sparsity", "P", RATIO, AT(sparsity), 0, 0.99, "of the export: share of the smallest weights left out" },
         { "--slave-cores", "N", COUNT, AT(cpes), 1, 4096, "sunway: slave cores of a group (default 64)" },
@@ -158,6 +159,7 @@ char *train_options_line(const struct train_options *o)
         /* of NAME=FILE the name alone: each machine may have the file where it likes */
         text_printf(&line, " activation=%.*s", o->activation != NULL ? (int) strcspn(o->activation, "=") : 1,
                     o->activation != NULL ? o->activation : "-");
+        text_printf(&line, " import=%d", o->import_file != NULL);
         text_printf(&line, " evaluate-epochs=%d evaluate-steps=%zu checkpoint=%d every=%zu resume=%d",
                     o->evaluate_epochs, o->evaluate_steps, o->checkpoint != NULL, o->every, o->resume);
         if (line.failed) {

@@ -8,6 +8,8 @@
 
 #include "base/cleanup.h"
 #include "io/read_file.h"
+#include "trainer/export/onnx_read.h"
+#include "trainer/export/onnx_write.h"
 #include "trainer/export/quantised.h"
 #include "trainer/json_line.h"
 #include "trainer/operators/vector.h"
@@ -38,6 +40,31 @@ static int find_threshold(const float *values, size_t count, double share, float
         qsort(sizes, count, sizeof(*sizes), compare_floats);
         *ret = out > 0 ? sizes[out - 1] : -1;
         return 0;
+}
+
+/* Leaves the smallest of each weight array out, as zeros; ONNX has no shorter form of them that others read.
+ */
+static int thin_out(const struct training *t)
+{
+        for (size_t i = 0; t->options->sparsity > 0 && i < t->model.tensor_count; i++) {
+                const struct model_tensor *s = &t->model.tensors[i];
+                float *values = t->parameters + s->offset, threshold;
+
+                if (s->bias)
+                        continue;
+                if (find_threshold(values, s->count, t->options->sparsity, &threshold) < 0)
+                        return -ENOMEM;
+                for (size_t k = 0; k < s->count; k++)
+                        values[k] = fabsf(values[k]) <= threshold ? 0 : values[k];
+        }
+        return 0;
+}
+
+static bool is_onnx(const struct train_options *o)
+{
+        size_t length = strlen(o->export_file);
+
+        return length > 5 && strcmp(o->export_file + length - 5, ".onnx") == 0;
 }
 
 /* Writes one tensor and leaves in `values` what a reader of the file would have. */
@@ -76,9 +103,13 @@ static int write_model(struct training *t, struct err *err)
 {
         const struct train_options *o = t->options;
         bool quantise = o->quantise != NULL;
-        FILE *f = fopen(o->export_file, "we");
+        FILE *f;
         bool whole = true;
 
+        if (is_onnx(o))
+                return thin_out(t) < 0 ? err_set(err, -ENOMEM, "--export: no memory for --sparsity")
+                                       : onnx_write(&t->model, t->parameters, quantise, o->export_file, err);
+        f = fopen(o->export_file, "we");
         if (f == NULL)
                 return err_set(err, -errno, "--export: file '%s': %m", o->export_file);
         (void) fprintf(f, "remuda-export 1 model=%s tensors=%zu quantise=%s\n", t->model.name,
@@ -148,10 +179,14 @@ static int export_whole(struct training *t, struct err *err)
         backend_to_host(&t->backend, t->parameters);
         if (write_model(t, err) < 0)
                 return err->code;
+        if (is_onnx(t->options) &&
+            onnx_read(&t->model, "--export", t->options->export_file, t->parameters, err) < 0)
+                return err->code;
         backend_to_device(&t->backend, t->parameters);
         if (read_file(t->options->export_file, READ_FILE_MAX_BYTES, &bytes, &after.bytes, err) < 0)
                 return err_wrap(err, err->code, "--export");
-        r = t->options->quantise != NULL ? measure_quantised(t, bytes, &after, err) : measure(t, &after, err);
+        r = t->options->quantise != NULL && !is_onnx(t->options) ? measure_quantised(t, bytes, &after, err)
+                                                                 : measure(t, &after, err);
         if (r < 0)
                 return r;
         json_line_open(&line, NULL, '{');
