@@ -33,11 +33,9 @@ else ifeq ($(MAKELEVEL),0)
 $(info trainer: no OpenCL with CLBlast here, remuda-train-opencl is left out (Debian: ocl-icd-opencl-dev libclblast-dev))
 endif
 
-# The sunway build's other ways to its CPEs (slave cores), each where a compiler for it is: OpenACC (gcc has it, on the host
-# where there is no device), and athread with Sunway's own compiler, which builds the CPEs' half by itself (SLAVE_CC).
-variants := $(if $(filter yes,$(shell echo 'int x;' | $(CC) -fopenacc -x c -c -o /dev/null - 2>/dev/null && echo yes)),openacc)
-# without -g: gcc's copy of the code for a device names the folder it was built in
-$(B)/obj/trainer/sunway/openacc.o: CFLAGS_trainer_sunway += -fopenacc -g0
+# The sunway build's other way to its CPEs (slave cores), where a compiler for it is: athread with Sunway's own compiler, which builds
+# the CPEs' half by itself (SLAVE_CC).
+variants :=
 SLAVE_CC ?= sw5cc -slave
 cpe_objects :=
 ifeq ($(shell $(CC) -E -include athread.h -x c /dev/null >/dev/null 2>&1 && echo yes),yes)
@@ -61,7 +59,7 @@ $(B)/lib/trainer.a: $(call object,$(trainer))
 $(addprefix $(B)/bin/remuda-train-,$(trainers)): $(B)/bin/remuda-train-%: $(B)/obj/trainer/main.o \
                 $(B)/obj/trainer/backends/%.o $(B)/lib/trainer.a $(call archive,base io agent planner job)
 	@mkdir -p $(@D)
-	$(LINK) $(if $(filter %sunway,$@),$(if $(filter openacc,$(variants)),-fopenacc)) -o $@ $(call whole,$^) $(mpi_libs) $(if $(filter %opencl,$@),$(opencl_libs),$(blas_libs)) $(image_libs) -ljansson -lprotobuf-c -lz -lm -lpthread -ldl
+	$(LINK) -o $@ $(call whole,$^) $(mpi_libs) $(if $(filter %opencl,$@),$(opencl_libs),$(blas_libs)) $(image_libs) -ljansson -lprotobuf-c -lz -lm -lpthread -ldl
 
 $(B)/bin/remuda-train-sunway: $(variant_objects)
 

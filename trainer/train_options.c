@@ -80,7 +80,7 @@ static const struct row rows[] = {
         { "--quantise", "int8", CHOICE, AT(quantise), 0, 0, "of the export: weights in 8 bits" },
         { "--sparsity", "P", RATIO, AT(sparsity), 0, 0.99, "of the export: share of the smallest weights left out" },
         { "--slave-cores", "N", COUNT, AT(cpes), 1, 4096, "sunway: slave cores of a group (default 64)" },
-        { "--variant", "threads|openacc|athread", CHOICE, AT(variant), 0, 0, "sunway: what the slave cores are: host threads (default), an OpenACC region, the real ones" },
+        { "--variant", "threads|athread", CHOICE, AT(variant), 0, 0, "sunway: what the slave cores are: host threads (default), or the real ones" },
         { "--gemm", "tiles|blas", CHOICE, AT(gemm), 0, 0, "sunway: matrix product in tiles (default) or by BLAS" },
         { "--no-staging", NULL, FLAG, AT(no_staging), 0, 0, "sunway: read operands straight from main memory" },
         { "--device", "P:D", STRING, AT(device), 0, 0, "opencl: platform and device number (default 0:0)" },

@@ -15,10 +15,10 @@
 #include "trainer/operators/kernels.h"
 
 struct backend_options {
-        size_t cpes;         /* sunway: 1..4096 */
-        const char *variant; /* sunway: threads, openacc or athread; NULL = threads */
-        bool gemm_blas;      /* sunway: --gemm blas */
-        bool no_staging;     /* sunway: operands straight from main memory */
+        size_t cpes;                                         /* sunway: 1..4096 */
+        const char *variant;                                 /* sunway: threads or athread; NULL = threads */
+        bool gemm_blas;                                      /* sunway: --gemm blas */
+        bool no_staging;                                     /* sunway: operands straight from main memory */
         size_t tile_rows, tile_cols, tile_inner, tile_lanes; /* 0 = the backend's own choice */
         size_t cpus;                                         /* CPUs this process may use */
         const char *device; /* opencl: PLATFORM:DEVICE numbers, NULL = the first */

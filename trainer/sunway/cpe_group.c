@@ -18,8 +18,7 @@ struct cpe_group {
 
 static const struct cpe_group_variant *find_variant(const char *name, struct err *err)
 {
-        const struct cpe_group_variant *const variants[] = { &cpe_group_threads, &cpe_group_openacc,
-                                                             &cpe_group_athread };
+        const struct cpe_group_variant *const variants[] = { &cpe_group_threads, &cpe_group_athread };
         struct text have = { 0 };
 
         for (size_t i = 0; i < ARRAY_SIZE(variants); i++) {

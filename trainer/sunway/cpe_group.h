@@ -1,9 +1,9 @@
 /* CPE group: a core group as the Sunway processors have it, one master core (MPE) and N CPEs (slave cores).
  *
  * cpe_group_run() has one task done by every CPE and returns when all are through. How the CPEs come about is
- * the variant's business, one file each, one row each: host threads that stand in for them (threads.c), an
- * OpenACC region (openacc.c), or the real ones through athread (athread.c). Results never depend on it. One
- * run at a time. */
+ * the variant's business, one file each, one row each: host threads that stand in for them (threads.c), or
+ * the real ones through athread (athread.c, which has been compiled and never run). Results never depend on
+ * it. One run at a time. */
 #pragma once
 
 #include "base/err.h"
@@ -20,8 +20,7 @@ struct cpe_group_variant {
 };
 
 extern const struct cpe_group_variant cpe_group_threads;
-/* Part of the program where their compiler was there; see trainer/build.mk. */
-extern const struct cpe_group_variant cpe_group_openacc __attribute__((weak));
+/* Part of the program where its compiler was there; see trainer/build.mk. */
 extern const struct cpe_group_variant cpe_group_athread __attribute__((weak));
 
 struct cpe_group; /* opaque */
