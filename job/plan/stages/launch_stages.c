@@ -10,10 +10,11 @@ static int need_stages(const struct launch_world *world, struct err *err)
 {
         for (size_t i = 0; i < world->count; i++)
                 if (world->ranks[i].layers == NULL)
-                        return err_set(err, -EINVAL,
-                                       "rank %zu has no layers; write strategy: split, and give spec.profile or "
-                                       "--profile FILE",
-                                       i);
+                        return err_set(
+                                err, -EINVAL,
+                                "rank %zu has no layers; write strategy: split, and give spec.profile or "
+                                "--profile FILE",
+                                i);
         return 0;
 }
 
@@ -40,7 +41,8 @@ int launch_stages_pipelining(const struct launch_world *world, struct text *out,
 
                 if (world->profile == NULL || world->profile->layers[first].name[0] == '\0')
                         return err_set(err, -EINVAL,
-                                       "layer %" PRIu64 " of the profile has no name; name it as the module in "
+                                       "layer %" PRIu64
+                                       " of the profile has no name; name it as the module in "
                                        "the model",
                                        first);
                 text_append(out, i == 1 ? "" : ", ");
@@ -61,11 +63,13 @@ int launch_stages_megatron(const struct launch_world *world, struct text *out, s
         last = layers_of(world, world->count - 1)[1];
         if (last < 2)
                 return err_set(err, -EINVAL,
-                               "%" PRIu64 " layers are no embedding, transformer layers and loss; give a profile "
+                               "%" PRIu64
+                               " layers are no embedding, transformer layers and loss; give a profile "
                                "of them",
                                last + 1);
         text_printf(out,
-                    "--num-layers %" PRIu64 " --pipeline-model-parallel-size %zu --pipeline-model-parallel-layout ",
+                    "--num-layers %" PRIu64
+                    " --pipeline-model-parallel-size %zu --pipeline-model-parallel-layout ",
                     last - 1, world->count);
         text_append_char(out, '\'');
         for (size_t i = 0; i < world->count; i++) {

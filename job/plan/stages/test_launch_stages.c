@@ -34,7 +34,9 @@ static void torch_takes_names_megatron_a_layout(void **state)
         (void) state;
         assert_int_equal(launch_stages_pipelining(&world, &python, NULL), 0);
         assert_non_null(strstr(python.data, "layers_per_stage = [3, 1, 4]\n"));
-        assert_non_null(strstr(python.data, "split_spec = {\"block.3\": SplitPoint.BEGINNING, \"block.4\": SplitPoint.BEGINNING}\n"));
+        assert_non_null(strstr(
+                python.data,
+                "split_spec = {\"block.3\": SplitPoint.BEGINNING, \"block.4\": SplitPoint.BEGINNING}\n"));
         assert_non_null(strstr(python.data, "n_microbatches = 8\n"));
         assert_int_equal(launch_stages_megatron(&world, &options, NULL), 0);
         assert_string_equal(options.data, "--num-layers 6 --pipeline-model-parallel-size 3 "
