@@ -54,7 +54,6 @@ struct run_rank {
         double link_bytes_per_ms;          /* to its neighbour, as measured; 0 = it is not */
         uint64_t layers[2];                /* first and last */
         unsigned device_index;             /* its ordinal */
-
         char speed_device[SPEED_TABLE_DEVICE_BYTES]; /* its name in the SpeedTable */
         enum chip_speed speed_source;
         enum chip_speed_precision precision;

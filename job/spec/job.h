@@ -74,9 +74,8 @@ struct job {
         struct job_split_stage *stages; /* bound by hand, growing; what they leave out is planned */
         struct job_split_profile profile;
         char model[JOB_NAME_BYTES];
-        double learning_rate; /* 0 = the program's default */
-        uint64_t global_batch, epochs, seed;
-        uint64_t min_network_mbps; /* of each node's fastest interface; 0 = any */
+        double learning_rate;                                  /* 0 = the program's default */
+        uint64_t global_batch, epochs, seed, min_network_mbps; /* ... of each node's fastest interface */
         int shards, segments;
         uint64_t *segment_list; /* indices of last tensors, growing */
         size_t segment_count, stage_count;
