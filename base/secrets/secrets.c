@@ -12,11 +12,6 @@
 
 #define DEPTH_MAX 64 /* of JSON; deeper is masked as a whole */
 
-struct serial {
-        struct name_map_entry entry;
-        char text[];
-};
-
 void secrets_free(struct secrets *secrets)
 {
         struct name_map_entry *entry = name_map_first(&secrets->serials);
@@ -56,7 +51,6 @@ void secrets_learn(struct secrets *secrets, const char *value)
 static void learn_serial(struct secrets *secrets, const char *text)
 {
         const char *token = text == NULL ? "" : text + serials_prefix(text, strlen(text));
-        struct serial *serial;
 
         if (strlen(token) < SECRETS_LEAST_BYTES || name_map_find(&secrets->serials, token) != NULL)
                 return;
@@ -64,17 +58,8 @@ static void learn_serial(struct secrets *secrets, const char *text)
                 secrets->serials_full = true;
                 return;
         }
-        serial = malloc(sizeof(*serial) + strlen(token) + 1);
-        if (serial == NULL) {
+        if (name_map_make(&secrets->serials, token, sizeof(struct name_map_entry)) == NULL)
                 secrets->failed = true;
-                return;
-        }
-        memcpy(serial->text, token, strlen(token) + 1);
-        serial->entry.key = serial->text;
-        if (name_map_insert(&secrets->serials, &serial->entry) < 0) {
-                free(serial);
-                secrets->failed = true;
-        }
 }
 
 static bool is_of_serials(char c)
