@@ -40,7 +40,7 @@ struct run_chips { /* of this machine, or of a store's nodes */
 };
 
 struct run_rank {
-        bool server;
+        bool server, link_measured;
         const struct job_role *role;
         char runtime[JOB_RUNTIME_BYTES];
         const struct program_table_row *program;                     /* in the table */
@@ -51,7 +51,7 @@ struct run_rank {
         struct chip_speed_figures figures; /* of the chip */
         uint64_t memory_bytes;             /* of the chip; 0 = not known */
         double *layer_ms;                  /* of a split: run.measured's, owned; NULL = not measured */
-        double link_bytes_per_ms;          /* to its neighbour, as measured; 0 = it is not */
+        double link_bytes_per_ms;          /* measured, else of its node's network; 0 = not known */
         uint64_t layers[2];                /* first and last */
         unsigned device_index;             /* its ordinal */
         char speed_device[SPEED_TABLE_DEVICE_BYTES]; /* its name in the SpeedTable */

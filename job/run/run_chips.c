@@ -255,6 +255,7 @@ static void add_rank(struct run *run, const struct assignment_part *part, const 
                                    .device_index = device == NULL ? 0 : device->ordinal,
                                    .figures = part->group->figures,
                                    .network_mbps = part->node->hardware.network_mbps,
+                                   .link_bytes_per_ms = (double) part->node->hardware.network_mbps * 125,
                                    .memory_bytes = device != NULL && device->memory_bytes > 0
                                                            ? device->memory_bytes
                                                            : group->memory_bytes,

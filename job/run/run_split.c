@@ -71,7 +71,8 @@ void run_split_read_layers(struct run *run, size_t index, const json_t *answer)
 
                 ms[i] = isfinite(value) && value > 1e-6 ? value : 1e-6;
         }
-        rank->link_bytes_per_ms = isfinite(link) && link > 0 ? link : 0;
+        rank->link_measured = isfinite(link) && link > 0;
+        rank->link_bytes_per_ms = rank->link_measured ? link : rank->link_bytes_per_ms;
         free(rank->layer_ms);
         rank->layer_ms = ms;
 }
@@ -97,14 +98,23 @@ static uint64_t memory_of(const struct run *run, const struct run_rank *rank)
         return rank->memory_bytes / (alike > 0 ? alike : 1);
 }
 
+/* Do the ranks stand on several nodes? Else no network is between them. */
+static bool has_network(const struct run *run)
+{
+        for (size_t i = 1; i < worker_count(run); i++)
+                if (strcmp(worker_of(run, i)->node, worker_of(run, 0)->node) != 0)
+                        return true;
+        return false;
+}
+
 static void describe(const struct run *run, const struct run_rank *rank, struct stage_plan_worker *ret)
 {
         *ret = (struct stage_plan_worker){
                 .role = rank->role,
                 .chips = 1,
                 .memory_bytes = memory_of(run, rank),
-                .bytes_per_ms = rank->link_bytes_per_ms,
-                .link_measured = true,
+                .bytes_per_ms = rank->link_measured || has_network(run) ? rank->link_bytes_per_ms : 0,
+                .link_measured = rank->link_measured,
                 .layer_ms = run_split_measures(run) ? rank->layer_ms : NULL,
                 .samples_per_s = rank->speed_source == CHIP_SPEED_MEASURED
                                          ? chip_speed_samples_per_s(&rank->speed)
