@@ -120,13 +120,11 @@ void mover_take(struct mover *m)
 void mover_wait(MPI_Request *requests, size_t count)
 {
         uint64_t begin_usec = clock_monotonic_usec();
-        int done = 0;
+        int done = count == 0; /* where nothing was begun, MPI may not have been either */
 
-        for (;;) {
+        while (!done) {
                 MPI_Testall((int) count, requests, &done, MPI_STATUSES_IGNORE);
-                if (done)
-                        return;
-                if (clock_monotonic_usec() - begin_usec >= AWAKE_USEC)
+                if (!done && clock_monotonic_usec() - begin_usec >= AWAKE_USEC)
                         rest();
         }
 }
