@@ -11,8 +11,8 @@
 #include "base/text.h"
 #include "io/whole_file.h"
 
-/* Measured with tests/bench/bench_trainer, but for the Sunway rows, whose device was not there: they are
- * those of its portable build. `device` is the beginning of a device model's name. */
+/* Tiles are known for the portable build alone, whose "core group" is the host it was measured on; a device
+ * that nobody had gets none, and --tune finds its own. `device` is the beginning of a device model's name. */
 #define AUTO PRESET_LOAD_AUTO
 /* clang-format off */
 static const struct {
@@ -22,9 +22,6 @@ static const struct {
         { "mlp",  "portable core group", { { 128, 64, 32, 32 }, { 3, 5 },    2, AUTO, true } },
         { "cnn",  "portable core group", { { 128, 64, 32, 32 }, { 1, 3, 7 }, 3, AUTO, true } },
         { "text", "portable core group", { { 64, 128, 32, 32 }, { 1, 4 },    2, AUTO, true } },
-        { "mlp",  "Sunway core group",   { { 128, 64, 32, 32 }, { 3, 5 },    2, AUTO, true } },
-        { "cnn",  "Sunway core group",   { { 128, 64, 32, 32 }, { 1, 3, 7 }, 3, AUTO, true } },
-        { "text", "Sunway core group",   { { 64, 128, 32, 32 }, { 1, 4 },    2, AUTO, true } },
         { "mlp",  "",                    { { 0, 0, 0, 0 },      { 3, 5 },    2, AUTO, true } },
         { "cnn",  "",                    { { 0, 0, 0, 0 },      { 1, 3, 7 }, 3, AUTO, true } },
         { "text", "",                    { { 0, 0, 0, 0 },      { 1, 4 },    2, AUTO, true } },

@@ -76,9 +76,20 @@ static void test_what_is_no_line_of_ours_is_passed_over(void **state)
         }
 }
 
+/* No row is a copy of another device's. */
+static void test_a_device_that_nobody_had_gets_no_tiles(void **state)
+{
+        (void) state;
+        assert_int_equal(preset_find("mlp", "portable core group").tiles.rows, 128);
+        assert_int_equal(preset_find("mlp", "Sunway core group").tiles.rows, 0);
+        assert_int_equal(preset_find("cnn", "a chip of tomorrow").tiles.rows, 0);
+        assert_int_equal(preset_find("mlp", "Sunway core group").segment_count, 2);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_device_that_nobody_had_gets_no_tiles),
                 cmocka_unit_test(test_all_four_sizes_come_back),
                 cmocka_unit_test(test_a_line_without_lanes_leaves_them_to_the_backend),
                 cmocka_unit_test(test_what_is_no_line_of_ours_is_passed_over),
