@@ -66,6 +66,7 @@ static const struct row rows[] = {
         { "--measure-layers", NULL, FLAG, AT(measure_layers), 0, 0, "with --measure: of every layer, too, for a split" },
         { "--measure-seconds", "S", RATIO, AT(measure_seconds), 0.01, 3600, "for how long (default 1)" },
         { "--no-fuse", NULL, FLAG, AT(no_fuse), 0, 0, "run every operator by itself" },
+        { "--convolution", "direct|patches", CHOICE, AT(convolution), 0, 0, "cpu: one that is fused with its pooling: directly, or as a product of patches like an unfused one (default direct)" },
         { "--explain-fusion", NULL, FLAG, AT(explain_fusion), 0, 0, "print which operators run as one, and stop" },
         { "--operator", "NAME=FILE", STRING, AT(operator_library), 0, 0, "take kernel NAME from the shared library FILE" },
         { "--activation", "NAME=FILE", STRING, AT(activation), 0, 0, "in place of the ReLUs NAME, an operator of the shared library FILE" },
@@ -409,6 +410,7 @@ int train_options_parse(int argc, char **argv, struct train_options *ret, struct
                                    .distribute = "shared",
                                    .gradient_weights = "samples",
                                    .gemm = "tiles",
+                                   .convolution = "direct",
                                    .seed = 1,
                                    .momentum = 0.9,
                                    .measure_seconds = 1,
@@ -440,6 +442,7 @@ struct backend_options train_options_backend(const struct train_options *o, size
                                          .variant = o->variant,
                                          .gemm_blas = strcmp(o->gemm, "blas") == 0,
                                          .no_staging = o->no_staging,
+                                         .patches = strcmp(o->convolution, "patches") == 0,
                                          .cpus = cpus,
                                          .device = o->device };
 }

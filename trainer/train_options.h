@@ -22,7 +22,7 @@ struct train_options {
         const char *preprocess, *operator_library, *activation, *cache, *export_file, *import_file, *quantise;
         struct train_options_list speeds; /* simulated: samples a second at most, by rank; 0: as it is */
         struct train_options_list slow;   /* simulated: percent of the time that computing takes, by rank */
-        const char *variant;
+        const char *variant, *convolution;
         const char *optimiser, *order, *gradient_weights, *gemm;
         const char *weights_out, *sample_log, *clock_log, *timeline, *progress, *checkpoint, *device;
         const char *live_shares; /* REMUDA_SHARES: the file in which new shares come */

@@ -7,6 +7,10 @@ int backend_open(const struct backend_row *row, const struct backend_options *o,
         struct backend b = { .row = row, .kernels = row->kernels };
         int r = row->open(o, &b, err);
 
+        if (r == 0 && o->patches) {
+                b.kernels.convolution_pool = NULL;
+                b.kernels.convolution_pool_gradient = NULL;
+        }
         if (r == 0)
                 *ret = b;
         return r;

@@ -22,6 +22,7 @@ struct backend_options {
         size_t tile_rows, tile_cols, tile_inner, tile_lanes; /* 0 = the backend's own choice */
         size_t cpus;                                         /* CPUs this process may use */
         const char *device; /* opencl: PLATFORM:DEVICE numbers, NULL = the first */
+        bool patches;       /* --convolution patches: no convolution with its pooling in one pass */
 };
 
 struct backend_traffic { /* main-memory bytes moved by kernels, 0 where not counted */
