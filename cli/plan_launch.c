@@ -33,7 +33,7 @@ struct launch_options {
 /* clang-format off */
 static const struct option_spec specs[] = {
         { .name = "format", .type = OPTION_CHOICE, .offset = offsetof(struct launch_options, format),
-          .value = "mpirun|torchrun|ranktable|flagscale|hccl|slurm|bsub|pipelining|megatron|env",
+          .value = "mpirun|torchrun|ranktable|flagscale|hccl|slurm|bsub|stages|env",
           .help = "whose words to write; -o json and table do without" },
         { .name = "store", .type = OPTION_STRING, .offset = offsetof(struct launch_options, store),
           .value = "dir:PATH", .help = "place on the machines that stand there, not on this one" },

@@ -11,6 +11,16 @@
 #include "job/plan/launch_torch.h"
 #include "job/plan/stages/launch_stages.h"
 
+/* Python, and Megatron's options as a comment behind it; not of a model that is too small for them. */
+static int stages(const struct launch_world *world, struct text *out, struct err *err)
+{
+        int r = launch_stages_pipelining(world, out, err);
+
+        if (r == 0)
+                (void) launch_stages_megatron(world, out, NULL);
+        return r;
+}
+
 static const struct {
         const char *name;
         int (*write)(const struct launch_world *world, struct text *out, struct err *err);
@@ -22,8 +32,7 @@ static const struct {
         [LAUNCH_HCCL] = { "hccl", launch_ascend_hccl },
         [LAUNCH_SLURM] = { "slurm", launch_batch_slurm },
         [LAUNCH_BSUB] = { "bsub", launch_batch_bsub },
-        [LAUNCH_PIPELINING] = { "pipelining", launch_stages_pipelining },
-        [LAUNCH_MEGATRON] = { "megatron", launch_stages_megatron },
+        [LAUNCH_STAGES] = { "stages", stages },
         [LAUNCH_ENV] = { "env", launch_torch_env },
 };
 

@@ -13,8 +13,7 @@ enum launch_lines_format {
         LAUNCH_HCCL,
         LAUNCH_SLURM,
         LAUNCH_BSUB,
-        LAUNCH_PIPELINING,
-        LAUNCH_MEGATRON,
+        LAUNCH_STAGES,
         LAUNCH_ENV,
         LAUNCH_FORMAT_COUNT
 };

@@ -68,7 +68,7 @@ int launch_stages_megatron(const struct launch_world *world, struct text *out, s
                                "of them",
                                last + 1);
         text_printf(out,
-                    "--num-layers %" PRIu64
+                    "# Megatron-Core: --num-layers %" PRIu64
                     " --pipeline-model-parallel-size %zu --pipeline-model-parallel-layout ",
                     last - 1, world->count);
         text_append_char(out, '\'');

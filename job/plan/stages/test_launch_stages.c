@@ -39,7 +39,7 @@ static void torch_takes_names_megatron_a_layout(void **state)
                 "split_spec = {\"block.3\": SplitPoint.BEGINNING, \"block.4\": SplitPoint.BEGINNING}\n"));
         assert_non_null(strstr(python.data, "n_microbatches = 8\n"));
         assert_int_equal(launch_stages_megatron(&world, &options, NULL), 0);
-        assert_string_equal(options.data, "--num-layers 6 --pipeline-model-parallel-size 3 "
+        assert_string_equal(options.data, "# Megatron-Core: --num-layers 6 --pipeline-model-parallel-size 3 "
                                           "--pipeline-model-parallel-layout 'Et*2|t*1|t*3,L'\n");
 }
 
