@@ -18,7 +18,7 @@
 
 static void lines_are_read_as_they_come(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
 
         assert_int_equal(read_lines(f, NULL), 0); /* no file: nothing */
         put(f->file, "{\"a\":1}\n\n{\"b\":", "we");
@@ -31,7 +31,7 @@ static void lines_are_read_as_they_come(void **state)
 
 static void a_line_beyond_the_limit_is_left_out(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
         CLEANUP(free_p) char *large = malloc(JOURNAL_LINE_MAX + 3);
 
         memset(large, 'x', JOURNAL_LINE_MAX + 1);
@@ -45,7 +45,7 @@ static void a_line_beyond_the_limit_is_left_out(void **state)
 
 static void a_torn_line_is_closed_by_the_next_writer(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
         CLEANUP(free_p) char *bytes = NULL;
 
         put(f->file, "{\"a\":1}\n{\"torn", "we");
@@ -57,7 +57,7 @@ static void a_torn_line_is_closed_by_the_next_writer(void **state)
 
 static void another_file_is_read_from_its_beginning(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
         char other[96];
 
         (void) text_format(other, sizeof(other), "%s/other", f->path);
@@ -82,7 +82,7 @@ static void another_file_is_read_from_its_beginning(void **state)
 #define TWO "{\"uid\":\"u-1\",\"node\":\"n\"}\n{\"uid\":\"u-2\",\"node\":\"n\"}\n"
 
 /* Two lines were said to be committed. Return: is each told before anybody decides, or appending refused? */
-static bool nothing_is_forgotten(struct fixture *f)
+static bool nothing_is_forgotten(struct test_journal_fixture *f)
 {
         struct err err = { 0 };
         bool told;
@@ -109,7 +109,7 @@ static void put_bytes(const char *path, const char *bytes, size_t size)
  * that are cut off. */
 static void no_byte_that_is_lost_takes_a_line_along(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
         CLEANUP(free_p) char *bytes = NULL, *last = NULL;
         static const char others[] = { '\0', '\n', ' ', '}', '"', '0' };
 
@@ -144,7 +144,7 @@ static void no_byte_that_is_lost_takes_a_line_along(void **state)
 
 static void what_is_gone_is_missed(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
         CLEANUP(free_p) char *bytes = NULL;
         struct err err = { 0 };
 
@@ -177,7 +177,7 @@ static void what_is_gone_is_missed(void **state)
 
 static void a_line_that_lacks_its_newline_counts_once(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
         CLEANUP(free_p) char *bytes = NULL;
 
         assert_int_equal(append(f, TWO, NULL), 0);
@@ -213,7 +213,7 @@ static unsigned below(struct tale *t, unsigned end)
 }
 
 /* Return: is it known of each line that was committed, or that some are not? */
-static bool all_are_known(struct fixture *f, const struct tale *t)
+static bool all_are_known(struct test_journal_fixture *f, const struct tale *t)
 {
         struct journal reader;
         bool known;
@@ -232,7 +232,7 @@ static bool all_are_known(struct fixture *f, const struct tale *t)
         return known;
 }
 
-static void commit_one(struct fixture *f, struct tale *t, unsigned writer)
+static void commit_one(struct test_journal_fixture *f, struct tale *t, unsigned writer)
 {
         char line[64];
         struct journal *j = &t->writers[writer];
@@ -245,7 +245,7 @@ static void commit_one(struct fixture *f, struct tale *t, unsigned writer)
 }
 
 /* It was written up to some byte when its writer died; the whole of it counts, then, or nothing. */
-static void die_writing(struct fixture *f, struct tale *t)
+static void die_writing(struct test_journal_fixture *f, struct tale *t)
 {
         CLEANUP(free_p) char *before = NULL, *after = NULL;
         size_t kept = t->truth.size_bytes, from, size;
@@ -271,7 +271,7 @@ static void die_writing(struct fixture *f, struct tale *t)
                 journal_close(&t->writers[w]);
 }
 
-static void harm(struct fixture *f, struct tale *t)
+static void harm(struct test_journal_fixture *f, struct tale *t)
 {
         CLEANUP(free_p) char *bytes = NULL;
         size_t size, at;
@@ -290,7 +290,7 @@ static void harm(struct fixture *f, struct tale *t)
 
 static void any_tale_forgets_nothing(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
         struct tale t = { .chance = 1 };
         unsigned committed = 0, stopped = 0;
 
@@ -347,7 +347,7 @@ static const struct {
 
 static void damage_is_named_and_ends_appending(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
 
         for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
                 CLEANUP(free_p) char *bytes = NULL;
@@ -376,7 +376,7 @@ static void damage_is_named_and_ends_appending(void **state)
 
 static void a_lost_line_is_noticed_by_the_next(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
         CLEANUP(free_p) char *bytes = NULL;
         char *second, *third;
 
@@ -397,7 +397,7 @@ static void a_lost_line_is_noticed_by_the_next(void **state)
  * there. */
 static void an_end_that_comes_hides_no_other_damage(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
         CLEANUP(free_p) char *bytes = NULL;
         const char *second;
         struct err err = { 0 };

@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "store/directory/journal.h"
 
-struct fixture {
+struct test_journal_fixture {
         char path[64], file[80], last[96];
         int folder;
         struct journal journal;
@@ -27,21 +27,21 @@ struct fixture {
 
 static inline void on_line(void *userdata, const char *line, size_t size_bytes)
 {
-        struct fixture *f = userdata;
+        struct test_journal_fixture *f = userdata;
 
         text_printf(&f->lines, "%.*s|", (int) (size_bytes < 24 ? size_bytes : 24), line);
 }
 
 static inline void on_forget(void *userdata)
 {
-        struct fixture *f = userdata;
+        struct test_journal_fixture *f = userdata;
 
         text_append(&f->lines, "!");
 }
 
 static inline int set_up(void **state)
 {
-        struct fixture *f = calloc(1, sizeof(*f));
+        struct test_journal_fixture *f = calloc(1, sizeof(*f));
 
         (void) text_copy(f->path, sizeof(f->path), "/tmp/remuda-journal-XXXXXX");
         assert_non_null(mkdtemp(f->path));
@@ -55,7 +55,7 @@ static inline int set_up(void **state)
 
 static inline int tear_down(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
 
         journal_free(&f->journal);
         text_free(&f->lines);
@@ -85,13 +85,13 @@ static inline char *whole(const char *path)
         return bytes;
 }
 
-static inline int read_lines(struct fixture *f, struct err *err)
+static inline int read_lines(struct test_journal_fixture *f, struct err *err)
 {
         text_reset(&f->lines);
         return journal_read(&f->journal, on_forget, on_line, f, err);
 }
 
-static inline int append(struct fixture *f, const char *lines, struct err *err)
+static inline int append(struct test_journal_fixture *f, const char *lines, struct err *err)
 {
         int r;
 

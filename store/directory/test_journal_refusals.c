@@ -19,7 +19,7 @@
 
 static void what_cannot_be_opened_says_why(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
         struct err err = { 0 };
 
         assert_int_equal(symlink("/etc/passwd", f->file), 0);
@@ -29,7 +29,7 @@ static void what_cannot_be_opened_says_why(void **state)
 }
 
 /* The journal's descriptor is another's from here on. */
-static void hand_over(struct fixture *f, int flags)
+static void hand_over(struct test_journal_fixture *f, int flags)
 {
         int fd = open(f->file, flags | O_CLOEXEC);
 
@@ -40,7 +40,7 @@ static void hand_over(struct fixture *f, int flags)
 
 static void what_cannot_be_read_or_written_says_why(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
         struct err err = { 0 };
 
         put(f->file, "{\"a\":1}\n{\"torn", "we");
@@ -65,7 +65,7 @@ static void what_cannot_be_read_or_written_says_why(void **state)
 }
 
 /* No file may become larger than that. */
-static int append_within(struct fixture *f, rlim_t bytes, const char *line, struct err *err)
+static int append_within(struct test_journal_fixture *f, rlim_t bytes, const char *line, struct err *err)
 {
         struct rlimit old;
         int r;
@@ -80,7 +80,7 @@ static int append_within(struct fixture *f, rlim_t bytes, const char *line, stru
 
 static void a_write_that_fails_leaves_all_as_it_was(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
         CLEANUP(free_p) char *before = NULL, *after = NULL;
         struct err err = { 0 };
 
@@ -99,7 +99,7 @@ static void a_write_that_fails_leaves_all_as_it_was(void **state)
 /* Who may not write reads all the same. Root may: it becomes another. */
 static void who_may_only_read_reads(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
         struct err err = { 0 };
         uid_t own = geteuid();
 
@@ -118,7 +118,7 @@ static void who_may_only_read_reads(void **state)
 /* The line is whole but for its newline, and is not what was written. */
 static void a_last_line_of_another_checksum_is_not_told(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
         CLEANUP(free_p) char *bytes = NULL;
 
         assert_int_equal(append(f, "{\"a\":1}\n{\"b\":2}\n", NULL), 0);
@@ -136,7 +136,7 @@ static void a_last_line_of_another_checksum_is_not_told(void **state)
  */
 static void what_is_not_whole_is_cut_back(void **state)
 {
-        struct fixture *f = *state;
+        struct test_journal_fixture *f = *state;
         CLEANUP(free_p) char *bytes = NULL;
         struct err err = { 0 };
         int ends[2];
