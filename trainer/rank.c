@@ -132,7 +132,9 @@ static int open_data(struct training *t, bool text, const struct preprocess_step
                                                    &t->distribution.later, &t->data, err),
                                       err);
 
-        if (r == 0 && t->options->poll > 0 && t->data->form != NULL && t->data->form->fetch != NULL)
+        if (r < 0) /* agreed on */
+                return r;
+        if (t->options->poll > 0 && t->data->form != NULL && t->data->form->fetch != NULL)
                 r = err_set(err, -EINVAL,
                             "--poll: shards are looked through once, at the beginning: leave it out");
         return world_agree(&t->world, r, err);
