@@ -53,7 +53,7 @@ static void tell(const struct levels_choice *choice, struct launch_levels *ret)
         if (ret->two)
                 (void) text_format(ret->why, sizeof(ret->why),
                                    "two levels, groups %.40s: a host's link carries %.2f times the gradients "
-                                   "instead of %.2f, at %llu Mbit/s%s",
+                                   "instead of a ring's %.2f, at %llu Mbit/s%s",
                                    ret->proposed + strlen(PROPOSAL), choice->two_link, choice->one_link,
                                    (unsigned long long) choice->network_mbps, unknown);
         else

@@ -275,7 +275,7 @@ static void levels_follow_from_the_links(void **state)
         assert_string_equal(levels.proposed, "auto:4,4");
         assert_string_equal(levels.why,
                             "two levels, groups 4,4: a host's link carries 1.00 times the gradients "
-                            "instead of 1.75, at 1000 Mbit/s");
+                            "instead of a ring's 1.75, at 1000 Mbit/s");
         world.levels = levels.proposed; /* every rank is told, whoever starts it */
         text_of(&world, 7, text, sizeof(text));
         assert_non_null(strstr(text, "REMUDA_LEVELS=auto:4,4"));

@@ -17,8 +17,8 @@ LAUNCH = os.path.join(B, "bin/remuda-launch")
 TRAINER = os.path.join(B, "bin/remuda-train-cpu")
 EDGE, IMAGES = 56, 256
 GRADIENTS = 4 * (EDGE * EDGE * 256 + 256 + 256 * 128 + 128 + 128 * 10 + 10)  # bytes of mlp
-# The algorithm of a sum in one level: Open MPI's own choice, or a ring in the order of the ranks.
-OWN, RING = {}, {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", "OMPI_MCA_coll_tuned_allreduce_algorithm": "4"}
+# The algorithm of a sum in one level: the trainer's own choice, or a ring in the order of the ranks, blocking or not.
+OWN, RING = {}, {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", "OMPI_MCA_coll_tuned_allreduce_algorithm": "4", "OMPI_MCA_coll_libnbc_iallreduce_algorithm": "1"}
 room = None
 port = 7000
 
