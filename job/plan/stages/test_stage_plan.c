@@ -132,6 +132,8 @@ static void times_are_the_first_that_are_known(void **state)
         bed.workers[0].layer_ms = bed.workers[1].layer_ms = NULL;
 
         for (size_t i = 0; i < 3; i++) { /* multiply-adds alone: speeds are spread over them */
+                free(bed.job.profile.layers[i].ms);
+                bed.job.profile.layers[i].ms = NULL;
                 bed.job.profile.layers[i].ms_count = 0;
                 bed.job.profile.layers[i].multiply_adds = i == 0 ? 2 : 1;
         }
