@@ -270,11 +270,17 @@ static void add_words(json_t *array, const char *const *words, size_t count)
 static void take_part(const struct job *job, const struct job_pods_options *options, bool manager,
                       json_t *command)
 {
+        static const char token[] = JOB_FOLDER "/token",
+                          *const made[] = { JOB_FOLDER "/tls.crt", JOB_FOLDER "/tls.key",
+                                            JOB_FOLDER "/ca.crt" },
+                          *const given[] = { TLS_FOLDER "/tls.crt", TLS_FOLDER "/tls.key",
+                                             TLS_FOLDER "/ca.crt" };
         bool own = job->tls.secret[0] != '\0';
-        const char *const all[] = { "--token-file", JOB_FOLDER "/token",
-                                    "--tls-cert",   own ? TLS_FOLDER "/tls.crt" : JOB_FOLDER "/tls.crt",
-                                    "--tls-key",    own ? TLS_FOLDER "/tls.key" : JOB_FOLDER "/tls.key",
-                                    "--tls-ca",     own ? TLS_FOLDER "/ca.crt" : JOB_FOLDER "/ca.crt",
+        const char *const *files = own ? given : made;
+        const char *const all[] = { "--token-file", token,
+                                    "--tls-cert",   files[0],
+                                    "--tls-key",    files[1],
+                                    "--tls-ca",     files[2],
                                     "--tls-name",   own ? job->tls.server_name : JOB_TLS_NAME };
         const char *const managers[] = { "--tls-group-name", own ? job->tls.group_name : JOB_TLS_GROUP_NAME,
                                          "--tls-status", JOB_FOLDER };

@@ -77,8 +77,8 @@ static int check_role(const struct json_field *at, void *object, struct err *err
 }
 
 /* "auto" and "none" beside a list: what the word stands for, @list else. */
-static int decode_words(const struct json_field *at, const struct json_table *rows, int words[2], int list,
-                        int *ret, struct job *job, struct err *err)
+static int decode_words(const struct json_field *at, const struct json_table *rows, const int words[2],
+                        int list, int *ret, struct job *job, struct err *err)
 {
         const char *s = json_string_value(at->value);
 

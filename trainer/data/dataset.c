@@ -2,6 +2,7 @@
  * row. */
 #include "trainer/data/dataset.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -219,6 +220,7 @@ const uint8_t *dataset_pixels(const struct dataset *d, enum dataset_split split,
 
         if (pixels != NULL)
                 return pixels + place_of(d, split, id) * shape_size(&d->size.input);
+        assert(d->form->fetch != NULL); /* of every form that keeps no pixels */
         return d->form->fetch(d, split, id, room, err) < 0 ? NULL : room;
 }
 

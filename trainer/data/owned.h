@@ -47,9 +47,9 @@ uint64_t owned_epoch(const struct owned *o); /* that the shards are in */
  */
 size_t owned_chunk(struct owned *o, uint64_t epoch, size_t step, size_t worker, uint32_t *ids);
 
-/* owned_replay() - to the beginning of that step, with every round before it done. owned_keep() - from there
+/* owned_replay() - to the beginning of the step after so many rounds. owned_keep() - from there
  * on the others' shards are elsewhere. */
-void owned_replay(struct owned *o, uint64_t epoch, size_t step);
+void owned_replay(struct owned *o, uint64_t epoch, size_t rounds);
 void owned_keep(struct owned *o, size_t worker);
 
 /* owned_shard() - a worker's samples in their order. @ret: borrowed. Return: how many. */

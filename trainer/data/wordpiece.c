@@ -138,6 +138,13 @@ size_t wordpiece_count(const struct wordpiece *w)
         return w->count;
 }
 
+static char lowered(char c)
+{
+        if (c >= 'A' && c <= 'Z')
+                return "abcdefghijklmnopqrstuvwxyz"[c - 'A'];
+        return c;
+}
+
 static bool is_letter(char c)
 {
         return isalnum((unsigned char) c) != 0 || (unsigned char) c >= 0x80;
@@ -192,8 +199,9 @@ size_t wordpiece_of(const struct wordpiece *w, const char *text, size_t size_byt
                         size++;
                 size = size > 0 ? size : 1;
                 kept = size < sizeof(word) ? size : sizeof(word);
-                for (size_t i = 0; i < kept; i++)
-                        word[i] = w->lower ? (char) tolower((unsigned char) text[at + i]) : text[at + i];
+                memcpy(word, text + at, kept);
+                for (size_t i = 0; w->lower && i < kept; i++)
+                        word[i] = lowered(word[i]);
                 count += cut_word(w, word, kept < size ? sizeof(word) : size, tokens + count);
                 at += size;
         }

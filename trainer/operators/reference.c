@@ -1,6 +1,7 @@
 /* Plain loops over doubles, two functions an operator: what comes out, and its gradients. */
 #include "trainer/operators/reference.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -141,6 +142,7 @@ static void run_part(struct reference_call *c, enum op part, struct shape *at, c
                 relu(total, x, y);
                 break;
         case OP_ACTIVATION:
+                assert(at->channels > 0);
                 c->activation(total / at->channels, at->channels, x, y);
                 break;
         case OP_POOL:

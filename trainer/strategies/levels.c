@@ -15,10 +15,10 @@
 int levels_open(struct levels *l, const struct group *g, float *values, size_t count, struct err *err)
 {
         *l = (struct levels){ .group = g,
-                              .values = values,
                               .count = count,
                               .piece_count = (count + LEVELS_PIECE - 1) / LEVELS_PIECE,
                               .received = calloc(LEVELS_DEPTH * LEVELS_PIECE, sizeof(*l->received)) };
+        l->values = values;
         MPI_Comm_dup(g->members, &l->down);
         if (g->leader) {
                 MPI_Comm_rank(g->all_leaders, &l->leader);
