@@ -333,7 +333,7 @@ static int plan_stages(const struct batch_cut_job *job, const struct batch_cut_s
                                "spec.profile");
                 return 0;
         }
-        r = stage_plan(job->job, profile, workers, count, true, &plan, err);
+        r = stage_plan(job->job, profile, workers, count, true, PIPELINE_EFFORT_LOOP, &plan, err);
         if (r == 0)
                 r = take_stages(state, &plan.pipeline, index, count, err);
         if (r == 0)

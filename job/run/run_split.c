@@ -201,7 +201,7 @@ int run_split_plan(struct run *run, struct err *err)
                 return leave_it(run, err);
         for (size_t i = 0; i < worker_count(run); i++)
                 describe(run, worker_of(run, i), &workers[i]);
-        r = stage_plan(&run->job, profile, workers, worker_count(run), false, &plan, err);
+        r = stage_plan(&run->job, profile, workers, worker_count(run), false, PIPELINE_EFFORT, &plan, err);
         if (r < 0)
                 return r;
         stage_plan_sentence(&plan, &said);

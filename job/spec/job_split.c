@@ -30,7 +30,7 @@ static const struct job_split_layer no_layer;
 static const struct json_table layer_table = { .rows = layer_rows, .size_bytes = sizeof(struct job_split_layer), .strict = true, .initial = &no_layer };
 #define PROFILE_ROWS \
         { "samples", JSON_TABLE_UINT, JSON_TABLE_AT(struct job_split_profile, samples), .min = 1, .max = 1 << 24, .help = "that its times and activations are of" }, \
-        { "layers",  JSON_TABLE_LIST, JSON_TABLE_AT(struct job_split_profile, layers), .count = offsetof(struct job_split_profile, layer_count), .min = 1, .max = JOB_LAYERS_MAX, .table = &layer_table, .required = true, .mend = "list the model's layers", .help = "give a list of 1 to 4096 entries such as {name: fc, ms: {cpu: 3}, memory_bytes: 8192, activation_bytes: 1024}" }
+        { "layers",  JSON_TABLE_LIST, JSON_TABLE_AT(struct job_split_profile, layers), .count = offsetof(struct job_split_profile, layer_count), .min = 1, .max = JOB_LAYERS_MAX, .table = &layer_table, .required = true, .mend = "list the model's layers", .help = "give a list of 1 to 512 entries such as {name: fc, ms: {cpu: 3}, memory_bytes: 8192, activation_bytes: 1024}" }
 static const struct json_table_row profile_rows[] = { PROFILE_ROWS, { .name = NULL } };
 static const struct json_table_row file_rows[] = {
         PROFILE_ROWS,

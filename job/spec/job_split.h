@@ -15,7 +15,7 @@
 #include "agent/inventory/device.h"
 #include "base/json/json_table.h"
 
-#define JOB_LAYERS_MAX      4096
+#define JOB_LAYERS_MAX      512 /* what an event loop can plan: planner/splits/pipeline.h */
 #define JOB_LAYER_KEY_BYTES DEVICE_MODEL_BYTES
 #define JOB_LAYER_KEYS_MAX  64
 

@@ -11,9 +11,9 @@
 #include "planner/splits/pipeline_cut.h"
 #include "planner/splits/pipeline_mixes.h"
 
-#define CUTS_MAX   4000 /* of the search by exchange */
-#define EFFORT_MAX 2e8  /* and the loads that they look at */
-#define STARTS     3
+#define CUTS_MAX 4000 /* of the search by exchange */
+#define STARTS   3
+#define SLACK    1e-6 /* the best load is found again, added up in another order */
 
 /* An order of those who take part, the others behind them. */
 struct search {
@@ -23,7 +23,7 @@ struct search {
         struct pipeline_cut_cost best;
         double *speeds; /* of each worker's chips: larger is faster */
         size_t cuts;
-        double effort;
+        struct pipeline_cut_effort effort;
 };
 
 static void search_free(struct search *s)
@@ -46,11 +46,9 @@ static size_t chips_of(const struct search *s, size_t count)
 static int try_order(struct search *s)
 {
         struct pipeline_cut_cost cost;
-        double layers = (double) s->problem->layer_count, chips = (double) chips_of(s, s->count);
-        int r = pipeline_cut(s->problem, s->order, s->count, s->best.largest_ms, NULL, &cost);
+        int r = pipeline_cut(s->problem, s->order, s->count, s->best.largest_ms, &s->effort, NULL, &cost);
 
         s->cuts++;
-        s->effort += chips * layers * (isfinite(s->best.largest_ms) ? 4 * layers / chips + 2 : layers / 2);
         if (r <= 0 || !pipeline_cut_less(cost, s->best))
                 return r < 0 ? r : 0;
         s->best = cost;
@@ -61,7 +59,7 @@ static int try_order(struct search *s)
 
 static bool is_spent(const struct search *s)
 {
-        return s->cuts >= CUTS_MAX || s->effort > EFFORT_MAX;
+        return s->cuts >= CUTS_MAX || s->effort.spent > s->effort.most;
 }
 
 static void swap(size_t *a, size_t *b)
@@ -183,7 +181,7 @@ static const char *name_of(const struct pipeline_problem *p, size_t layer, char 
 }
 
 /* The first layer that has no place even alone, with one microbatch of it. */
-static int no_fit(const struct pipeline_problem *p, struct err *err)
+static int check_layers(const struct pipeline_problem *p, struct err *err)
 {
         char buffer[32];
 
@@ -214,6 +212,11 @@ static int no_fit(const struct pipeline_problem *p, struct err *err)
                                 (unsigned long long) layer->state_bytes,
                                 (unsigned long long) layer->held_bytes, (unsigned long long) most);
         }
+        return 0;
+}
+
+static int no_fit(const struct pipeline_problem *p, struct err *err)
+{
         return err_set(
                 err, PIPELINE_NO_FIT,
                 "no order of the chips and no cut of the %zu layers was found in which every stage fits "
@@ -227,10 +230,11 @@ static int check(const struct pipeline_problem *p, struct err *err)
         size_t fewest = 0;
 
         if (p->layer_count == 0 || p->layer_count > PIPELINE_LAYERS_MAX || p->worker_count == 0 ||
-            p->worker_count > PIPELINE_WORKERS_MAX || p->microbatches == 0)
-                return err_set(err, -EINVAL,
-                               "1 to %d layers, 1 to %d workers and a microbatch or more are needed",
-                               PIPELINE_LAYERS_MAX, PIPELINE_WORKERS_MAX);
+            p->worker_count > PIPELINE_WORKERS_MAX || p->microbatches == 0 || !(p->effort > 0))
+                return err_set(
+                        err, -EINVAL,
+                        "1 to %d layers, 1 to %d workers and a microbatch or more, and an effort, are needed",
+                        PIPELINE_LAYERS_MAX, PIPELINE_WORKERS_MAX);
         for (size_t r = 0; r < PIPELINE_ROLES_MAX; r++)
                 fewest += p->min_chips[r];
         if (fewest > p->layer_count)
@@ -243,19 +247,23 @@ static int check(const struct pipeline_problem *p, struct err *err)
 
 static int find_order(struct search *s, bool *ret_exact)
 {
+        struct pipeline_cut_effort mixes = { .most = 2 * s->problem->effort };
         int r = search_init(s);
 
         for (unsigned start = 0; r >= 0 && start < STARTS; start++) {
                 start_order(s, start);
                 while (chips_of(s, s->count) > s->problem->layer_count && may_shorten(s))
                         s->count--;
+                /* Whatever it costs, a job has a plan; another start has as much again, not more. */
+                s->effort.most = s->best_count > 0 ? s->effort.spent + s->problem->effort : INFINITY;
                 r = try_order(s);
+                s->effort.most = s->problem->effort;
                 if (r >= 0)
                         r = improve(s);
         }
         if (r < 0)
                 return r;
-        r = pipeline_mixes(s->problem, s->best.largest_ms, s->order);
+        r = pipeline_mixes(s->problem, s->best.largest_ms, &mixes, s->order);
         *ret_exact = r != -E2BIG;
         if (r > 0) {
                 s->best_count = (size_t) r;
@@ -268,10 +276,13 @@ int pipeline_plan(const struct pipeline_problem *problem, struct pipeline_plan *
 {
         CLEANUP(search_free) struct search search = { .problem = problem };
         struct pipeline_plan plan = { 0 };
+        struct pipeline_cut_effort whole = { .most = INFINITY };
         struct pipeline_cut_cost cost;
         int r = check(problem, err);
 
-        if (r < 0)
+        if (r == 0)
+                r = check_layers(problem, err);
+        if (r != 0)
                 return r;
         r = find_order(&search, &plan.exact);
         if (r == 0 && search.best_count == 0)
@@ -279,9 +290,10 @@ int pipeline_plan(const struct pipeline_problem *problem, struct pipeline_plan *
         if (r == 0) {
                 memcpy(search.order, search.best_order, problem->worker_count * sizeof(*search.order));
                 plan.stages = calloc(chips_of(&search, search.best_count), sizeof(*plan.stages));
-                r = plan.stages == NULL ? -ENOMEM
-                                        : pipeline_cut(problem, search.best_order, search.best_count,
-                                                       INFINITY, plan.stages, &cost);
+                r = plan.stages == NULL
+                            ? -ENOMEM
+                            : pipeline_cut(problem, search.best_order, search.best_count,
+                                           search.best.largest_ms * (1 + SLACK), &whole, plan.stages, &cost);
         }
         if (r < 0) {
                 free(plan.stages);

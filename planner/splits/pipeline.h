@@ -11,7 +11,10 @@
  * it.
  *
  * Method: a first answer by exchanging workers in an order that is cut exactly (pipeline_cut.h); then, where
- * their mixes are few enough, all orders at once (pipeline_mixes.h), which proves it. Pure but for the heap.
+ * their mixes are few enough, all orders at once (pipeline_mixes.h), which proves it. Both end when the
+ * problem's effort is spent, twice that for the mixes; the first order is always cut to its end:
+ * O(chips x (layers - chips)^2 / 2) at worst, about layers^2 / 2 x log(chips) as a rule. Pure but for the
+ * heap.
  */
 #pragma once
 
@@ -21,9 +24,14 @@
 
 #include "base/err.h"
 
-#define PIPELINE_LAYERS_MAX  4096
+#define PIPELINE_LAYERS_MAX  512
 #define PIPELINE_WORKERS_MAX 4096
 #define PIPELINE_ROLES_MAX   64
+
+/* Loads that may be looked at for a better plan than the first, some nanoseconds each: by a program that a
+ * person waits for, and by a daemon whose event loop waits. */
+#define PIPELINE_EFFORT      2e8
+#define PIPELINE_EFFORT_LOOP 2e6
 
 enum pipeline_begin { PIPELINE_MAY_BEGIN, PIPELINE_BEGINS, PIPELINE_NO_BEGIN }; /* a stage, with the layer */
 
@@ -50,6 +58,7 @@ struct pipeline_problem {
         size_t worker_count;                    /* 1..PIPELINE_WORKERS_MAX */
         unsigned min_chips[PIPELINE_ROLES_MAX]; /* of each role; those beyond it may be left out */
         unsigned microbatches;                  /* >= 1 */
+        double effort;                          /* PIPELINE_EFFORT or PIPELINE_EFFORT_LOOP */
 };
 
 struct pipeline_stage {

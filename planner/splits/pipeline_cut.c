@@ -59,6 +59,7 @@ struct cut {
         struct pipeline_cut_cost *best;
         uint32_t *end; /* of the stage, in the best cut from here on */
         double most_ms;
+        struct pipeline_cut_effort *effort;
 };
 
 static void cut_free(struct cut *c)
@@ -91,6 +92,7 @@ static int cut_init(struct cut *c, const size_t *order, size_t count)
         for (n = 0; n < (c->count + 1) * c->row; n++)
                 c->best[n].largest_ms = INFINITY;
         c->best[c->count * c->row + c->problem->layer_count] = (struct pipeline_cut_cost){ 0 };
+        c->effort->spent += (double) ((c->count + 1) * c->row);
         return 0;
 }
 
@@ -105,18 +107,22 @@ static void cut_from(struct cut *c, size_t s, size_t i)
         double before = pipeline_cut_crossing_ms(p, i, worker->bytes_per_ms, place->left), ms = 0;
         uint64_t used = 0;
 
-        for (size_t j = i + 1; j <= p->layer_count; j++) {
+        for (size_t j = i + 1; j <= p->layer_count - (c->count - s - 1);
+             j++) { /* each behind it has a layer */
                 struct pipeline_cut_cost next = c->best[(s + 1) * c->row + j];
                 double load;
 
+                c->effort->spent++;
                 if (worker->ms[j - 1] < 0 || (j - 1 > i && p->layers[j - 1].begin == PIPELINE_BEGINS) ||
                     !pipeline_cut_room(p, worker, j - 1, held, &used))
                         return;
                 ms += worker->ms[j - 1];
-                if (ms > c->most_ms)
+                if (ms > c->most_ms || ms > best->largest_ms * (1 + SAME)) /* a longer stage is not better */
                         return;
+                if (!isfinite(next.largest_ms))
+                        continue;
                 load = before + ms + pipeline_cut_crossing_ms(p, j, worker->bytes_per_ms, place->right);
-                if (load > c->most_ms || !isfinite(next.largest_ms))
+                if (load > c->most_ms)
                         continue;
                 next = (struct pipeline_cut_cost){ fmax(load, next.largest_ms), load + next.sum_ms };
                 if (pipeline_cut_less(next, *best)) {
@@ -151,22 +157,27 @@ static void collect(const struct cut *c, struct pipeline_stage *ret)
 }
 
 int pipeline_cut(const struct pipeline_problem *problem, const size_t *order, size_t count, double most_ms,
-                 struct pipeline_stage *ret, struct pipeline_cut_cost *ret_cost)
+                 struct pipeline_cut_effort *effort, struct pipeline_stage *ret,
+                 struct pipeline_cut_cost *ret_cost)
 {
-        CLEANUP(cut_free) struct cut c = { .problem = problem, .most_ms = most_ms * (1 + SAME) };
+        CLEANUP(cut_free)
+        struct cut c = { .problem = problem, .most_ms = most_ms * (1 + SAME), .effort = effort };
 
         if (cut_init(&c, order, count) < 0)
                 return -ENOMEM;
-        for (size_t s = c.count; s-- > 0;)
-                for (size_t i = s == 0 ? 0 : problem->layer_count - 1; i >= s; i--) {
+        *ret_cost = (struct pipeline_cut_cost){ INFINITY, INFINITY };
+        if (c.count > problem->layer_count)
+                return 0;
+        for (size_t s = c.count; s-- > 0 && effort->spent <= effort->most;)
+                for (size_t i = s == 0 ? 0 : problem->layer_count - (c.count - s); i >= s; i--) {
                         if (problem->layers[i].begin != PIPELINE_NO_BEGIN || i == 0)
                                 cut_from(&c, s, i);
                         if (i == 0 || s == 0)
                                 break;
                 }
-        *ret_cost = c.best[0];
-        if (!isfinite(ret_cost->largest_ms))
+        if (!isfinite(c.best[0].largest_ms))
                 return 0;
+        *ret_cost = c.best[0];
         if (ret != NULL)
                 collect(&c, ret);
         return (int) c.count;

@@ -1,9 +1,10 @@
 /* Pipeline cut: the best cut of the layers over workers in a given order, exactly.
  *
  * best(s, i), the least possible (largest load, sum) of the stages s to the last over the layers from i on,
- * is the least over j of stage s = layers i to j - 1 before best(s + 1, j). O(stages x layers^2); a stage
- * whose layers alone take longer than what is known to be possible ends the walk. Internal to the planner;
- * pure but for the heap.
+ * is the least over j of stage s = layers i to j - 1 before best(s + 1, j). Every stage in front and behind
+ * has a layer, so that O(stages x (layers - stages)^2 / 2) are looked at; a stage whose layers alone take
+ * longer than what is known to be possible, or than the best from i on so far, ends the walk: about
+ * layers^2 / 2 x log(stages) are left where layers take time. Internal to the planner; pure but for the heap.
  *
  * Example: layers of 4, 1, 1 ms on a fast chip and of 40, 10, 10 on a slow one behind it, nothing crosses: of
  * 4, 1 | 10 and 4 | 10, 10 the first. Invariant: every stage has a layer, and every layer one stage. */
@@ -14,6 +15,11 @@
 /* Two costs are compared by the largest load first; loads that differ in their last bits are the same. */
 struct pipeline_cut_cost {
         double largest_ms, sum_ms;
+};
+
+/* What a search may cost: loads that it looks at, and cells that it clears. */
+struct pipeline_cut_effort {
+        double spent, most;
 };
 
 bool pipeline_cut_less(struct pipeline_cut_cost a, struct pipeline_cut_cost b);
@@ -31,7 +37,9 @@ bool pipeline_cut_room(const struct pipeline_problem *problem, const struct pipe
                        size_t layer, unsigned held, uint64_t *used);
 
 /* pipeline_cut() - @order: workers, each once; @most_ms: no load above it is of interest, INFINITY at first
+ * @effort: what is spent is added; nothing is found once it is more than the most
  * @ret: stages with room for all chips of the order, or NULL; *ret_cost: largest_ms INFINITY if there is none
- * Return: how many stages; 0 = nothing fits below most_ms; -ENOMEM. */
+ * Return: how many stages; 0 = nothing fits below most_ms, or it is spent; -ENOMEM. */
 int pipeline_cut(const struct pipeline_problem *problem, const size_t *order, size_t count, double most_ms,
-                 struct pipeline_stage *ret, struct pipeline_cut_cost *ret_cost);
+                 struct pipeline_cut_effort *effort, struct pipeline_stage *ret,
+                 struct pipeline_cut_cost *ret_cost);

@@ -8,9 +8,8 @@
 
 #include "base/cleanup.h"
 
-#define KINDS_MAX  32
-#define CELLS_MAX  ((size_t) 1 << 24) /* 24 bytes each */
-#define EFFORT_MAX 4e8                /* loads that are looked at: a second */
+#define KINDS_MAX 32
+#define CELLS_MAX ((size_t) 1 << 24) /* 24 bytes each; and no more than the effort */
 
 struct cell { /* the best suffix that begins at a layer, with the mix of its state */
         struct pipeline_cut_cost cost;
@@ -36,6 +35,7 @@ struct walk {
         struct cell *cells;
         struct cell *own, *next; /* [row] each: inside a worker of several chips */
         double most_ms;
+        struct pipeline_cut_effort *effort;
 };
 
 static void walk_free(struct walk *w)
@@ -123,8 +123,8 @@ static bool is_too_much(const struct walk *w)
         double pairs = (double) (w->link_count * w->link_count);
         double each = chips / (double) w->problem->worker_count;
 
-        return (double) w->states * pairs * layers > (double) CELLS_MAX ||
-               (double) w->states * (double) w->kind_count * pairs * each * layers * length > EFFORT_MAX;
+        return (double) w->states * pairs * layers > fmin((double) CELLS_MAX, w->effort->most) ||
+               (double) w->states * (double) w->kind_count * pairs * each * layers * length > w->effort->most;
 }
 
 static int walk_init(struct walk *w)
@@ -147,6 +147,7 @@ static int walk_init(struct walk *w)
                 return -ENOMEM;
         for (size_t i = 0; i < cells; i++)
                 w->cells[i].cost.largest_ms = INFINITY;
+        w->effort->spent += (double) cells;
         return 0;
 }
 
@@ -164,7 +165,8 @@ static void put_in_front(const struct walk *w, const struct cell *from, struct c
 {
         const struct pipeline_problem *p = w->problem;
 
-        for (size_t j = 1; j < w->row; j++) {
+        w->effort->spent += (double) w->row;
+        for (size_t j = 1; j < w->row && w->effort->spent <= w->effort->most; j++) {
                 double ms = 0, behind;
                 uint64_t used = 0;
 
@@ -175,6 +177,7 @@ static void put_in_front(const struct walk *w, const struct cell *from, struct c
                         struct pipeline_cut_cost cost;
                         double load;
 
+                        w->effort->spent++;
                         if (chip->worker->ms[i] < 0 ||
                             !pipeline_cut_room(p, chip->worker, i, chip->held, &used))
                                 break;
@@ -278,9 +281,11 @@ static int collect(const struct walk *w, size_t state, size_t own, size_t *ret_o
         return (int) count;
 }
 
-int pipeline_mixes(const struct pipeline_problem *problem, double most_ms, size_t *ret_order)
+int pipeline_mixes(const struct pipeline_problem *problem, double most_ms, struct pipeline_cut_effort *effort,
+                   size_t *ret_order)
 {
-        CLEANUP(walk_free) struct walk w = { .problem = problem, .most_ms = most_ms * (1 + 1e-9) };
+        CLEANUP(walk_free)
+        struct walk w = { .problem = problem, .most_ms = most_ms * (1 + 1e-9), .effort = effort };
         struct pipeline_cut_cost best = { INFINITY, INFINITY };
         size_t best_state = 0, best_own = 0;
         int r = walk_init(&w);
@@ -291,7 +296,8 @@ int pipeline_mixes(const struct pipeline_problem *problem, double most_ms, size_
                 for (size_t left = 0; left < w.link_count; left++)
                         cells_of(&w, 0, own, left)[problem->layer_count].cost =
                                 (struct pipeline_cut_cost){ own == left ? 0 : INFINITY, 0 };
-        for (size_t state = 1; state < w.states; state++) { /* smaller ones have smaller numbers */
+        for (size_t state = 1; state < w.states && effort->spent <= effort->most;
+             state++) { /* smaller ones have smaller numbers */
                 for (size_t kind = 0; kind < w.kind_count; kind++)
                         for (size_t left = 0; left < w.link_count && count_of(&w, state, kind) > 0; left++)
                                 extend(&w, state, kind, left);
@@ -305,5 +311,7 @@ int pipeline_mixes(const struct pipeline_problem *problem, double most_ms, size_
                         }
                 }
         }
+        if (effort->spent > effort->most)
+                return -E2BIG; /* it may lack what was not looked at */
         return isfinite(best.largest_ms) ? collect(&w, best_state, best_own, ret_order) : 0;
 }

@@ -7,13 +7,15 @@
  * a whole plan: it may lack those that can be done without.
  *
  * O(product of (count + 1) x kinds x links^2 x layers x stage lengths); most_ms, of a plan that is known,
- * keeps stages short. Example: two alike chips and a slow one are six mixes, not eight.
- * Internal to the planner; pure but for the heap. */
+ * keeps stages short. What it may cost is estimated first and counted then. Example: two alike chips and a
+ * slow one are six mixes, not eight. Internal to the planner; pure but for the heap. */
 #pragma once
 
 #include "planner/splits/pipeline_cut.h"
 
 /* pipeline_mixes() - @most_ms: of a plan that is known, INFINITY = none
+ * @effort: what is spent is added
  * @ret_order: room for all workers. Return: how many take part; 0 = none is possible below most_ms;
- * -E2BIG: too many mixes to look at them all; -ENOMEM. */
-int pipeline_mixes(const struct pipeline_problem *problem, double most_ms, size_t *ret_order);
+ * -E2BIG: too many mixes to look at them all for the effort; -ENOMEM. */
+int pipeline_mixes(const struct pipeline_problem *problem, double most_ms, struct pipeline_cut_effort *effort,
+                   size_t *ret_order);

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/text.h"
 #include "planner/splits/pipeline.h"
@@ -92,7 +93,8 @@ static struct pipeline_problem make(unsigned *seed, size_t worker_count, size_t 
                                       .layer_count = layer_count,
                                       .workers = workers,
                                       .worker_count = worker_count,
-                                      .microbatches = 1 + below(seed, 4) };
+                                      .microbatches = 1 + below(seed, 4),
+                                      .effort = PIPELINE_EFFORT };
         unsigned tight = below(seed, 3);
 
         for (size_t i = 0; i < layer_count; i++)
@@ -168,9 +170,12 @@ static void what_does_not_fit_is_not_given(void **state)
                 { .chips = 1, .bytes_per_ms = 1, .ms = alike },
                 { .chips = 1, .memory_bytes = 100000, .bytes_per_ms = 1, .ms = alike }
         };
-        struct pipeline_problem p = {
-                .layers = three, .layer_count = 3, .workers = two, .worker_count = 2, .microbatches = 1
-        };
+        struct pipeline_problem p = { .layers = three,
+                                      .layer_count = 3,
+                                      .workers = two,
+                                      .worker_count = 2,
+                                      .microbatches = 1,
+                                      .effort = PIPELINE_EFFORT };
         struct pipeline_plan plan = { 0 };
         struct err err = { 0 };
 
@@ -194,9 +199,12 @@ static void more_chips_than_layers_are_refused(void **state)
 {
         static const double alike[] = { 1 };
         const struct pipeline_worker worker = { .chips = 2, .bytes_per_ms = 1, .ms = alike };
-        struct pipeline_problem p = {
-                .layers = layers, .layer_count = 1, .workers = &worker, .worker_count = 1, .microbatches = 1
-        };
+        struct pipeline_problem p = { .layers = layers,
+                                      .layer_count = 1,
+                                      .workers = &worker,
+                                      .worker_count = 1,
+                                      .microbatches = 1,
+                                      .effort = PIPELINE_EFFORT };
         struct pipeline_plan plan = { 0 };
         struct err err = { 0 };
 
@@ -214,7 +222,8 @@ static void many_unlike_workers_are_planned(void **state)
                                       .layer_count = 48,
                                       .workers = workers,
                                       .worker_count = MANY,
-                                      .microbatches = 8 };
+                                      .microbatches = 8,
+                                      .effort = PIPELINE_EFFORT };
         struct pipeline_plan plan = { 0 };
         double equal = 0, total = 0, speeds = 0;
 
@@ -246,7 +255,8 @@ static void alike_workers_are_one_kind(void **state)
                                       .layer_count = 40,
                                       .workers = workers,
                                       .worker_count = MANY,
-                                      .microbatches = 8 };
+                                      .microbatches = 8,
+                                      .effort = PIPELINE_EFFORT };
         struct pipeline_plan plan = { 0 };
 
         (void) state;
@@ -264,6 +274,87 @@ static void alike_workers_are_one_kind(void **state)
         pipeline_plan_free(&plan);
 }
 
+/* What a daemon's event loop pays for the largest models and many chips: a bound that is generous for slow
+ * machines and other tests beside it; about a tenth of it is usual. */
+#define LOOP_SECONDS 1.0
+
+struct large_case {
+        const char *name;
+        size_t worker_count;
+        unsigned chips;   /* of each */
+        unsigned kinds;   /* of chips */
+        double ms, other; /* of a layer; of every seventh */
+        enum pipeline_begin
+                last; /* the last layers, one more than the chips behind: NO_BEGIN lets nothing fit */
+        int want;
+};
+
+static void fill_large(const struct large_case *c, struct pipeline_layer *ret_layers,
+                       struct pipeline_worker *ret_workers, double (*ret_ms)[PIPELINE_LAYERS_MAX])
+{
+        for (size_t i = 0; i < PIPELINE_LAYERS_MAX; i++)
+                ret_layers[i] = (struct pipeline_layer){
+                        .state_bytes = 1 + i % 5,
+                        .held_bytes = 1,
+                        .output_bytes = 1 + i % 3,
+                        .begin = i > 0 && i <= PIPELINE_LAYERS_MAX - c->worker_count * c->chips + 1
+                                         ? c->last
+                                         : PIPELINE_MAY_BEGIN
+                };
+        for (size_t w = 0; w < c->worker_count; w++) {
+                for (size_t i = 0; i < PIPELINE_LAYERS_MAX; i++)
+                        ret_ms[w][i] = (i % 7 == 0 ? c->other : c->ms) * (1 + (double) (w % c->kinds));
+                ret_workers[w] = (struct pipeline_worker){ .chips = c->chips,
+                                                           .bytes_per_ms = 1000 * (1 + (double) (w % 3)),
+                                                           .ms = ret_ms[w] };
+        }
+}
+
+static void the_largest_models_do_not_hold_up_an_event_loop(void **state)
+{
+        static const struct large_case cases[] = {
+                { "four nodes of 64 chips", 4, 64, 4, 1, 3, PIPELINE_MAY_BEGIN, 0 },
+                { "64 nodes of 8 chips", 64, 8, 8, 1, 1, PIPELINE_MAY_BEGIN, 0 },
+                { "eight nodes of 8 chips", 8, 8, 8, 1, 3, PIPELINE_MAY_BEGIN, 0 },
+                { "170 unlike chips", 170, 1, 170, 1, 3, PIPELINE_MAY_BEGIN, 0 },
+                { "256 unlike chips", 256, 1, 32, 1, 3, PIPELINE_MAY_BEGIN, 0 },
+                { "layers that take no time", 170, 1, 8, 0, 0, PIPELINE_MAY_BEGIN, 0 },
+                { "few layers that take time", 64, 1, 8, 0, 5, PIPELINE_MAY_BEGIN, 0 },
+                { "16 of one kind", 16, 1, 1, 0, 1, PIPELINE_MAY_BEGIN, 0 },
+                { "two kinds", 32, 1, 2, 0, 1, PIPELINE_MAY_BEGIN, 0 },
+                { "nothing fits", 170, 1, 8, 0, 1, PIPELINE_NO_BEGIN, PIPELINE_NO_FIT },
+        };
+        struct pipeline_layer *large = calloc(PIPELINE_LAYERS_MAX, sizeof(*large));
+        struct pipeline_worker *many = calloc(256, sizeof(*many));
+        double(*times)[PIPELINE_LAYERS_MAX] = calloc(256, sizeof(*times));
+
+        (void) state;
+        assert_true(large != NULL && many != NULL && times != NULL);
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                const struct large_case *c = &cases[i];
+                struct pipeline_problem p = { .layers = large,
+                                              .layer_count = PIPELINE_LAYERS_MAX,
+                                              .workers = many,
+                                              .worker_count = c->worker_count,
+                                              .microbatches = 8,
+                                              .effort = PIPELINE_EFFORT_LOOP };
+                struct pipeline_plan plan = { 0 };
+                clock_t began;
+
+                fill_large(c, large, many, times);
+                p.min_chips[0] = (unsigned) c->worker_count * c->chips;
+                began = clock();
+                assert_int_equal(pipeline_plan(&p, &plan, NULL), c->want);
+                print_message("%s: %.1f ms\n", c->name, (double) (clock() - began) * 1e3 / CLOCKS_PER_SEC);
+                assert_true((double) (clock() - began) / CLOCKS_PER_SEC < LOOP_SECONDS);
+                assert_int_equal(plan.stage_count, c->want == 0 ? p.min_chips[0] : 0);
+                pipeline_plan_free(&plan);
+        }
+        free(large);
+        free(many);
+        free(times);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -272,6 +363,7 @@ int main(void)
                 cmocka_unit_test(more_chips_than_layers_are_refused),
                 cmocka_unit_test(many_unlike_workers_are_planned),
                 cmocka_unit_test(alike_workers_are_one_kind),
+                cmocka_unit_test(the_largest_models_do_not_hold_up_an_event_loop),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,14 +42,6 @@ static double ms_of(const struct job_split_layer *layer, const struct job_split_
         return ms;
 }
 
-static bool profile_tells(const struct job_split_profile *profile, const struct job_split_chips *chip)
-{
-        for (size_t i = 0; i < profile->layer_count; i++)
-                if (ms_of(&profile->layers[i], chip) >= 0)
-                        return true; /* a layer that it has no time for may not go there */
-        return false;
-}
-
 /* The work of each layer, in any unit: multiply-adds; times on one kind of chip; bytes, of which a layer's
  * parameters and activations are. */
 static void weigh(const struct job_split_profile *profile, double *ret)
@@ -71,6 +63,7 @@ struct tables { /* what the problem borrows */
         struct pipeline_layer *layers;
         struct pipeline_worker *workers;
         double *ms; /* [worker][layer] */
+        bool *told; /* [worker]: has the profile a time of it? */
         double *weights;
 };
 
@@ -79,6 +72,7 @@ static void tables_free(struct tables *t)
         free(t->layers);
         free(t->workers);
         free(t->ms);
+        free(t->told);
         free(t->weights);
 }
 
@@ -107,20 +101,50 @@ static void fill_layers(const struct job *job, const struct job_split_profile *p
         }
 }
 
-/* The times of one worker's layers. Return: where they come from. */
+/* Profiles have as many keys a layer as there are kinds of chips; looked up once a kind. */
+static const struct stage_plan_worker *alike(const struct stage_plan_worker *workers, size_t index)
+{
+        const struct stage_plan_worker *worker = &workers[index], *other = workers;
+
+        while (other < worker && (strcmp(other->chip.model, worker->chip.model) != 0 ||
+                                  strcmp(other->chip.vendor, worker->chip.vendor) != 0 ||
+                                  strcmp(other->chip.runtime, worker->chip.runtime) != 0))
+                other++;
+        return other;
+}
+
+/* What the profile says of each worker's layers, -1 where nothing. */
+static void look_up(const struct job_split_profile *profile, const struct stage_plan_worker *workers,
+                    size_t count, struct tables *t)
+{
+        for (size_t w = 0; w < count; w++) {
+                size_t first = (size_t) (alike(workers, w) - workers);
+                double *ms = t->ms + w * profile->layer_count;
+
+                if (first < w)
+                        memcpy(ms, t->ms + first * profile->layer_count, profile->layer_count * sizeof(*ms));
+                for (size_t i = 0; i < profile->layer_count; i++) {
+                        if (first == w)
+                                ms[i] = ms_of(&profile->layers[i], &workers[w].chip);
+                        t->told[w] = t->told[w] || ms[i] >= 0; /* one without a time may not go there */
+                }
+        }
+}
+
+/* The times of one worker's layers; *ret: as looked up. Return: where they come from. */
 static enum stage_plan_times fill_times(const struct job *job, const struct job_split_profile *profile,
                                         const struct stage_plan_worker *worker, const double *weights,
-                                        double *ret)
+                                        bool told, double *ret)
 {
         double microbatch = (double) microbatch_of(job), work = 0, speed;
-        bool told = worker->layer_ms == NULL && profile_tells(profile, &worker->chip);
 
+        told = told && worker->layer_ms == NULL;
         for (size_t i = 0; i < profile->layer_count; i++)
                 work += weights[i];
         /* a model of so much work takes microbatch / speed seconds */
         speed = worker->samples_per_s > 0 ? worker->samples_per_s : worker->speed > 0 ? worker->speed : 1;
         for (size_t i = 0; i < profile->layer_count; i++) {
-                double ms = ms_of(&profile->layers[i], &worker->chip);
+                double ms = ret[i];
 
                 ret[i] = worker->layer_ms != NULL ? worker->layer_ms[i]
                          : told && ms < 0         ? -1
@@ -134,15 +158,15 @@ static enum stage_plan_times fill_times(const struct job *job, const struct job_
 }
 
 /* Times that are only compared are of another measure than those that somebody saw: then all are compared. */
-static int even_out(const struct job_split_profile *profile, const struct stage_plan_worker *workers,
-                    size_t count, enum stage_plan_times times, struct err *err)
+static int even_out(const struct tables *t, const struct stage_plan_worker *workers, size_t count,
+                    enum stage_plan_times times, struct err *err)
 {
         for (size_t w = 0; times == STAGE_TIMES_COMPARED && w < count; w++)
-                if (workers[w].layer_ms != NULL || profile_tells(profile, &workers[w].chip)) {
+                if (workers[w].layer_ms != NULL || t->told[w]) {
                         const struct stage_plan_worker *other = workers;
 
                         while (other->layer_ms != NULL || other->samples_per_s > 0 ||
-                               profile_tells(profile, &other->chip))
+                               t->told[other - workers])
                                 other++;
                         return err_set(
                                 err, -EINVAL,
@@ -189,15 +213,18 @@ static int fill(const struct job *job, const struct job_split_profile *profile,
         *t = (struct tables){ .layers = calloc(profile->layer_count, sizeof(*t->layers)),
                               .workers = calloc(count, sizeof(*t->workers)),
                               .ms = calloc(count * profile->layer_count, sizeof(*t->ms)),
+                              .told = calloc(count, sizeof(*t->told)),
                               .weights = calloc(profile->layer_count, sizeof(*t->weights)) };
-        if (t->layers == NULL || t->workers == NULL || t->ms == NULL || t->weights == NULL)
+        if (t->layers == NULL || t->workers == NULL || t->ms == NULL || t->told == NULL || t->weights == NULL)
                 return err_set(err, -ENOMEM, "no memory for the stages");
         fill_layers(job, profile, t);
         weigh(profile, t->weights);
+        look_up(profile, workers, count, t);
         plan->memory_known = plan->links_known = plan->links_measured = true;
         for (size_t w = 0; w < count; w++) {
                 double *ms = t->ms + w * profile->layer_count;
-                enum stage_plan_times times = fill_times(job, profile, &workers[w], t->weights, ms);
+                enum stage_plan_times times =
+                        fill_times(job, profile, &workers[w], t->weights, t->told[w], ms);
 
                 plan->times = times > plan->times ? times : plan->times;
                 plan->memory_known = plan->memory_known && workers[w].memory_bytes > 0;
@@ -212,7 +239,7 @@ static int fill(const struct job *job, const struct job_split_profile *profile,
                         .ms = ms,
                 };
         }
-        r = even_out(profile, workers, count, plan->times, err);
+        r = even_out(t, workers, count, plan->times, err);
         for (size_t w = 0; plan->times == STAGE_TIMES_COMPARED && w < count; w++)
                 t->workers[w].bytes_per_ms =
                         INFINITY; /* a link's time does not compare with such a measure */
@@ -220,12 +247,14 @@ static int fill(const struct job *job, const struct job_split_profile *profile,
 }
 
 int stage_plan(const struct job *job, const struct job_split_profile *profile,
-               const struct stage_plan_worker *workers, size_t count, bool all, struct stage_plan *ret,
-               struct err *err)
+               const struct stage_plan_worker *workers, size_t count, bool all, double effort,
+               struct stage_plan *ret, struct err *err)
 {
         CLEANUP(tables_free) struct tables tables = { 0 };
         struct stage_plan plan = { 0 };
-        struct pipeline_problem problem = { .layer_count = profile->layer_count, .worker_count = count };
+        struct pipeline_problem problem = { .layer_count = profile->layer_count,
+                                            .worker_count = count,
+                                            .effort = effort };
         int r = job_split_check(job->stages, job->stage_count, profile->layer_count, err);
 
         if (r == 0)

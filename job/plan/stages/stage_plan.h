@@ -48,11 +48,12 @@ struct stage_plan {
 
 /* stage_plan() - @profile: of the layers; measured ones have their sizes in it
  * @all: every worker takes part; else those of a range that would slow the job are left out
+ * @effort: PIPELINE_EFFORT, or PIPELINE_EFFORT_LOOP in a daemon's event loop
  * Return: 0 and *ret (stage_plan_free()); -EINVAL and *err, which field cannot be honoured or what does not
  * fit, and the remedy; -ENOMEM. */
 int stage_plan(const struct job *job, const struct job_split_profile *profile,
-               const struct stage_plan_worker *workers, size_t count, bool all, struct stage_plan *ret,
-               struct err *err);
+               const struct stage_plan_worker *workers, size_t count, bool all, double effort,
+               struct stage_plan *ret, struct err *err);
 void stage_plan_free(struct stage_plan *plan); /* accepts NULL */
 
 /* stage_plan_layers() - "0:1,2:3", of the stages of one worker, or of all: @worker SIZE_MAX. Return: NULL

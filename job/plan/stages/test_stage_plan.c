@@ -49,7 +49,8 @@ static int plan(struct bed *bed)
 {
         stage_plan_free(&bed->plan);
         bed->plan = (struct stage_plan){ 0 };
-        return stage_plan(&bed->job, &bed->job.profile, bed->workers, 2, true, &bed->plan, &bed->err);
+        return stage_plan(&bed->job, &bed->job.profile, bed->workers, 2, true, PIPELINE_EFFORT, &bed->plan,
+                          &bed->err);
 }
 
 static void assert_stages(struct bed *bed, const char *first, const char *second)
