@@ -225,27 +225,27 @@ static uint64_t memory_of(const struct job_group *group, const struct ledger_gro
         return chips == NULL ? 0 : chips->memory_bytes * group->chips / (group->ranks > 0 ? group->ranks : 1);
 }
 
-/* Bytes per ms of the node's fastest interface, where the pipeline leaves the node; 0 = not known. */
-static double link_of(const struct ledger *ledger, const struct job_state *state,
-                      const struct job_group *group)
+static bool leaves_node(const struct job_state *state, const struct job_group *group)
 {
-        const struct ledger_node *node = ledger_nodes_find(ledger, group->node, strlen(group->node));
-        bool leaves = false;
-
         for (size_t i = 0; i < state->group_count; i++)
-                leaves = leaves || strcmp(state->groups[i].node, group->node) != 0;
-        return leaves && node != NULL ? (double) node->hardware.network_mbps * 125 : 0;
+                if (strcmp(state->groups[i].node, group->node) != 0)
+                        return true;
+        return false;
 }
 
 static void describe(const struct batch_cut_job *job, const struct job_state *state,
                      const struct job_group *group, const struct batch_cut_share *share,
                      struct stage_plan_worker *ret)
 {
+        const struct ledger_node *node = ledger_nodes_find(job->ledger, group->node, strlen(group->node));
+
         *ret = (struct stage_plan_worker){
                 .role = &job->job->workers[group->entry],
                 .chips = group->ranks,
                 .memory_bytes = memory_of(group, part_of(job->ledger, group).group),
-                .bytes_per_ms = link_of(job->ledger, state, group),
+                .leaves_node = leaves_node(state, group),
+                .bytes_per_ms = stage_plan_link(node == NULL ? 0 : node->hardware.network_mbps,
+                                                leaves_node(state, group)),
                 .samples_per_s = share->samples_per_s / (group->ranks > 0 ? group->ranks : 1),
                 .speed = share->speed,
         };
@@ -289,17 +289,6 @@ static void say_stages(struct job_state *state, const struct stage_plan *plan)
         text_free(&said);
 }
 
-/* What is known of the layers: as the job says, else of the trainer's models, else as its stages list them.
- */
-static const struct job_split_profile *profile_of(const struct job *job, struct job_split_profile *own)
-{
-        if (job->profile.layer_count > 0)
-                return &job->profile;
-        return stage_profile_trainer(job, own) || stage_profile_bare(job->stages, job->stage_count, own)
-                       ? own
-                       : NULL;
-}
-
 /* A split model over the groups. Every rank takes part: those of a range that would slow the job are left out
  * on one machine alone, where nothing was leased for them. */
 static int plan_stages(const struct batch_cut_job *job, const struct batch_cut_share *shares,
@@ -308,9 +297,9 @@ static int plan_stages(const struct batch_cut_job *job, const struct batch_cut_s
         CLEANUP(free_p) struct stage_plan_worker *workers = calloc(state->group_count + 1, sizeof(*workers));
         CLEANUP(free_p) size_t *index = calloc(state->group_count + 1, sizeof(*index));
         CLEANUP(job_split_profile_free) struct job_split_profile own = { .samples = 1 };
-        const struct job_split_profile *profile = profile_of(job->job, &own);
+        const struct job_split_profile *profile;
         struct stage_plan plan = { 0 };
-        size_t count = 0;
+        size_t count = 0, ranks = 0;
         int r;
 
         if (workers == NULL || index == NULL)
@@ -320,13 +309,14 @@ static int plan_stages(const struct batch_cut_job *job, const struct batch_cut_s
                 if (state->groups[i].server)
                         continue;
                 describe(job, state, &state->groups[i], &shares[i], &workers[count]);
+                ranks += state->groups[i].ranks;
                 index[count++] = i;
         }
+        profile = stage_profile_of(job->job, ranks, &own);
         if (profile == NULL && job->job->stage_count > 0)
-                return err_set(
-                        err, -ERANGE,
-                        "spec.stages: how many layers the model has is not known; bind all of them, or give "
-                        "spec.profile");
+                return err_set(err, -ERANGE,
+                               "spec.stages: how many layers the model has is not known; bind all of them, a "
+                               "stage to each chip, or give spec.profile");
         if (profile == NULL) {
                 job_state_note(state,
                                "NotPlanned: the model's layers are not known: the program cuts itself; give "

@@ -13,6 +13,7 @@
 #include "base/exit_code.h"
 #include "base/near.h"
 #include "io/process.h"
+#include "job/plan/stages/stage_plan.h"
 #include "job/run/run_chips.h"
 #include "job/run/run_programs.h"
 #include "job/run/run_speeds.h"
@@ -255,7 +256,8 @@ static void add_rank(struct run *run, const struct assignment_part *part, const 
                                    .device_index = device == NULL ? 0 : device->ordinal,
                                    .figures = part->group->figures,
                                    .network_mbps = part->node->hardware.network_mbps,
-                                   .link_bytes_per_ms = (double) part->node->hardware.network_mbps * 125,
+                                   .link_bytes_per_ms =
+                                           stage_plan_link(part->node->hardware.network_mbps, true),
                                    .memory_bytes = device != NULL && device->memory_bytes > 0
                                                            ? device->memory_bytes
                                                            : group->memory_bytes,

@@ -32,6 +32,9 @@ static int prepare(struct run *run, const char *job_path, const json_t *document
 
         if (r < 0)
                 return err_wrap(err, r, "job file '%.200s'", job_path);
+        r = run_read_profile(&run->job, run->options->profile, err);
+        if (r < 0)
+                return r;
         if (realpath(run->options->work_dir, work) != NULL) /* may have a SpeedTable */
                 (void) text_copy(run->work, sizeof(run->work), work);
         r = read_programs(run, err);

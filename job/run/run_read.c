@@ -57,6 +57,10 @@ int run_read_profile(struct job *job, const char *path, struct err *err)
                         "--profile: it is for strategy split alone, and strategy is %s; leave it out, or "
                         "write strategy: split",
                         job_strategy_names[job->strategy]);
+        if (job->shards == JOB_SHARDS_EQUAL)
+                return err_set(err, -EINVAL,
+                               "--profile: nothing follows it where shards are equal; leave it out, or write "
+                               "shards: weighted");
         r = read_file(path, STAGE_PROFILE_MAX_BYTES, &bytes, &size, err);
         if (r < 0)
                 return err_set(err, r, "--profile '%.200s': %s", path, strerror(-r));

@@ -113,6 +113,7 @@ static void describe(const struct run *run, const struct run_rank *rank, struct 
                 .role = rank->role,
                 .chips = 1,
                 .memory_bytes = memory_of(run, rank),
+                .leaves_node = has_network(run),
                 .bytes_per_ms = rank->link_measured || has_network(run) ? rank->link_bytes_per_ms : 0,
                 .link_measured = rank->link_measured,
                 .layer_ms = run_split_measures(run) ? rank->layer_ms : NULL,
@@ -156,28 +157,25 @@ static int take_order(struct run *run, const struct pipeline_plan *plan)
         return worker_count(run) == plan->stage_count ? 0 : -EPROTO;
 }
 
-/* What is known of the layers: as the job says, else as they were measured, else as its stages list them. */
-static const struct job_split_profile *profile_of(const struct run *run, struct job_split_profile *bare)
+/* What is known of the layers: as the job says, else as they were measured, else what is known of it. */
+static const struct job_split_profile *profile_of(const struct run *run, struct job_split_profile *own)
 {
         bool measured = run->measured.layer_count > 0;
 
         for (size_t i = 0; i < worker_count(run); i++)
                 measured = measured && worker_of(run, i)->layer_ms != NULL;
-        if (run->job.profile.layer_count > 0)
-                return &run->job.profile;
-        if (measured)
+        if (measured && run->job.profile.layer_count == 0)
                 return &run->measured;
-        return stage_profile_bare(run->job.stages, run->job.stage_count, bare) ? bare : NULL;
+        return stage_profile_of(&run->job, worker_count(run), own);
 }
 
 /* The program cuts itself. */
 static int leave_it(struct run *run, struct err *err)
 {
         if (run->job.stage_count > 0)
-                return err_set(
-                        err, -EINVAL,
-                        "spec.stages: how many layers the model has is not known; bind all of them, or "
-                        "give spec.profile or --profile FILE");
+                return err_set(err, -EINVAL,
+                               "spec.stages: how many layers the model has is not known; bind all of them, a "
+                               "stage to each chip, or give spec.profile or --profile FILE");
         if (worker_count(run) > 1)
                 run_event(run, "NotPlanned",
                           "the model's layers are not known: the program cuts itself, as the trainer does in "
@@ -188,10 +186,11 @@ static int leave_it(struct run *run, struct err *err)
 int run_split_plan(struct run *run, struct err *err)
 {
         CLEANUP(free_p) struct stage_plan_worker *workers = calloc(worker_count(run) + 1, sizeof(*workers));
-        CLEANUP(job_split_profile_free) struct job_split_profile bare = { .samples = 1 };
-        const struct job_split_profile *profile = profile_of(run, &bare);
+        CLEANUP(job_split_profile_free) struct job_split_profile own = { .samples = 1 };
+        const struct job_split_profile *profile = profile_of(run, &own);
         struct stage_plan plan = { 0 };
         struct text said = { 0 };
+        size_t stages;
         int r;
 
         run->layers_planned = false;
@@ -205,13 +204,19 @@ int run_split_plan(struct run *run, struct err *err)
         if (r < 0)
                 return r;
         stage_plan_sentence(&plan, &said);
+        stages = plan.pipeline.stage_count;
         r = take_order(run, &plan.pipeline);
         stage_plan_free(&plan);
         run->layers_planned = r == 0;
         if (r == 0)
                 run_event(run, "Split", "%s", said.data == NULL ? "" : said.data);
         text_free(&said);
-        return r < 0 ? err_set(err, r, "no memory for the stages") : 0;
+        return r == -EPROTO ? err_set(err, r,
+                                      "the plan has %zu stages and %zu ranks take part: a fault of the "
+                                      "planner; please report it with the job file",
+                                      stages, worker_count(run))
+               : r < 0      ? err_set(err, r, "no memory for the stages")
+                            : 0;
 }
 
 bool run_split_is_planned(const struct run *run)

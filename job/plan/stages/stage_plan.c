@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "planner/levels/levels.h"
 
 static const char *const times_names[STAGE_TIMES_COUNT + 1] = {
         [STAGE_TIMES_MEASURED] = "the layers' measured times",
@@ -229,13 +230,16 @@ static int fill(const struct job *job, const struct job_split_profile *profile,
                 plan->times = times > plan->times ? times : plan->times;
                 plan->memory_known = plan->memory_known && workers[w].memory_bytes > 0;
                 plan->links_known = plan->links_known && workers[w].bytes_per_ms > 0;
+                plan->links_leave =
+                        plan->links_leave || (workers[w].bytes_per_ms <= 0 && workers[w].leaves_node);
                 plan->links_measured = plan->links_measured && workers[w].link_measured;
                 t->workers[w] = (struct pipeline_worker){
                         .role = (unsigned) (workers[w].role - job->workers),
                         .chips = workers[w].chips,
                         .memory_bytes = workers[w].memory_bytes,
-                        .bytes_per_ms =
-                                workers[w].bytes_per_ms > 0 ? workers[w].bytes_per_ms : STAGE_LINK_ASSUMED,
+                        .bytes_per_ms = workers[w].bytes_per_ms > 0 ? workers[w].bytes_per_ms
+                                        : workers[w].leaves_node ? stage_plan_link(LEVELS_NETWORK_MBPS, true)
+                                                                 : STAGE_LINK_ASSUMED,
                         .ms = ms,
                 };
         }
@@ -285,6 +289,11 @@ void stage_plan_free(struct stage_plan *plan)
                 pipeline_plan_free(&plan->pipeline);
 }
 
+double stage_plan_link(uint64_t network_mbps, bool leaves_node)
+{
+        return leaves_node ? (double) network_mbps * 125 : 0;
+}
+
 char *stage_plan_layers(const struct pipeline_plan *plan, size_t worker)
 {
         struct text list = { 0 };
@@ -301,7 +310,7 @@ void stage_plan_sentence(const struct stage_plan *plan, struct text *out)
         CLEANUP(free_p) char *layers = stage_plan_layers(&plan->pipeline, SIZE_MAX);
         const struct pipeline_plan *p = &plan->pipeline;
 
-        text_printf(out, "stages %s, by %s", layers == NULL ? "" : layers, times_names[plan->times]);
+        text_printf(out, "%zu stages, by %s", p->stage_count, times_names[plan->times]);
         if (plan->times != STAGE_TIMES_COMPARED)
                 text_printf(out, ": %.4g ms a microbatch, %.4g ms a step of %u", p->period_ms,
                             pipeline_step_ms(p, plan->microbatches), plan->microbatches);
@@ -310,6 +319,8 @@ void stage_plan_sentence(const struct stage_plan *plan, struct text *out)
                     plan->times == STAGE_TIMES_COMPARED         ? "not counted"
                     : plan->links_known && plan->links_measured ? "measured"
                     : plan->links_known                         ? "of the inventory"
+                    : plan->links_leave                         ? "assumed at 1 Gbit/s"
                                                                 : "assumed at 1 GB/s",
                     p->exact ? "" : "; too many chips to prove that no plan is better");
+        text_printf(out, "; stages %s", layers == NULL ? "" : layers); /* last: it may be long, and cut off */
 }

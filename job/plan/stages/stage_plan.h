@@ -14,7 +14,7 @@
 #include "job/spec/job.h"
 #include "planner/splits/pipeline.h"
 
-#define STAGE_LINK_ASSUMED 1e6 /* bytes per ms, where nothing is known of a link: a gigabyte a second */
+#define STAGE_LINK_ASSUMED 1e6 /* bytes per ms, where nothing is known of a link inside a node */
 
 struct stage_plan_worker {           /* chips of one device group, that follow each other */
         const struct job_role *role; /* of the job's workers */
@@ -22,6 +22,7 @@ struct stage_plan_worker {           /* chips of one device group, that follow e
         unsigned chips;         /* ranks, in truth: several may share one */
         uint64_t memory_bytes;  /* of each; 0 = not known */
         double bytes_per_ms;    /* of its link; 0 = not known */
+        bool leaves_node;       /* the pipeline: its link is then a network's */
         bool link_measured;     /* else the inventory says it */
         double samples_per_s;   /* of each with the whole model; 0 = nobody knows */
         double speed;           /* compared with the others: as long as all have one. 0 = nobody knows */
@@ -42,8 +43,8 @@ struct stage_plan {
         enum stage_plan_times times;
         bool memory_known,
                 links_known; /* of all workers: else what is not known is not counted, or assumed */
-        bool links_measured;
-        unsigned microbatches; /* of a step */
+        bool links_measured, links_leave; /* leave: one that is assumed is a network's */
+        unsigned microbatches;            /* of a step */
 };
 
 /* stage_plan() - @profile: of the layers; measured ones have their sizes in it
@@ -56,9 +57,13 @@ int stage_plan(const struct job *job, const struct job_split_profile *profile,
                struct stage_plan *ret, struct err *err);
 void stage_plan_free(struct stage_plan *plan); /* accepts NULL */
 
+/* stage_plan_link() - bytes per ms of a node's network; 0 = not known, or the pipeline stays in the node. */
+double stage_plan_link(uint64_t network_mbps, bool leaves_node);
+
 /* stage_plan_layers() - "0:1,2:3", of the stages of one worker, or of all: @worker SIZE_MAX. Return: NULL
  * without memory; owned. */
 char *stage_plan_layers(const struct pipeline_plan *plan, size_t worker);
 
-/* stage_plan_sentence() - what a person is told: "stages 0:1,2:3 of 4 layers, 1.52 ms a microbatch, ...". */
+/* stage_plan_sentence() - what a person is told: "2 stages, by the profile's times: 1.52 ms a microbatch,
+ * ...; stages 0:1,2:3". */
 void stage_plan_sentence(const struct stage_plan *plan, struct text *out);

@@ -36,7 +36,8 @@ static int from_network(const struct network *network, struct job_split_profile 
                 struct job_split_layer *layer = &ret->layers[ret->layer_count++];
 
                 (void) text_copy(layer->name, sizeof(layer->name), blocks[i].name); /* cut to its field */
-                layer->multiply_adds = (double) blocks[i].multiply_adds;
+                layer->multiply_adds = /* an embedding only looks up: 0 would say that nobody counted */
+                        blocks[i].multiply_adds > 0 ? (double) blocks[i].multiply_adds : 1;
                 layer->params_bytes = blocks[i].parameters * ELEMENT_BYTES;
                 layer->memory_bytes = network_estimate_memory_bytes(&blocks[i], &assumptions);
                 layer->activation_bytes = blocks[i].crossing * ELEMENT_BYTES;
@@ -151,12 +152,24 @@ bool stage_profile_trainer(const struct job *job, struct job_split_profile *ret)
         return true;
 }
 
-bool stage_profile_bare(const struct job_split_stage *stages, size_t count, struct job_split_profile *ret)
+const struct job_split_profile *stage_profile_of(const struct job *job, size_t ranks,
+                                                 struct job_split_profile *own)
+{
+        if (job->profile.layer_count > 0)
+                return &job->profile;
+        return stage_profile_trainer(job, own) ||
+                               stage_profile_bare(job->stages, job->stage_count, ranks, own)
+                       ? own
+                       : NULL;
+}
+
+bool stage_profile_bare(const struct job_split_stage *stages, size_t count, size_t ranks,
+                        struct job_split_profile *ret)
 {
         for (size_t i = 0; i < count; i++)
                 if (stages[i].first != (i == 0 ? 0 : stages[i - 1].last + 1))
                         return false;
-        if (count == 0)
+        if (count == 0 || count != ranks)
                 return false;
         ret->layers = calloc(stages[count - 1].last + 2, sizeof(*ret->layers));
         ret->layer_count = ret->layers == NULL ? 0 : (size_t) stages[count - 1].last + 1;

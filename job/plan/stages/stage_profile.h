@@ -18,6 +18,14 @@ int stage_profile_decode(const char *bytes, size_t size_bytes, struct job_split_
  * Return: false for other models, programs and formats, or without memory. */
 bool stage_profile_trainer(const struct job *job, struct job_split_profile *ret);
 
-/* stage_profile_bare() - of a job whose stages bind every layer: so many layers, of which nothing else is
- * known. Return: false where they do not, or without memory. */
-bool stage_profile_bare(const struct job_split_stage *stages, size_t count, struct job_split_profile *ret);
+/* stage_profile_bare() - of a job whose stages bind every layer, one to each of its ranks: so many layers, of
+ * which nothing else is known; that the last stage ends the model is taken on trust. Return: false where a
+ * layer between them or a rank is left over, or without memory. */
+bool stage_profile_bare(const struct job_split_stage *stages, size_t count, size_t ranks,
+                        struct job_split_profile *ret);
+
+/* stage_profile_of() - what is known of a job's layers without measuring: its profile, else the trainer's
+ * models, else its stages. @own: what is not the job's; released with job_split_profile_free()
+ * Return: NULL = nothing. */
+const struct job_split_profile *stage_profile_of(const struct job *job, size_t ranks,
+                                                 struct job_split_profile *own);

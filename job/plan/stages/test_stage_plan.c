@@ -152,7 +152,8 @@ static void times_are_the_first_that_are_known(void **state)
         assert_int_equal(bed.plan.times, STAGE_TIMES_COMPARED);
         assert_stages(&bed, "2:2", "0:1");
         stage_plan_sentence(&bed.plan, &said);
-        assert_non_null(strstr(said.data, "stages 0:1,2:2"));
+        assert_non_null(strstr(said.data, "; stages 0:1,2:2")); /* at the end, as the list may be long */
+        assert_string_equal(strrchr(said.data, ' '), " 0:1,2:2");
         assert_null(strstr(said.data, "ms a microbatch")); /* no figure that nobody saw */
 
         strcpy(bed.job.profile.layers[0].name,
@@ -165,12 +166,72 @@ static void times_are_the_first_that_are_known(void **state)
         close_bed(&bed);
 }
 
+/* The mlp has three layers, whatever its stages bind. */
+static void a_known_model_is_not_taken_for_its_stages(void **state)
+{
+        struct job_split_stage front[] = { { .first = 0, .last = 0 }, { .first = 1, .last = 1 } };
+        struct job_split_profile own = { .samples = 1 };
+        struct bed bed;
+
+        (void) state;
+        open_bed(&bed);
+        assert_ptr_equal(stage_profile_of(&bed.job, 2, &own), &bed.job.profile);
+        job_split_profile_free(&bed.job.profile);
+        assert_null(stage_profile_of(&bed.job, 2, &own));
+        bed.job.stages = front;
+        bed.job.stage_count = 2;
+        assert_ptr_equal(stage_profile_of(&bed.job, 2, &own), &own); /* of a program that nobody knows */
+        assert_int_equal(own.layer_count, 2);
+        job_split_profile_free(&own);
+        own.samples = 1;
+        bed.job.has_args = false;
+        bed.job.data.given = true;
+        assert_ptr_equal(stage_profile_of(&bed.job, 2, &own), &own);
+        assert_int_equal(own.layer_count, 3);
+        job_split_profile_free(&own);
+        bed.job.stages = NULL;
+        bed.job.stage_count = 0;
+        close_bed(&bed);
+}
+
+static void a_link_that_nobody_knows_is_assumed(void **state)
+{
+        CLEANUP(text_free) struct text inside = { 0 }, outside = { 0 };
+        struct bed bed;
+        double inside_ms;
+
+        (void) state;
+        open_bed(&bed);
+        for (size_t i = 0; i < 3; i++)
+                bed.job.profile.layers[i].activation_bytes = 1000000;
+        for (size_t i = 0; i < 2; i++) {
+                bed.workers[i].bytes_per_ms = 0;
+                bed.workers[i].memory_bytes = 0;
+        }
+        assert_int_equal(plan(&bed), 0);
+        stage_plan_sentence(&bed.plan, &inside);
+        assert_non_null(strstr(inside.data, "links assumed at 1 GB/s"));
+        inside_ms = bed.plan.pipeline.period_ms;
+        bed.workers[0].leaves_node = bed.workers[1].leaves_node = true;
+        assert_int_equal(plan(&bed), 0);
+        stage_plan_sentence(&bed.plan, &outside);
+        assert_non_null(strstr(outside.data, "links assumed at 1 Gbit/s"));
+        assert_true(fabs(bed.plan.pipeline.period_ms - inside_ms - 4e6 * (1 / 125000.0 - 1e-6)) < 1e-6);
+        assert_true(stage_plan_link(1000, true) == 125000 && stage_plan_link(1000, false) == 0);
+        close_bed(&bed);
+}
+
 static void profiles_come_from_files_and_models(void **state)
 {
         static const char network[] =
                 "{\"name\": \"n\", \"input\": [8], \"operators\": [{\"name\": \"a\", \"type\": \"linear\", "
                 "\"output\": [4], "
                 "\"inner\": 8}, {\"name\": \"b\", \"type\": \"linear\", \"output\": [2], \"inner\": 4}]}";
+        static const char lookup[] =
+                "{\"name\": \"n\", \"input\": [8], \"operators\": [{\"name\": \"a\", \"type\": "
+                "\"embedding\", "
+                "\"output\": [8], \"inner\": 100}, {\"name\": \"b\", \"type\": \"linear\", \"output\": [4], "
+                "\"inner\": 8}]}";
         const struct job_split_stage gap[] = { { .first = 0, .last = 0 }, { .first = 2, .last = 2 } },
                                      whole[] = { { .first = 0, .last = 0 }, { .first = 1, .last = 2 } };
         struct job_split_profile profile;
@@ -186,8 +247,14 @@ static void profiles_come_from_files_and_models(void **state)
         job_split_profile_free(&profile);
         assert_true(stage_profile_decode("{", 1, &profile, &err) < 0);
         assert_true(stage_profile_decode("\010\001", 2, &profile, &err) < 0);
-        assert_false(stage_profile_bare(gap, 2, &profile));
-        assert_true(stage_profile_bare(whole, 2, &profile));
+        assert_int_equal(stage_profile_decode(lookup, strlen(lookup), &profile, &err), 0);
+        assert_int_equal(profile.layer_count, 2);
+        assert_true(profile.layers[0].multiply_adds == 1); /* 0 would throw the others' away */
+        assert_true(profile.layers[1].multiply_adds == 32);
+        job_split_profile_free(&profile);
+        assert_false(stage_profile_bare(gap, 2, 2, &profile));
+        assert_false(stage_profile_bare(whole, 2, 3, &profile)); /* what does the third rank hold? */
+        assert_true(stage_profile_bare(whole, 2, 2, &profile));
         assert_int_equal(profile.layer_count, 3);
         job_split_profile_free(&profile);
 
@@ -216,6 +283,8 @@ int main(void)
                 cmocka_unit_test(a_small_chip_gets_what_fits),
                 cmocka_unit_test(bound_stages_are_kept),
                 cmocka_unit_test(times_are_the_first_that_are_known),
+                cmocka_unit_test(a_known_model_is_not_taken_for_its_stages),
+                cmocka_unit_test(a_link_that_nobody_knows_is_assumed),
                 cmocka_unit_test(profiles_come_from_files_and_models),
         };
 
