@@ -150,6 +150,14 @@ static bool plan_job(struct record *record)
         return true;
 }
 
+/* The groups that are left have no plan: all are planned anew, or it is said why they cannot be. */
+static bool no_plan(struct record *record, const struct err *err)
+{
+        write_event(record, true, "NoPlan", "%s", err->msg);
+        record_give_up(record, "NoPlan", err->msg);
+        return false;
+}
+
 /* Return: is nothing to be done any more? */
 static bool place_lost_group(struct record *record, size_t index)
 {
@@ -159,9 +167,12 @@ static bool place_lost_group(struct record *record, size_t index)
         struct job_group *group = &state->groups[index];
         struct err err = { 0 };
         char name[JOB_GROUP_NAME_BYTES];
+        int r = -EBUSY;
 
         (void) text_copy(name, sizeof(name), group->name);
-        if (record->job.restart.migrate && job_plan_move(&claim, state, index, &err) == 0) {
+        if (record->job.restart.migrate)
+                r = job_plan_move(&claim, state, index, &err);
+        if (r == 0) {
                 c->metrics.moves++;
                 group = job_state_group(state, name); /* it may stand elsewhere: a split is planned anew */
                 assert(group != NULL);
@@ -169,10 +180,12 @@ static bool place_lost_group(struct record *record, size_t index)
                             group->node);
         } else if (job_plan_may_leave(&record->job, state, index)) {
                 if (job_plan_leave_out(&claim, state, index, &err) < 0)
-                        return false;
+                        return no_plan(record, &err);
                 state->reshards++;
                 write_event(record, true, "LeftOut",
                             "there are no spare chips for %s: the job goes on with fewer", name);
+        } else if (r != -EBUSY) {
+                return no_plan(record, &err);
         } else {
                 say_waiting(record, JOB_RESTARTING, "NoSpareChip",
                             record->job.restart.migrate

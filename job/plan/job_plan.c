@@ -140,16 +140,17 @@ int job_plan_move(const struct open_groups_claim *claim, struct job_state *state
         const struct symbols *symbols = &claim->job.ledger->symbols;
         CLEANUP(free_p) struct assignment_part *parts = calloc(state->group_count, sizeof(*parts));
         struct job_group *group = &state->groups[index];
+        CLEANUP(free_p) struct job_group *before = calloc(state->group_count, sizeof(*before));
         char model[DEVICE_MODEL_BYTES];
         int r = -ENOMEM;
 
         (void) text_copy(model, sizeof(model), group->model);
-        for (size_t i = 0; parts != NULL && i < state->group_count; i++) {
+        for (size_t i = 0; parts != NULL && before != NULL && i < state->group_count; i++) {
                 parts[i] = part_of(claim->job.ledger, &state->groups[i]);
                 if (i != index && is_bound(claim, parts[i].node, &state->groups[i]))
                         parts[i].chips = 0;
         }
-        if (parts != NULL)
+        if (parts != NULL && before != NULL)
                 r = assignment_spare(claim, parts, state->group_count, index,
                                      symbols_find(symbols, model, strlen(model)), group->runtime,
                                      &parts[index]);
@@ -157,8 +158,14 @@ int job_plan_move(const struct open_groups_claim *claim, struct job_state *state
                 return err_set(err, r, "there are no %u spare chips for %s now", group->chips, group->name);
         if (r < 0)
                 return err_set(err, r, "no memory for the plan");
+        memcpy(before, state->groups, state->group_count * sizeof(*before));
         put_on(symbols, &parts[index], group);
-        return strcmp(model, group->model) == 0 ? 0 : job_plan_share(&claim->job, state, err);
+        if (strcmp(model, group->model) == 0 && claim->job.job->strategy != JOB_STRATEGY_SPLIT)
+                return 0; /* of a split the link and the memory count, too */
+        r = job_plan_share(&claim->job, state, err);
+        if (r < 0)
+                memcpy(state->groups, before, state->group_count * sizeof(*before));
+        return r;
 }
 
 bool job_plan_may_leave(const struct job *job, const struct job_state *state, size_t index)

@@ -77,11 +77,49 @@ static void slow_networks_are_left_alone(void **state)
         ledger_life_free(l);
 }
 
+/* A split of two stages that are bound to kinds of chips: one that moves where its stage may not go leaves
+ * everything as it was. */
+static void a_move_that_has_no_plan_changes_nothing(void **state)
+{
+        struct ledger *l = test_ledger();
+        struct job job = job_fixture_parse(
+                "  strategy: split\n  args: []\n  globalBatch: 8\n"
+                "  programs: {cuda: {image: x, command: [/x]}}\n"
+                "  workers: [{model: H100|A100, chips: 8}]\n"
+                "  profile: {layers: [{multiply_adds: 1}, {multiply_adds: 1}, {multiply_adds: 1}, "
+                "{multiply_adds: 1}, {multiply_adds: 1}, {multiply_adds: 1}, {multiply_adds: 1}, "
+                "{multiply_adds: 1}]}\n  stages: [{layers: \"0:0\", on: {model: H100}}]\n");
+        struct open_groups_claim claim = job_fixture_claim(l, &job);
+        struct job_state plan = { 0 };
+        struct job_group before[2];
+        struct err err = { 0 };
+        size_t moves;
+
+        (void) state;
+        ledger_chips_mark(l, GPU);
+        add_node(l, "a", NODE_CLASS_ANY, "regular", "H100", 4, 4);
+        add_node(l, "b", NODE_CLASS_ANY, "regular", "A100", 4, 4);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
+        assert_int_equal(plan.group_count, 2);
+        moves = strcmp(plan.groups[0].model, "H100") == 0 ? 0 : 1;
+        assert_string_equal(plan.groups[moves].model, "H100");
+        memcpy(before, plan.groups, sizeof(before));
+        add_node(l, "c", NODE_CLASS_ANY, "regular", "A100", 4, 4);
+        add_node(l, "a", NODE_CLASS_ANY, "regular", "H100", 4, 0);
+        assert_int_equal(job_plan_move(&claim, &plan, moves, &err), -ERANGE);
+        assert_non_null(strstr(err.msg, "spec.stages[0].on: none of the job's chips is such"));
+        assert_memory_equal(before, plan.groups, sizeof(before));
+        job_state_free(&plan);
+        job_free(&job);
+        ledger_life_free(l);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(parts_go_under_one_switch_first),
                 cmocka_unit_test(slow_networks_are_left_alone),
+                cmocka_unit_test(a_move_that_has_no_plan_changes_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
