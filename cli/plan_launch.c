@@ -464,7 +464,7 @@ int plan_more_launch(int argc, char **argv, const struct plan_host *host)
         if (options.format == NULL && strcmp(options.output, "text") == 0) {
                 fprintf(stderr, "remuda plan launch: --format is missing; give one of mpirun, torchrun, "
                                 "ranktable, flagscale, "
-                                "hccl, slurm, bsub, env, or -o json or table for the ranks alone\n");
+                                "hccl, slurm, bsub, env, stages, or -o json or table for the ranks alone\n");
                 return EXIT_USAGE;
         }
         job_init(&launch.run.job);

@@ -14,7 +14,7 @@
  * Two hosts of four workers and 1 Gbit/s: 14.0 ms a megabyte in one level; with a group a host 8.0 + 2.0.
  *
  * Groups are those given, or all of a node together, where several of its groups would share its link.
- * Pure. O(groups). */
+ * Pure. O(groups^2). */
 #pragma once
 
 #include <stddef.h>
