@@ -192,6 +192,8 @@ static int deal_out(struct search *s, unsigned *left, const unsigned *most, stru
                 size_t c = 0, mix;
                 int r, order = 0;
 
+                if (++s->tried > REPLICAS_TRIED)
+                        return TOO_MANY; /* mixes too small to hold the model are ways that were tried */
                 while (c < classes && counts[c] == left[c])
                         counts[c++] = 0;
                 if (c == classes)

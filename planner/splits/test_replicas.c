@@ -174,11 +174,44 @@ static void many_devices_are_dealt_out(void **state)
         assert_int_equal(replicas_plan(&p, params, 17, &plan, &err), -EINVAL);
 }
 
+/* A model that more than half of the devices must hold: what is left then holds none, in whichever mix, and
+ * each of those is tried as well. The search ends. */
+static void mixes_that_hold_nothing_are_counted(void **state)
+{
+        static uint64_t memory_of[40], nothing[40];
+        static double times[4][40];
+        struct chain_class four[4];
+        struct chain_problem p = { .layer_count = 40,
+                                   .memory_bytes = memory_of,
+                                   .activation_bytes = nothing,
+                                   .class_count = 4,
+                                   .classes = four,
+                                   .schedule = CHAIN_1F1B,
+                                   .microbatches = 64 };
+        struct replicas_plan plan = { 0 };
+        struct err err = { 0 };
+
+        (void) state;
+        for (size_t i = 0; i < 40; i++)
+                memory_of[i] = 100;
+        for (size_t c = 0; c < 4; c++) {
+                for (size_t i = 0; i < 40; i++)
+                        times[c][i] = 1 + (double) c;
+                four[c] = (struct chain_class){
+                        .count = 16, .memory_bytes = 100, .bytes_per_ms = 1, .ms = times[c]
+                };
+        }
+        assert_int_equal(replicas_plan(&p, nothing, 0, &plan, &err), 0);
+        assert_false(plan.exact);
+        replicas_plan_free(&plan);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(no_deal_is_better),
                 cmocka_unit_test(many_devices_are_dealt_out),
+                cmocka_unit_test(mixes_that_hold_nothing_are_counted),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
