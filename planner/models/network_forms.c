@@ -48,6 +48,7 @@ static void write_layer(struct json_writer *json, const struct network_forms_req
         json_writer_uint64(json, "memory_bytes", network_estimate_memory_bytes(block, a));
         json_writer_uint64(json, "params_bytes", block->parameters * a->bytes_per_element);
         json_writer_uint64(json, "activation_bytes", block->crossing * a->samples * a->bytes_per_element);
+        json_writer_uint64(json, "held_bytes", block->activations * a->samples * a->bytes_per_element);
         json_writer_close(json, '}');
 }
 
@@ -63,6 +64,7 @@ int network_forms_split(const struct network_forms_request *request, struct text
         json_writer_open(&json, NULL, '{');
         json_writer_string(&json, "name", request->network->name);
         write_estimate(&json, request);
+        json_writer_uint64(&json, "samples", request->assumptions.samples);
         json_writer_open(&json, "layers", '[');
         for (size_t i = 0; i < count; i++)
                 write_layer(&json, request, &blocks[i]);

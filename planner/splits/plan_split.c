@@ -66,6 +66,8 @@ static const struct json_table_row layer_rows[] = {
         { "params_bytes",     JSON_TABLE_UINT, LAYER(params_bytes), .max = BYTES_MAX },
         { "activation_bytes", JSON_TABLE_UINT, LAYER(activation_bytes), .max = BYTES_MAX },
         { "rows",             JSON_TABLE_UINT, LAYER(rows), .min = 1, .max = BYTES_MAX },
+        { .name = "multiply_adds", .kind = JSON_TABLE_UNREAD }, /* of a job's profile: job/spec/job_split.h */
+        { .name = "held_bytes", .kind = JSON_TABLE_UNREAD },
         { .name = NULL },
 };
 static const struct json_table layer_table = { .rows = layer_rows, .size_bytes = sizeof(struct file_layer), .strict = true };
@@ -93,6 +95,7 @@ static const struct json_table_row file_rows[] = {
         { .name = "name", .kind = JSON_TABLE_UNREAD },
         { .name = "comment", .kind = JSON_TABLE_UNREAD },
         { .name = "estimate", .kind = JSON_TABLE_UNREAD },
+        { .name = "samples", .kind = JSON_TABLE_UNREAD }, /* of a microbatch, whose times are given */
         { .name = NULL },
 };
 static const struct json_table file_table = { .rows = file_rows, .size_bytes = sizeof(struct file), .strict = true };
