@@ -47,6 +47,7 @@ static const struct {
         { "folded block",       "a: >-\n  x\n  y\n",               "{\"a\":\"x y\"}" },
         { "alias",              "a: &x [1]\nb: *x",                "{\"a\":[1],\"b\":[1]}" },
         { "alias of the first", "a: &x 1\nb: &y {c: 2}\nd: *x",    "{\"a\":1,\"b\":{\"c\":2},\"d\":1}" },
+        { "quoted on",          "\"on\": on\n",               "{\"on\":\"on\"}" },
         { "number as key",      "1: a",                            "{\"1\":\"a\"}" },
         { "document marks",     "---\na: 1\n...\n",                "{\"a\":1}" },
 };
@@ -56,6 +57,7 @@ static const struct {
 } refused[] = {
         { "duplicate key",        "a: 1\nb: 2\na: 3",          "line 3, column 1: the key 'a' appears twice" },
         { "duplicate in JSON",    "{\"a\":1,\"a\":2}",         "the key 'a' appears twice" },
+        { "bare on",              "a: 1\non: 2",               "line 2, column 1: kubectl reads a bare key `on` as true; write \"on\"" },
         { "merge key",            "a: &x {b: 1}\nc:\n  <<: *x", "merge keys" },
         { "tag",                  "a: !!binary abc",           "tags" },
         { "leading zero",         "mode: 0644",                "leading zero" },

@@ -116,6 +116,9 @@ static int check_key(struct reader *r, const yaml_event_t *event, const json_t *
                 return fail_at(r, event->start_mark, "text must not contain a NUL character");
         if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp(key, "<<") == 0)
                 return fail_at(r, event->start_mark, "merge keys ('<<') are not supported");
+        if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp(key, "on") == 0)
+                return fail_at(r, event->start_mark,
+                               "kubectl reads a bare key `on` as true; write \"on\" in quotes");
         if (json_object_get(object, key) == NULL)
                 return 0;
         (void) text_format(why, sizeof(why), "the key '%.64s' appears twice", key);

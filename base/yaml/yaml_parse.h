@@ -2,7 +2,8 @@
  * carries.
  *
  * YAML 1.2 core schema as Kubernetes reads it: true/false, null, integers, floats, strings; anchors and
- * aliases within limits; no tags, no merge keys, duplicate keys are an error. JSON is YAML. In memory only.
+ * aliases within limits; no tags, no merge keys, no bare key `on` (which kubectl reads as true), duplicate
+ * keys are an error. JSON is YAML. In memory only.
  */
 #pragma once
 

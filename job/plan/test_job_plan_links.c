@@ -88,7 +88,7 @@ static void a_move_that_has_no_plan_changes_nothing(void **state)
                 "  workers: [{model: H100|A100, chips: 8}]\n"
                 "  profile: {layers: [{multiply_adds: 1}, {multiply_adds: 1}, {multiply_adds: 1}, "
                 "{multiply_adds: 1}, {multiply_adds: 1}, {multiply_adds: 1}, {multiply_adds: 1}, "
-                "{multiply_adds: 1}]}\n  stages: [{layers: \"0:0\", on: {model: H100}}]\n");
+                "{multiply_adds: 1}]}\n  stages: [{layers: \"0:0\", \"on\": {model: H100}}]\n");
         struct open_groups_claim claim = job_fixture_claim(l, &job);
         struct job_state plan = { 0 };
         struct job_group before[2];

@@ -28,7 +28,7 @@ static void what_is_written_is_read(void **state)
         (void) state;
         assert_int_equal(
                 parse(HEAD "  strategy: split\n"
-                           "  stages: [{layers: \"0:1\", on: {runtime: cuda}}, {layers: \"2:2\"}]\n"
+                           "  stages: [{layers: \"0:1\", \"on\": {runtime: cuda}}, {layers: \"2:2\"}]\n"
                            "  profile: {samples: 8, layers: [{name: a, ms: {cuda: 1.5, cpu: 9}}, {},\n"
                            "    {memory_bytes: 10, activation_bytes: 4, held_bytes: 6, multiply_adds: 2}]}\n",
                       &job, NULL),
@@ -64,8 +64,9 @@ static void what_cannot_be_honoured_is_refused(void **state)
                   "spec.stages[0].layers: '3:1' end before" },
                 { "  strategy: split\n  stages: [{layers: 3}]\n",
                   "spec.stages[0].layers: are no layers; give" },
-                { "  strategy: split\n  stages: [{on: {runtime: cpu}}]\n", "spec.stages[0].layers: missing" },
-                { "  strategy: split\n  stages: [{layers: \"0:1\", on: {chip: x}}]\n",
+                { "  strategy: split\n  stages: [{\"on\": {runtime: cpu}}]\n",
+                  "spec.stages[0].layers: missing" },
+                { "  strategy: split\n  stages: [{layers: \"0:1\", \"on\": {chip: x}}]\n",
                   "spec.stages[0].on.chip" },
                 { "  strategy: split\n  profile: {layers: [{memory: 1}]}\n",
                   "spec.profile.layers[0].memory" },

@@ -50,7 +50,7 @@ static void a_split_is_planned_over_groups(void **state)
 {
         struct ledger *l = job_fixture_cluster();
         struct job job = job_fixture_parse(SPLIT);
-        struct job bound = job_fixture_parse(SPLIT "  stages: [{layers: \"0:0\", on: {model: A100}}]\n");
+        struct job bound = job_fixture_parse(SPLIT "  stages: [{layers: \"0:0\", \"on\": {model: A100}}]\n");
         struct open_groups_claim claim = job_fixture_claim(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
