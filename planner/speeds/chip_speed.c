@@ -41,6 +41,11 @@ bool chip_speed_same_figures(const struct chip_speed_figures *a, const struct ch
                a->estimated == b->estimated;
 }
 
+bool chip_speed_same_kind(const struct chip_speed_verdict *a, const struct chip_speed_verdict *b)
+{
+        return a->source == b->source && a->precision == b->precision;
+}
+
 /* The figure itself, in TFLOP/s; one that was measured alone stands for the data sheet that nobody has. */
 static double own_peak(const struct chip_speed_figures *figures, enum chip_speed_precision precision)
 {

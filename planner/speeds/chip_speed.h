@@ -72,6 +72,9 @@ struct chip_speed_verdict chip_speed_find(const struct speed_table *table, const
                                           const struct chip_speed_member *members, size_t count,
                                           struct shard_worker *ret_workers);
 
+/* chip_speed_same_kind() - do speeds of the one verdict compare with the other's? */
+bool chip_speed_same_kind(const struct chip_speed_verdict *a, const struct chip_speed_verdict *b);
+
 /* chip_speed_rank() - which of these chips is the fastest? As above, but that chips without a figure do not
  * make the others alike: they come last, and so do those that were measured alone where others were not.
  * @members: set aside or not as is found; @ret_workers: those aside have speed 0 */

@@ -23,7 +23,6 @@ struct assigner {
         size_t parts_max;
         struct assignment *made;
         const struct ledger_node *equal_to; /* the configuration that equal nodes have; NULL = any */
-        uint32_t under; /* the switch of all nodes, as ledger_node.switch_domain; 0 = any */
 };
 
 /* A role while it is placed. */
@@ -188,7 +187,7 @@ static int no_place(int code, const struct assigner *a, struct err *err)
         return err_set(err, code, "no memory for the plan");
 }
 
-/* The fewest chips that will do. */
+/* The fewest chips that will do. Without @err nobody asks why not: that costs a look at the whole ledger. */
 static int place_least(struct assigner *a, const struct placing *placing, struct err *err)
 {
         uint32_t wanted = (uint32_t) placing->role->min_chips;
@@ -207,6 +206,8 @@ static int place_least(struct assigner *a, const struct placing *placing, struct
                 return 0;
         a->made->lacking = placing->role;
         a->made->found = (uint64_t) (placed + beyond);
+        if (err == NULL)
+                return -EBUSY;
         held = open_groups_held(a->claim, a->equal_to, placing->role);
         if (held > 0)
                 (void) text_format(older, sizeof(older), "; %llu are held for older pods",
@@ -245,7 +246,8 @@ static void groups_of(const struct open_groups_claim *claim, const struct assign
 }
 
 /* Return: the length of a step of what is placed so far, but for so many ranks of a part; -1 = no memory. */
-static double step_ms(const struct assigner *a, const struct assignment_part *of, uint32_t without)
+static double step_ms(const struct assigner *a, const struct assignment_part *of, uint32_t without,
+                      struct chip_speed_verdict *ret_verdict)
 {
         CLEANUP(free_p) struct batch_cut_group *groups = calloc(a->made->count + 1, sizeof(*groups));
 
@@ -253,7 +255,7 @@ static double step_ms(const struct assigner *a, const struct assignment_part *of
                 return -1;
         groups_of(a->claim, a->made, groups);
         return batch_cut_step_ms(&a->claim->job, groups, a->made->count, (size_t) (of - a->made->parts),
-                                 without);
+                                 without, ret_verdict);
 }
 
 int assignment_cut(const struct open_groups_claim *claim, const struct assignment *assignment,
@@ -292,8 +294,8 @@ static int place_more(struct assigner *a, const struct placing *placing, struct 
                 uint32_t chips = placement_portion(a->placement, &candidate->choice, left);
                 int r = take(a, placing, candidate, chips);
                 const struct assignment_part *part = find_part(a, placing, candidate);
-                double with = r == 0 ? step_ms(a, part, 0) : INFINITY,
-                       step = r == 0 ? step_ms(a, part, chips) : INFINITY;
+                double with = r == 0 ? step_ms(a, part, 0, NULL) : INFINITY,
+                       step = r == 0 ? step_ms(a, part, chips, NULL) : INFINITY;
 
                 if (r == -ENOMEM || with < 0 || step < 0)
                         return no_place(-ENOMEM, a, err);
@@ -321,24 +323,11 @@ static int place_servers(struct assigner *a, struct err *err)
         return more < 0 ? no_place((int) more, a, err) : r;
 }
 
-static void keep_under(uint32_t domain, struct open_groups *groups)
+/* Onto the groups of @a, as they were collected. */
+static int place_roles(struct assigner *a, struct err *err)
 {
-        size_t kept = 0;
+        int r = 0;
 
-        for (size_t i = 0; i < groups->count; i++)
-                if (domain == 0 || groups->items[i].node->switch_domain == domain)
-                        groups->items[kept++] = groups->items[i];
-        groups->count = kept;
-}
-
-static int place_job(struct assigner *a, struct err *err)
-{
-        int r = open_groups_collect(a->claim, a->equal_to, &a->groups);
-
-        keep_under(a->under, &a->groups);
-        assignment_free(a->made);
-        if (r < 0)
-                return no_place(r, a, err);
         for (uint32_t i = 0; i < a->job->worker_count && r == 0; i++)
                 r = place_least(a, &(struct placing){ .role = &a->job->workers[i], .entry = i }, err);
         if (r == 0 && job_server_chips(a->job) > 0)
@@ -349,13 +338,20 @@ static int place_job(struct assigner *a, struct err *err)
         return r;
 }
 
-static uint64_t ranks_of(const struct assignment *made)
+/* Chips and ranks of all parts: as many of both, or a CPU group serves ranks that had chips of their own. */
+static bool is_as_much(const struct assignment *a, const struct assignment *b)
 {
-        uint64_t ranks = 0;
+        uint64_t a_chips = 0, b_chips = 0, a_ranks = 0, b_ranks = 0;
 
-        for (size_t i = 0; i < made->count; i++)
-                ranks += made->parts[i].ranks;
-        return ranks;
+        for (size_t i = 0; i < a->count; i++) {
+                a_chips += a->parts[i].chips;
+                a_ranks += a->parts[i].ranks;
+        }
+        for (size_t i = 0; i < b->count; i++) {
+                b_chips += b->parts[i].chips;
+                b_ranks += b->parts[i].ranks;
+        }
+        return a_chips == b_chips && a_ranks == b_ranks;
 }
 
 /* Do the parts lie under several switches, as far as nodes say under which they are? */
@@ -376,34 +372,95 @@ static bool is_first_under(const struct assignment *made, size_t index)
         return made->parts[index].node->switch_domain != 0;
 }
 
+static int by_switch(const void *a, const void *b)
+{
+        const struct open_group *x = a, *y = b;
+
+        if (x->node->switch_domain != y->node->switch_domain)
+                return x->node->switch_domain < y->node->switch_domain ? -1 : 1;
+        return 0;
+}
+
+/* @sorted: by_switch(). Return: those under one switch, as they were collected; borrowed. */
+static struct open_groups groups_under(const struct open_groups *sorted, uint32_t domain)
+{
+        size_t from = 0, to = sorted->count;
+
+        while (from < to) {
+                size_t middle = from + (to - from) / 2;
+
+                if (sorted->items[middle].node->switch_domain < domain)
+                        from = middle + 1;
+                else
+                        to = middle;
+        }
+        for (; to < sorted->count && sorted->items[to].node->switch_domain == domain; to++) {
+                struct open_group *group = &sorted->items[to];
+
+                group->choice.open = group->found;
+                group->choice.taken = group->beyond = 0;
+        }
+        return (struct open_groups){ .items = sorted->items + from, .count = to - from };
+}
+
+struct step {
+        double ms;
+        struct chip_speed_verdict speeds;
+};
+
+static struct step step_of(const struct assigner *a)
+{
+        struct step step = { 0 };
+
+        step.ms = step_ms(a, &a->made->parts[0], 0, &step.speeds);
+        return step;
+}
+
+/* Steps compare where their figures are of one kind: milliseconds that were measured say nothing beside what
+ * a data sheet promises. */
+static bool is_as_short(const struct step *together, const struct step *apart)
+{
+        return together->ms >= 0 && together->ms <= apart->ms &&
+               chip_speed_same_kind(&together->speeds, &apart->speeds);
+}
+
 /* The whole job under one of the switches that its parts lie under, if it fits there and no step gets longer:
  * what its ranks say to each other then passes that switch alone. Example: 16 chips on nodes of 8, a and c
- * under s1, b under s2: not a and b, as their names go, but a and c. */
+ * under s1, b under s2: not a and b, as their names go, but a and c. The ledger is asked once: each switch
+ * has a stretch of what was collected, and no group is looked at under two. */
 static int place_under_a_switch(struct assigner *a, struct err *err)
 {
-        struct assignment apart, together = { 0 };
-        int r = place_job(a, err);
-        double step;
+        int r = open_groups_collect(a->claim, a->equal_to, &a->groups);
+        struct open_groups all;
+        struct assignment apart;
+        struct step before, step;
+        bool found = false;
 
+        assignment_free(a->made);
+        r = r < 0 ? no_place(r, a, err) : place_roles(a, err);
         if (r < 0 || !is_apart(a->made))
                 return r;
-        step = step_ms(a, &a->made->parts[0], 0);
+        all = a->groups;
+        before = step_of(a);
         apart = *a->made;
-        for (size_t i = 0; i < apart.count && together.parts == NULL; i++) {
+        qsort(all.items, all.count, sizeof(*all.items), by_switch);
+        for (size_t i = 0; i < apart.count && !found; i++) {
                 if (!is_first_under(&apart, i))
                         continue;
                 *a->made = (struct assignment){ 0 };
-                a->under = apart.parts[i].node->switch_domain;
-                if (place_job(a, NULL) == 0 && ranks_of(a->made) == ranks_of(&apart) &&
-                    step_ms(a, &a->made->parts[0], 0) <= step)
-                        together = *a->made;
-                else
+                a->groups = groups_under(&all, apart.parts[i].node->switch_domain);
+                if (place_roles(a, NULL) == 0 && is_as_much(a->made, &apart)) {
+                        step = step_of(a);
+                        found = is_as_short(&step, &before);
+                }
+                if (!found)
                         assignment_free(a->made);
         }
-        a->under = 0;
-        *a->made = together.parts != NULL ? together : apart;
-        if (together.parts != NULL)
+        a->groups = all;
+        if (found)
                 assignment_free(&apart);
+        else
+                *a->made = apart;
         return 0;
 }
 

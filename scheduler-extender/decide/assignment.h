@@ -9,11 +9,13 @@
  * spread evenly. `fastest` compares the chips of a role by one figure: samples a second of the job's program
  * and model if all have it, else measured GFLOPS, else the peak of one precision, else whichever most have.
  *
- * Of places that make a step equally long those under one switch go first (label remuda.dev/switch-domain).
+ * Of places that make a step equally long, by figures of one kind, those under one switch go first (label
+ * remuda.dev/switch-domain): with as many chips, under a switch that the job has a part under anyway.
  *
  * A job that asks for 10 of groups with 8, 4 and 2 open chips and says `packed` gets two parts, 8 and 2.
  * Invariant: no part takes a chip that another part of the job, a pod or a lease holds. Pure but for the
- * heap. O(entries x groups x parts) and one step model a part beyond the least. */
+ * heap. O(entries x groups x parts) and one step model a part beyond the least; under switches no more
+ * than once more, and a step model each. */
 #pragma once
 
 #include <stdbool.h>

@@ -118,7 +118,7 @@ static void leave_out(struct ranks *ranks, size_t of, uint32_t without)
 }
 
 double batch_cut_step_ms(const struct batch_cut_job *job, const struct batch_cut_group *groups, size_t count,
-                         size_t of, uint32_t without)
+                         size_t of, uint32_t without, struct chip_speed_verdict *ret_verdict)
 {
         struct ranks ranks;
         double step = -1;
@@ -131,6 +131,8 @@ double batch_cut_step_ms(const struct batch_cut_job *job, const struct batch_cut
                 for (size_t i = 0; i < ranks.count && step >= 0; i++)
                         step = ranks.shards[i].idle ? -1 : step;
         }
+        if (ret_verdict != NULL)
+                *ret_verdict = ranks.verdict;
         ranks_free(&ranks);
         return step < 0 ? INFINITY : step;
 }

@@ -42,9 +42,10 @@ struct batch_cut_share {
 
 /* batch_cut_step_ms() - how long a step of these groups is, but for the last `without` ranks of one of them
  * (@of: its index): by the figures of all, so that steps with and without them compare. INFINITY when the
- * batch cannot be cut so that every rank has a sample, or without memory. */
+ * batch cannot be cut so that every rank has a sample, or without memory. @ret_verdict: whose figures they
+ * are, lacking aside; may be NULL */
 double batch_cut_step_ms(const struct batch_cut_job *job, const struct batch_cut_group *groups, size_t count,
-                         size_t of, uint32_t without);
+                         size_t of, uint32_t without, struct chip_speed_verdict *ret_verdict);
 
 /* batch_cut() - @ret_shares: [count]. A rank that would get nothing takes a sample of the largest share.
  * @ret_verdict: whose figures they are; lacking: index of a group

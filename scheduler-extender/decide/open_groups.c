@@ -216,7 +216,8 @@ static int add(const struct open_groups_claim *claim, const struct ledger_node *
         *added = (struct open_group){
                 .choice = { .open = open, .node = node->name, .index = (uint32_t) (group - node->groups) },
                 .node = node,
-                .group = group
+                .group = group,
+                .found = open
         };
         return 0;
 }

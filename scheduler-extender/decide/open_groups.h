@@ -32,6 +32,7 @@ struct open_group {
         struct placement_choice choice;
         const struct ledger_node *node;
         const struct ledger_group *group;
+        uint32_t found;  /* choice.open as it was collected */
         uint32_t beyond; /* ranks that found no chip of their own there */
         bool fits;       /* the role that was considered last */
 };

@@ -219,11 +219,6 @@ static int cut_kinds(const struct weighting *w, const struct weighting_kinds *ki
         return n < kinds->chips ? 1 : cut(w, workers, n, shards, ret_step_ms) < 0;
 }
 
-static bool same_figures(const struct chip_speed_verdict *a, const struct chip_speed_verdict *b)
-{
-        return a->source == b->source && a->precision == b->precision;
-}
-
 /* The members, and then this kind's own chips, even where members have such ones. */
 static int plan_row(const struct weighting *w, const struct ledger_group *group, uint32_t chips,
                     struct weighting_kinds *kinds, struct weighting_row *row)
@@ -245,7 +240,7 @@ static int plan_row(const struct weighting *w, const struct ledger_group *group,
         if (r != 0)
                 return r < 0 ? r : 0; /* no plan: nothing is said about this kind */
         judge_share(w, group, shards, members, kinds->chips, row);
-        if (!same_figures(&kinds->verdict, &w->compared.verdict))
+        if (!chip_speed_same_kind(&kinds->verdict, &w->compared.verdict))
                 r = cut_kinds(w, kinds, &w->compared, shards, &step_ms);
         row->step_nsec = r == 0 ? (uint64_t) (step_ms * 1e6) : 0;
         return r < 0 ? r : 0;
