@@ -14,6 +14,7 @@
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/decide/weighting.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/neighbours/domains.h"
 #include "scheduler-extender/neighbours/neighbour_view.h"
 #include "scheduler-extender/neighbours/switches.h"
 
@@ -162,19 +163,23 @@ static bool place_greedily(struct ledger *ledger, const struct rules_context *pl
         return true;
 }
 
-/* Chips that the best nodes' domains have for all, as far as that is known. */
-static uint64_t *room_by_domain(const struct rules_context *ctx, const struct ledger *ledger,
-                                const struct candidate *order, size_t count)
+static bool count_domains(struct domains *domains, const struct rules_context *ctx,
+                          const struct candidate *order, size_t count)
 {
-        uint64_t *chips = calloc(ledger->node_count + 1, sizeof(*chips));
+        if (!domains_init(domains, ctx))
+                return false;
+        for (size_t i = 0; i < count; i++)
+                domains_add(domains, ctx, order[i].node);
+        return domains->enough > 0;
+}
 
-        for (size_t i = 0; chips != NULL && i < count; i++) {
-                struct rules_room room;
+/* Chips that all members need, as far as those of one place can be told to be too few. */
+static uint64_t chips_wanted(const struct gang_members *members)
+{
+        const struct request *first = &members->requests[0];
+        bool alike = is_alike(first, &members->requests[members->count - 1]);
 
-                rules_room(ctx, order[i].node, 0, &room);
-                chips[neighbour_view_domain(ctx, order[i].node)] += room.open;
-        }
-        return chips;
+        return (uint64_t) first->items[0].chips * (alike ? members->count : 1);
 }
 
 /* Members that have to be together, and may be anywhere: the domain of the best node first, and only such as
@@ -184,25 +189,22 @@ static bool place_together(struct ledger *ledger, const struct rules_context *pl
                            const struct gang_members *members, struct candidate *heap)
 {
         CLEANUP(free_p) struct candidate *order = calloc(ledger->node_count + 1, sizeof(*order));
-        CLEANUP(free_p) uint64_t *chips = NULL;
-        const struct request *first = &members->requests[0];
-        bool alike = is_alike(first, &members->requests[members->count - 1]);
-        uint64_t wanted = (uint64_t) first->items[0].chips * (alike ? members->count : 1);
+        CLEANUP(domains_free)
+        struct domains domains = { .of = neighbour_view_domain, .wanted = chips_wanted(members) };
         struct rules_context within = *plan;
         size_t count, tries = 0;
 
-        within.request = first;
+        within.request = &members->requests[0];
         if (order == NULL || !neighbour_view_gathers(&within))
                 return false;
         count = collect(&within, ledger, order);
-        chips = room_by_domain(&within, ledger, order, count);
-        for (; chips != NULL && count > 0 && tries < GANG_DOMAIN_TRIES; sift_down(order, count, 0)) {
+        (void) count_domains(&domains, &within, order, count);
+        for (; domains.enough > 0 && tries < GANG_DOMAIN_TRIES; sift_down(order, count, 0)) {
                 uint32_t domain = neighbour_view_domain(&within, order[0].node);
 
                 order[0] = order[--count];
-                if (domain == 0 || chips[domain] < wanted)
+                if (!domains_take(&domains, domain))
                         continue;
-                chips[domain] = 0;
                 within.within = domain;
                 tries++;
                 if (place_greedily(ledger, &within, job, members, heap))
@@ -234,48 +236,63 @@ static bool is_as_good(const struct rules_context *ctx, const struct ledger_job 
         return true;
 }
 
-/* Leaves those of the candidates that say under which switch they are. Return: how many. */
-static size_t keep_switched(const struct rules_context *ctx, struct candidate *order, size_t count,
-                            struct switches *switches)
+/* Leaves those of the candidates whose switch has chips enough. @bound: of this one alone, 0 = of all.
+ * Return: how many. */
+static size_t keep_switched(const struct domains *switches, const struct rules_context *ctx,
+                            struct candidate *order, size_t count, uint32_t bound)
 {
         size_t kept = 0;
 
         for (size_t i = 0; i < count; i++)
-                if (switches_add(switches, ctx, order[i].node))
+                if (domains_have(switches, switches_of(ctx, order[i].node)) &&
+                    (bound == 0 || order[i].node->switch_domain == bound))
                         order[kept++] = order[i];
         heapify(order, kept);
         return kept;
 }
 
+/* Would speed choose among kinds of chips? Then a switch must not: gang_step_search() leaves members one kind
+ * each, weighed, and where it has not, nobody knows what a slower one costs. */
+static bool is_for_speed(const struct rules_context *ctx, const struct gang_members *members)
+{
+        bool one_kind = true;
+
+        for (size_t i = 0; i < members->count; i++)
+                one_kind = one_kind && members->requests[i].model_count == 1;
+        return !one_kind && (ctx->weighting != NULL || score_is_by_speed(ctx));
+}
+
 /* All members under one switch, the one of the best node first: what they say to each other passes it alone.
- * Not where the fastest chips are asked for and nobody has weighed what slower ones cost (gang_step.h has).
  * Example: nodes a, c under s1, b, d under s2, two members that fill a node: a and c, not a and b. */
 static bool place_under_a_switch(struct ledger *ledger, const struct rules_context *plan,
                                  struct ledger_job *job, const struct gang_members *members,
                                  struct candidate *heap)
 {
         CLEANUP(free_p) struct candidate *order = NULL;
-        const struct request *first = &members->requests[0];
-        bool alike = is_alike(first, &members->requests[members->count - 1]);
-        uint64_t wanted = (uint64_t) first->items[0].chips * (alike ? members->count : 1);
+        CLEANUP(domains_free)
+        struct domains switches = { .of = switches_of,
+                                    .below = ledger->symbols.top + 1,
+                                    .wanted = chips_wanted(members) };
         uint32_t bound = switches_bound(job);
-        struct switches switches = { .count = 0 };
         struct rules_context under = *plan;
         struct score_tuple best;
         size_t count;
 
-        under.request = first;
-        if (members->count + (bound != 0) < 2 || !switches_said(ledger) ||
-            (plan->weighting == NULL && score_is_by_speed(&under)) ||
+        under.request = &members->requests[0];
+        if (members->count + (bound != 0) < 2 || !switches_said(ledger) || is_for_speed(&under, members) ||
             (order = calloc(ledger->node_count + 1, sizeof(*order))) == NULL)
                 return false;
         count = collect(&under, ledger, order);
+        if (!count_domains(&switches, &under, order, count))
+                return false;
         best = order[0].tuple;
-        count = keep_switched(&under, order, count, &switches);
-        for (; count > 0; sift_down(order, count, 0)) {
+        count = keep_switched(&switches, &under, order, count, bound);
+        for (; count > 0 && switches.enough > 0; sift_down(order, count, 0)) {
+                uint32_t domain = switches_of(&under, order[0].node);
+
                 under.under = order[0].node->switch_domain;
                 order[0] = order[--count];
-                if ((bound != 0 && under.under != bound) || switches_take(&switches, under.under) < wanted)
+                if (!domains_take(&switches, domain))
                         continue;
                 if (place_greedily(ledger, &under, job, members, heap) && is_as_good(&under, job, &best)) {
                         job->together = true;

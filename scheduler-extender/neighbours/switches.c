@@ -1,35 +1,13 @@
-/* A short list of switches with the chips that are open under each. */
+/* Which switch the nodes of a ledger and the members of a job say they are under. */
 #include "scheduler-extender/neighbours/switches.h"
 
-#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
-bool switches_add(struct switches *switches, const struct rules_context *ctx, const struct ledger_node *node)
+uint32_t switches_of(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        struct rules_room room;
-        size_t at = 0;
+        uint32_t index = symbols_index(&ctx->ledger->symbols, node->switch_domain);
 
-        while (at < switches->count && switches->of[at].domain != node->switch_domain)
-                at++;
-        if (node->switch_domain == 0 || at == SWITCHES_MAX)
-                return false;
-        if (at == switches->count) {
-                switches->of[at].domain = node->switch_domain;
-                switches->of[at].chips = 0;
-                switches->count++;
-        }
-        rules_room(ctx, node, 0, &room);
-        switches->of[at].chips += room.open;
-        return true;
-}
-
-uint64_t switches_take(struct switches *switches, uint32_t domain)
-{
-        for (size_t i = 0; i < switches->count; i++)
-                if (switches->of[i].domain == domain) {
-                        switches->of[i].domain = 0;
-                        return switches->of[i].chips;
-                }
-        return 0;
+        return index == SYMBOLS_NONE ? 0 : index + 1;
 }
 
 uint32_t switches_bound(const struct ledger_job *job)

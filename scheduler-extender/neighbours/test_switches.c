@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "scheduler-extender/decide/weighting.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "tests/support/cluster_fixture.h"
@@ -28,12 +29,18 @@ static const char *gang_word(struct ledger *l, const struct ledger_pod_facts *fa
         struct gang_demand demand = { .kinds = facts->kind_count > 0 ? facts->kinds : NULL,
                                       .kind_count = facts->kind_count,
                                       .keep = keep };
+        struct weighting *weighting = calloc(1, sizeof(*weighting));
         const char *word;
 
+        assert_non_null(weighting);
         rules_prepare(&ctx);
+        weighting->fastest = fixture_rules.placement == PLACEMENT_FASTEST;
+        if (weighting_build(l, job, ctx.self, &facts->request, weighting) == 0)
+                ctx.weighting = weighting;
         assert_true(gang_prepare(l, &ctx, job, &demand) >= 0);
         word = reason_text(rules_judge(&ctx, node_of(l, node)))->word;
         ledger_jobs_release(l, job);
+        free(weighting);
         return word;
 }
 
@@ -170,12 +177,68 @@ static void a_switch_is_no_reason_to_borrow(void **state)
         ledger_life_free(l);
 }
 
+/* Who asks for the fastest chips gets them, under however many switches. */
+static void a_switch_is_no_reason_for_slower_chips(void **state)
+{
+        struct ledger *l = test_ledger();
+        struct rules fastest = fixture_rules, before = fixture_rules;
+        struct ledger_pod_facts m;
+
+        (void) state;
+        now_usec = 1000000;
+        ledger_chips_mark(l, GPU);
+        add_node(l, "a", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
+        add_node(l, "b", NODE_CLASS_MULTI, "regular", "A100", 8, 8);
+        add_node(l, "c", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
+        node_of(l, "b")->groups[0].figures.tflops[CHIP_SPEED_BF16] = 10;
+        put_under(l, "a", "s1");
+        put_under(l, "b", "s1");
+        put_under(l, "c", "s2");
+        m = members_there(l, 8, 2, 2);
+        assert_string_equal(gang_word(l, &m, "a", true), "");
+        assert_non_null(node_of(l, "b")->slots); /* packed: one is as good as another */
+        ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
+        fastest.placement = PLACEMENT_FASTEST;
+        fixture_rules = fastest;
+        assert_string_equal(gang_word(l, &m, "a", true), "");
+        fixture_rules = before;
+        assert_non_null(node_of(l, "a")->slots);
+        assert_null(node_of(l, "b")->slots);
+        assert_non_null(node_of(l, "c")->slots);
+        ledger_life_free(l);
+}
+
+/* The one switch with room for both is the last of a hundred. */
+static void there_may_be_many_switches(void **state)
+{
+        struct ledger *l = test_ledger();
+        struct ledger_pod_facts m;
+        char name[8], switch_[8];
+
+        (void) state;
+        now_usec = 1000000;
+        ledger_chips_mark(l, GPU);
+        for (int i = 0; i <= 100; i++) {
+                (void) text_format(name, sizeof(name), "n-%03d", i);
+                (void) text_format(switch_, sizeof(switch_), "s%d", i < 100 ? i : 99);
+                add_node(l, name, NODE_CLASS_MULTI, "regular", "H100", 8, 8);
+                put_under(l, name, switch_);
+        }
+        m = members_there(l, 8, 2, 2);
+        assert_string_equal(gang_word(l, &m, "n-099", true), "");
+        assert_non_null(node_of(l, "n-099")->slots);
+        assert_non_null(node_of(l, "n-100")->slots);
+        ledger_life_free(l);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(members_go_under_one_switch_first),
                 cmocka_unit_test(members_follow_one_that_is_bound),
                 cmocka_unit_test(a_switch_is_no_reason_to_borrow),
+                cmocka_unit_test(a_switch_is_no_reason_for_slower_chips),
+                cmocka_unit_test(there_may_be_many_switches),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
