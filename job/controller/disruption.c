@@ -65,6 +65,27 @@ static void say_refused(struct record *record, const char *sentence)
         record->budget.refused = true;
 }
 
+static void write_budget(struct record *record, unsigned pods);
+
+/* What was seen may have been before the write, or after. */
+static void take_written(struct record *record, unsigned pods)
+{
+        bool overtaken = record->budget.overtaken && pods > 0;
+
+        record->budget.pods = overtaken ? BUDGET_UNKNOWN : pods;
+        if (overtaken)
+                record->budget.after_usec = controller_monotonic(record->controller) + AGAIN_USEC;
+        record->budget.cleared = record->budget.cleared && pods == 0;
+        record->budget.refused = record->budget.refused && record->budget.cleared;
+}
+
+/* One with a field that somebody else gave it and that cannot stand beside ours (maxUnavailable) takes no
+ * other: it is deleted, once, and written anew. */
+static bool is_in_the_way(const struct record *record, const struct budget_write *write, int result)
+{
+        return result == -EINVAL && write->pods > 0 && !record->budget.cleared;
+}
+
 static void on_written(void *userdata, int result, const char *sentence)
 {
         struct budget_write *write = userdata;
@@ -75,10 +96,10 @@ static void on_written(void *userdata, int result, const char *sentence)
         if (strcmp(record->uid, write->uid) == 0) {
                 record->budget.under_way = false;
                 if (result == 0 || (result == -ENOENT && write->pods == 0)) {
-                        /* what was seen may have been before the write, or after */
-                        record->budget.pods =
-                                record->budget.overtaken && write->pods > 0 ? BUDGET_UNKNOWN : write->pods;
-                        record->budget.refused = false;
+                        take_written(record, write->pods);
+                } else if (is_in_the_way(record, write, result)) {
+                        record->budget.cleared = true;
+                        write_budget(record, 0);
                 } else if (result != -ECANCELED) {
                         record->budget.after_usec = controller_monotonic(record->controller) + RETRY_USEC;
                         say_refused(record, sentence);

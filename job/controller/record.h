@@ -91,6 +91,7 @@ struct record {
                 unsigned asked;      /* ... to keep so many */
                 bool overtaken;      /* ... and what was seen of it last is not that */
                 bool refused;        /* that was said */
+                bool cleared;        /* it was deleted, for nothing could be written over it */
                 uint64_t after_usec; /* CLOCK_MONOTONIC: not before, after a failed write */
         } budget;
         unsigned refusals, unbound_times; /* times in a row that it was given up for either */

@@ -191,6 +191,61 @@ static void a_quarrel_is_no_storm(void **state)
         bed_end(b);
 }
 
+/* An API server lets no minAvailable beside a maxUnavailable: the budget goes, once, and comes back as ours.
+ */
+static void one_that_takes_no_write_is_made_anew(void **state)
+{
+        struct bed *b = bed_begin((struct controller_options){ .budgets = true });
+
+        (void) state;
+        bed_run_job(b, "j", BED_TWO_CHIPS);
+        BED_WAIT(b, kept(b) > 0);
+        bed_settle(b);
+        memory_store_merge(b->store, "PodDisruptionBudget default/j-u-j",
+                           "{\"spec\":{\"minAvailable\":0,\"maxUnavailable\":1}}");
+        memory_store_refuse(b->store, "put PodDisruptionBudget", -EINVAL, "cannot be both set");
+        BED_WAIT(b, bed_said(b, "BudgetNotWritten")); /* the one after the deletion, too */
+        assert_int_equal(memory_store_count(b->store, "force PodDisruptionBudget"), 1);
+        assert_string_equal(budget(b, "spec|selector|matchLabels|remuda.dev/job"), "");
+        bed_record(b, "j")->budget.after_usec = 0;
+        bed_look(b, "j");
+        BED_WAIT(b, memory_store_count(b->store, "put PodDisruptionBudget") == 4);
+        bed_settle(b);
+        assert_int_equal(memory_store_count(b->store, "force PodDisruptionBudget"), 1);
+        assert_int_equal(memory_store_count(b->store, "event BudgetNotWritten"), 1);
+        memory_store_refuse(b->store, NULL, 0, NULL);
+        bed_record(b, "j")->budget.after_usec = 0;
+        bed_look(b, "j");
+        BED_WAIT(b, kept(b) == bed_record(b, "j")->state.group_count + 1);
+        assert_false(bed_record(b, "j")->budget.cleared);
+        bed_end(b);
+}
+
+/* Who deletes it before its write is answered is answered as late as any other. */
+static void one_that_is_gone_at_once_is_no_storm(void **state)
+{
+        struct bed *b = bed_begin((struct controller_options){ .budgets = true });
+        struct record *record;
+
+        (void) state;
+        bed_run_job(b, "j", BED_TWO_CHIPS);
+        BED_WAIT(b, kept(b) > 0);
+        bed_settle(b);
+        record = bed_record(b, "j");
+        record->budget.pods = BUDGET_UNKNOWN;
+        record->budget.after_usec = 0;
+        disruption_settle(record);
+        assert_true(record->budget.under_way);
+        disruption_observe(b->controller, "default/j-u-j", NULL);
+        while (record->budget.under_way) /* the deletion is what was seen last */
+                (void) sd_event_run(b->loop, 10000);
+        assert_int_equal(record->budget.pods, BUDGET_UNKNOWN);
+        assert_true(record->budget.after_usec > clock_monotonic_usec());
+        assert_int_equal(memory_store_count(b->store, "put PodDisruptionBudget"), 2);
+        BED_WAIT(b, record->budget.pods == kept(b));
+        bed_end(b);
+}
+
 /* Those of others, of a job of that name that is gone, and of none. */
 static void budgets_of_others_are_nothing_to_it(void **state)
 {
@@ -219,6 +274,8 @@ int main(void)
                 cmocka_unit_test(a_refusal_stops_no_job),
                 cmocka_unit_test(what_somebody_takes_away_comes_back),
                 cmocka_unit_test(a_quarrel_is_no_storm),
+                cmocka_unit_test(one_that_takes_no_write_is_made_anew),
+                cmocka_unit_test(one_that_is_gone_at_once_is_no_storm),
                 cmocka_unit_test(budgets_of_others_are_nothing_to_it),
         };
 
