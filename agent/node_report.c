@@ -14,7 +14,8 @@
 
 #define WRITE_PERIOD_USEC UINT64_C(1000000)
 #define RETRY_USEC        UINT64_C(5000000)
-#define LOOK_USEC         UINT64_C(50000) /* between two looks whether the kubelet has its lists */
+#define LEAVE_RETRY_USEC  UINT64_C(100000) /* its process ends soon, answered or not */
+#define LOOK_USEC         UINT64_C(50000)  /* between two looks whether the kubelet has its lists */
 #define TOUCH_USEC        UINT64_C(10000000)
 #define EVENT_USEC        UINT64_C(300000000)
 #define EVENTS_REMEMBERED 256
@@ -52,12 +53,14 @@ static void on_written(void *userdata, int result, const char *sentence)
         if (result == -ECANCELED)
                 return; /* the store is being closed */
         if (result < 0) {
+                uint64_t retry_usec = r->leaving ? LEAVE_RETRY_USEC : RETRY_USEC;
+
                 r->status.failures_total++;
                 (void) text_copy(r->status.trouble, sizeof(r->status.trouble), sentence);
-                log_line(r->services->log, LOG_WARNING, "store", "write=failed retry_s=%d error=\"%s\"",
-                         (int) (RETRY_USEC / 1000000), sentence);
+                log_line(r->services->log, LOG_WARNING, "store", "write=failed retry_s=%.3g error=\"%s\"",
+                         (double) retry_usec / 1e6, sentence);
                 r->due = true;
-                arm(r, RETRY_USEC);
+                arm(r, retry_usec);
                 return;
         }
         FAILPOINT("report.written");

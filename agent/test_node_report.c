@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/inventory/summary.h"
 #include "agent/node_report.h"
@@ -175,23 +177,55 @@ static void a_kubelet_that_takes_no_lists_is_not_waited_for(void **state)
         assert_true(loop_now_usec(bed->services.loop) - began >= NODE_REPORT_FIRST_USEC - 1000000);
 }
 
+/* A machine that is busy may be late for once; a report that waits its second is so each time. */
 static void who_leaves_says_so_at_once(void **state)
 {
         struct bed *bed = *state;
         CLEANUP(free_p) char *file = NULL;
+        uint64_t took_usec = UINT64_MAX, began_usec;
 
         assert_int_equal(begin(bed, "dir:", NULL), 0);
         node_report_leave(bed->report); /* nothing was told yet: there is nothing to take back */
         assert_true(status_of(bed).in_step);
-        node_report_free(TAKE(bed->report));
-        assert_int_equal(begin(bed, "dir:", NULL), 0);
-        node_report_changed(bed->report);
-        node_report_leave(bed->report); /* while the first is under way */
-        run_for(bed, 200000);
-        assert_int_equal(status_of(bed).writes_total, 2); /* it does not wait its second */
+        for (int i = 0; i < 5 && took_usec >= 900000; i++) {
+                node_report_free(TAKE(bed->report));
+                assert_int_equal(begin(bed, "dir:", NULL), 0);
+                node_report_changed(bed->report);
+                node_report_leave(bed->report); /* while the first is under way */
+                began_usec = loop_now_usec(bed->services.loop);
+                wait_until_answered(bed, 2);
+                assert_int_equal(status_of(bed).writes_total, 2);
+                took_usec = loop_now_usec(bed->services.loop) - began_usec;
+        }
+        assert_true(took_usec < 900000); /* it does not wait its second */
         file = dir_store_read(bed->directory, NODE ".nodeaccelerators.json");
         if (strstr(file, SUMMARY_LEAVES) == NULL)
                 fail_msg("%s", file);
+}
+
+/* Its last word is tried again while there is time for it, not only seconds after its end. */
+static void who_leaves_tries_again_soon(void **state)
+{
+        struct bed *bed = *state;
+        char path[160];
+        uint64_t until, began_usec;
+
+        assert_int_equal(begin(bed, "dir:", NULL), 0);
+        assert_true(
+                text_format(path, sizeof(path), "%s/" NODE ".nodeaccelerators.json", bed->directory->path));
+        assert_int_equal(mkdir(path, 0755), 0); /* no file can take its place */
+        node_report_changed(bed->report);
+        node_report_leave(bed->report);
+        until = loop_now_usec(bed->services.loop) + patience_usec();
+        while (status_of(bed).failures_total == 0 && loop_now_usec(bed->services.loop) < until)
+                assert_true(sd_event_run(bed->services.loop, 10000) >= 0);
+        assert_true(status_of(bed).failures_total > 0);
+        assert_int_equal(rmdir(path), 0);
+        began_usec = loop_now_usec(bed->services.loop);
+        while (status_of(bed).writes_total == 0 && loop_now_usec(bed->services.loop) < until)
+                assert_true(sd_event_run(bed->services.loop, 10000) >= 0);
+        assert_int_equal(status_of(bed).writes_total, 1);
+        assert_true(loop_now_usec(bed->services.loop) - began_usec < 4000000);
 }
 
 static void no_store_is_in_step_with_everything(void **state)
@@ -276,6 +310,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_kubelet_that_takes_no_lists_is_not_waited_for, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(who_leaves_says_so_at_once, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(who_leaves_tries_again_soon, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(no_store_is_in_step_with_everything, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_store_that_cannot_be_is_refused, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(an_event_is_told_once_in_a_while, set_up, tear_down),
