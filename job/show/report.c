@@ -199,6 +199,7 @@ static void read_line(struct reading *reading, const struct progress_line *line)
         if (isfinite(line->begins_seconds)) {
                 reading->begins = line->begins_seconds;
                 reading->before = NAN;
+                reading->rank->passed_last = 0;
                 reading->world++;
                 return;
         }
