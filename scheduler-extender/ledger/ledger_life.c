@@ -181,6 +181,7 @@ static int copy_job(const struct ledger *ledger, const struct ledger_job *from, 
                 if (copy_slot(ledger, slot, job, to) < 0)
                         return -ENOMEM;
         }
+        job->together = from->together;
         if (job->training == NULL)
                 ledger_jobs_release(to, job);
         return 0;

@@ -103,7 +103,7 @@ static int64_t first_key(struct ledger *l, const struct ledger_pod_facts *facts,
 /* Two members that fill a node: by the names of the nodes a and b, of which each is under another switch. */
 static void members_go_under_one_switch_first(void **state)
 {
-        struct ledger *l = three_nodes();
+        struct ledger *l = three_nodes(), *copy;
         struct ledger_pod_facts m = members_there(l, 8, 2, 2);
 
         (void) state;
@@ -122,6 +122,10 @@ static void members_go_under_one_switch_first(void **state)
         assert_non_null(node_of(l, "c")->slots);
         assert_true(first_key(l, &m, "a") < first_key(l, &m, "b")); /* the score sends them where that is */
         assert_int_equal(first_key(l, &m, "a"), first_key(l, &m, "c"));
+        copy = ledger_life_copy(l); /* and so does that of a what-if */
+        assert_non_null(copy);
+        assert_true(first_key(copy, &m, "a") < first_key(copy, &m, "b"));
+        ledger_life_free(copy);
         ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
 
         bind_pod(l, "x", "c", 1); /* no switch has room for both: they go where there is */
