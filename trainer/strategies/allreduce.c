@@ -117,7 +117,7 @@ static void wait_for(struct exchange *x, uint64_t begin_usec, uint64_t called_us
 
         t->record.total_usec[RECORD_BACKWARD] -= called_usec; /* counted as waiting */
         if (!x->two_levels)
-                segmented_take(&x->segmented);
+                segmented_start(&x->segmented);
         if (t->patient)
                 patience_gather();
         if (x->two_levels)

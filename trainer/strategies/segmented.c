@@ -69,10 +69,15 @@ void segmented_ready(void *context, const struct model_node *node)
                 (x->recorded ? record_done(&x->t->record, RECORD_WAIT, x->t->step, at) : record_now()) - at;
 }
 
-void segmented_wait(struct segmented *x)
+void segmented_start(struct segmented *x)
 {
         segmented_take(x);
         while (x->next < x->count) /* the last one always: it holds the first tensor, which is ready last */
                 start_segment(x);
+}
+
+void segmented_wait(struct segmented *x)
+{
+        segmented_start(x);
         mover_wait(x->requests, x->count);
 }

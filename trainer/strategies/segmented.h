@@ -4,7 +4,7 @@
  *
  * The library moves data only while it is called, which the mover (trainer/in_step/mover.h) does while this
  * thread computes; without one, every node that is ready is an occasion. What the last node completes is not
- * begun by segmented_ready() but by segmented_wait(): the library copies within such a call, and that is no
+ * begun by segmented_ready() but by segmented_start(): the library copies within such a call, and that is no
  * part of the backward pass. The last segment always is among that. The gradients and the list of segments
  * are borrowed.
  *
@@ -41,6 +41,11 @@ void segmented_ready(void *context, const struct model_node *node);
 
 /* segmented_take() - the library back from the mover, for what else has to be asked of it. */
 void segmented_take(struct segmented *x);
+
+/* segmented_start() - the library back, and all that has not been started yet begins. How many segments the
+ * backward pass has begun differs from rank to rank, by what each fuses, and the library wants collective
+ * calls in one order: before any other on the world, this. */
+void segmented_start(struct segmented *x);
 
 /* segmented_wait() - start what has not been started, and wait until every segment has been summed up. */
 void segmented_wait(struct segmented *x);
