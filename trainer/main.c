@@ -181,6 +181,17 @@ static int train(struct training *t, const char *program, struct err *err)
         return 0;
 }
 
+/* Each rank measures by itself: others may be waiting for one that fails. */
+static void measure(struct training *t, const char *program, struct err *err)
+{
+        int r = measure_run(t, err);
+
+        if (r == 0)
+                return;
+        say(program, err);
+        world_abort(&t->world, code_of(r));
+}
+
 static void print_line(void *context, const char *line)
 {
         (void) context;
@@ -235,7 +246,7 @@ static int run(struct train_options *o, const struct world *w, const char *progr
         if (r == 0 && o->explain_fusion)
                 explain_fusion(&t);
         else if (r == 0 && o->measure)
-                r = measure_run(&t, &err);
+                measure(&t, program, &err);
         else if (r == 0)
                 r = train(&t, program, &err);
         rank_close(&t);

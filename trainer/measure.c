@@ -219,17 +219,18 @@ static int measure_layers(struct training *t, float *x, int32_t *labels, size_t 
 
 /* Collective: what goes from each rank to the next and back, all at once, in a megabyte at a time: a stage
  * takes an activation in and gives a gradient out at each boundary. */
-static void measure_link(const struct training *t, struct json_line *line)
+static int measure_link(const struct training *t, struct json_line *line, struct err *err)
 {
         enum { BYTES = 1 << 20, TIMES = 16 };
         CLEANUP(free_p) char *there = calloc(1, BYTES), *back = calloc(1, BYTES);
         int next = (t->world.rank + 1) % t->world.size,
             before = (t->world.rank + t->world.size - 1) % t->world.size;
         uint64_t begin = 0;
-        int r = there == NULL || back == NULL ? -ENOMEM : 0;
+        int r = there == NULL || back == NULL ? err_set(err, -ENOMEM, "no memory to measure the link") : 0;
 
-        if (world_agree(&t->world, r, NULL) < 0)
-                return;
+        r = world_agree(&t->world, r, err);
+        if (r < 0)
+                return r;
         for (int i = 0; i <= TIMES; i++) {
                 if (i == 1) /* the first one makes the connection */
                         begin = record_now();
@@ -238,6 +239,7 @@ static void measure_link(const struct training *t, struct json_line *line)
         }
         json_line_real(line, "link_bytes_per_ms",
                        2.0 * BYTES * TIMES * 1e3 / (double) (record_now() - begin + 1), 0);
+        return 0;
 }
 
 static void write_preset(struct json_line *line, const struct preset *p)
@@ -295,12 +297,15 @@ int measure_run(struct training *t, struct err *err)
                 r = measure_layers(t, places.x[0], places.labels,
                                    (whole + t->options->microbatches - 1) / t->options->microbatches, &line,
                                    err);
-        if (t->options->measure_layers && t->world.parallel && world_agree(&t->world, r, NULL) == 0)
-                measure_link(t, &line);
+        if (t->options->measure_layers && t->world.parallel) {
+                r = world_agree(&t->world, r, err);
+                if (r == 0)
+                        r = measure_link(t, &line, err);
+        }
         json_line_close(&line, '}');
-        json_line_print(&line, stdout);
+        if (r == 0)
+                json_line_print(&line, stdout);
+        json_line_free(&line);
         close_places(t, &places);
-        if (r < 0)
-                return r;
-        return backend_trouble(&t->backend, err);
+        return r < 0 ? r : backend_trouble(&t->backend, err);
 }
