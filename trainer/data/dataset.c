@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -90,18 +91,29 @@ static bool is_directory(const char *directory, const char *name)
 static bool has_shards(const char *directory, const char *suffix)
 {
         char **names;
-        size_t count = sample_files_list(directory, "train-", suffix, &names), first;
+        size_t count = sample_files_list(directory, "train-", suffix, &names);
 
-        /* train-images-idx3-ubyte is no shard: nothing stands between */
-        for (first = 0; first < count && strlen(names[first]) <= strlen("train") + strlen(suffix); first++)
-                ;
         sample_files_list_free(names, count);
-        return first < count;
+        return count > 0;
+}
+
+/* Files of other names beside it may be what is to join. */
+static bool has_idx(const char *directory)
+{
+        static const char *const ends[] = { "", ".gz" };
+        char path[4096];
+
+        for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+                if (text_format(path, sizeof(path), "%s/train-images-idx3-ubyte%s", directory, ends[i]) &&
+                    access(path, F_OK) == 0)
+                        return true;
+        return false;
 }
 
 static const struct dataset_form *form_of(const char *directory)
 {
         return is_directory(directory, "train")              ? &dataset_raw
+               : has_idx(directory)                          ? &dataset_idx
                : has_shards(directory, ".tar")               ? &dataset_tar
                : has_shards(directory, "-images-idx3-ubyte") ? &dataset_shards
                                                              : &dataset_idx;
@@ -142,10 +154,11 @@ struct model_size dataset_size(const struct dataset *d)
         return d->size;
 }
 
-/* Another sample's place may be written meanwhile (trainer/data/part.h). */
+/* Another sample's place may be written meanwhile (trainer/data/part.h); where this one's is seen, its bytes
+ * are, too. */
 static size_t place_in(const uint32_t *places, uint32_t id)
 {
-        return __atomic_load_n(&places[id], __ATOMIC_RELAXED);
+        return __atomic_load_n(&places[id], __ATOMIC_ACQUIRE);
 }
 
 /* @places: of samples whose tokens follow one another; NULL = samples overlap, and all are here */

@@ -94,7 +94,13 @@ static int add_member(struct reader *r, struct sample *s, const struct tar_membe
                 s->has_class = true;
                 return read_class(r, m, &s->class, err);
         }
-        if (image_has_name(extension)) {
+        /* KEY.seg.png, a mask, is no image of the sample: its extension is all of .seg.png */
+        if (image_has_name(extension) && strchr(extension + 1, '.') == NULL) {
+                if (s->has_image)
+                        return err_set(err, -EINVAL,
+                                       "file '%s', byte %llu: sample '%.100s' has two images: leave one of "
+                                       "them out",
+                                       r->path, (unsigned long long) m->offset, s->key);
                 s->has_image = true;
                 s->offset = m->offset;
                 s->size_bytes = m->size_bytes;

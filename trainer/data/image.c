@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jerror.h>
 #include <jpeglib.h>
 #include <png.h>
 
@@ -51,10 +52,17 @@ static void jpeg_fails(j_common_ptr info)
         longjmp(j->out, 1);
 }
 
-/* A warning is pixels that are not there. */
+/* Warnings of what is beside the pixels: bytes between markers, a version, words of programs. */
+static bool jpeg_is_whole(int message)
+{
+        return message == JWRN_EXTRANEOUS_DATA || message == JWRN_JFIF_MAJOR || message == JWRN_ADOBE_XFORM ||
+               message == JWRN_BOGUS_ICC;
+}
+
+/* Any other warning is pixels that are not there. */
 static void jpeg_warns(j_common_ptr info, int level)
 {
-        if (level < 0)
+        if (level < 0 && !jpeg_is_whole(info->err->msg_code))
                 jpeg_fails(info);
 }
 

@@ -105,8 +105,9 @@ void part_put(struct dataset *d, size_t place, uint32_t id, const uint8_t *bytes
 {
         put(d, &d->splits[DATASET_TRAIN], place, bytes);
         /* the end of an epoch and the beginning of the next may have a sample twice, both with the same
-         * bytes: whoever loads the one while the other gets its place may use either */
-        __atomic_store_n(&d->places[id], (uint32_t) place, __ATOMIC_RELAXED);
+         * bytes: whoever loads the one while the other gets its place may use either. The bytes come first
+         * (place_in() in trainer/data/dataset.c is the other half). */
+        __atomic_store_n(&d->places[id], (uint32_t) place, __ATOMIC_RELEASE);
 }
 
 int part_keep(struct dataset *d, const uint32_t *ids, size_t count, struct err *err)
