@@ -167,6 +167,22 @@ void training_backward(struct training *t, size_t count, float scale, const stru
                         ready != NULL && slow_is(&t->slow) ? &at_its_pace : ready);
 }
 
+/* Whoever sends gradients must be told every node: of a device that holds its memory until it is done, and
+ * where there is nothing to add. Part of the backward pass: off its time the sender takes its own. */
+static void tell_all(struct training *t, uint64_t step, size_t count, const struct runner_ready *ready)
+{
+        uint64_t at = record_now();
+
+        if (count == 0)
+                runner_backward(t->runner, t->parameters, t->gradients, 0, 0, ready);
+        else
+                backend_to_host(&t->backend, t->gradients);
+        for (size_t i = t->model.node_count; count > 0 && ready != NULL && i-- > 0;)
+                ready->call(ready->context, &t->model.nodes[i]);
+        if (ready != NULL)
+                (void) record_done(&t->record, RECORD_BACKWARD, step, at);
+}
+
 /* Forward and backward, segment by segment as the loader brings them. The chunk's weight goes into the loss's
  * gradient, of which all the others are made. Return: the sum of losses. */
 static double compute(struct training *t, uint64_t step, const struct loader_chunk *chunk, float weight,
@@ -194,14 +210,8 @@ static double compute(struct training *t, uint64_t step, const struct loader_chu
                 slow_end(&t->slow, SLOW_COMPUTE, count, begin);
                 (void) record_done(&t->record, RECORD_BACKWARD, step, at);
         }
-        if (backend_has_own_memory(&t->backend) &&
-            chunk->count > 0) { /* memory that the device holds until it is done */
-                backend_to_host(&t->backend, t->gradients);
-                for (size_t i = t->model.node_count; ready != NULL && i-- > 0;)
-                        ready->call(ready->context, &t->model.nodes[i]);
-        }
-        if (chunk->count == 0) /* nothing to add, but whoever sends gradients must be told every node */
-                runner_backward(t->runner, t->parameters, t->gradients, 0, 0, ready);
+        if (chunk->count == 0 || backend_has_own_memory(&t->backend))
+                tell_all(t, step, chunk->count, ready);
         return loss;
 }
 
