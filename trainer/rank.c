@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "trainer/checkpoint.h"
 #include "trainer/export/onnx_read.h"
@@ -78,6 +79,7 @@ static int import_values(struct training *t, struct err *err)
                 return err_set(err, -ENOMEM, "no memory for %zu parameters", t->model.parameter_count);
         if (onnx_read(&t->model, "--import", t->options->import_file, all, err) < 0)
                 return err->code;
+        t->imported_hash = hash_bytes(all, t->model.parameter_count * sizeof(*all), 0);
         memcpy(t->parameters, all + t->part.from, t->part.count * sizeof(*all));
         return 0;
 }
@@ -176,6 +178,17 @@ static int check_same(struct training *t, struct err *err)
         return r < 0 ? r : world_same(&t->world, line.data, "run", err);
 }
 
+/* Each machine may have the file where it likes: what is in it counts. */
+static int check_imported(struct training *t, struct err *err)
+{
+        char line[32];
+
+        if (t->options->import_file == NULL)
+                return 0;
+        (void) text_format(line, sizeof(line), "weights=%016llx", (unsigned long long) t->imported_hash);
+        return world_same(&t->world, line, "--import", err);
+}
+
 /* Can these options have shards that workers keep? */
 static int check_owned(const struct training *t, struct err *err)
 {
@@ -236,6 +249,8 @@ static int open_together(struct training *t, struct err *err)
                 r = stages_resolve(t, err);
         if (r == 0)
                 r = world_agree(&t->world, open_parts(t, err), err);
+        if (r == 0)
+                r = check_imported(t, err);
         if (r == 0 && t->options->resume)
                 r = checkpoint_resume(t, err);
         if (r == 0)
