@@ -394,6 +394,10 @@ static int check(const struct train_options *o, struct err *err)
                         err, -EINVAL,
                         "--quantise has no 8-bit form of the activation that --activation brings: give one "
                         "of them");
+        if (o->activation != NULL && o->export_file != NULL && text_ends_with(o->export_file, ".onnx"))
+                return err_set(err, -EINVAL,
+                               "--export: ONNX has no operator for the activation that --activation brings: "
+                               "give a file whose name does not end in .onnx, or leave one of them out");
         if (o->slow.count > 0 && o->speeds.count > 0)
                 return err_set(err, -EINVAL,
                                "--simulate-slow and --simulate-speeds both say how slow a rank is: give one "
@@ -421,9 +425,9 @@ int train_options_parse(int argc, char **argv, struct train_options *ret, struct
         int r = parse_arguments(argc, argv, &o, err);
 
         if (r == 0 && !o.help && !o.version)
-                r = take_levels(&o, err);
-        if (r == 0 && !o.help && !o.version)
                 r = from_environment(&o, err);
+        if (r == 0 && !o.help && !o.version) /* which looks at what segments there are */
+                r = take_levels(&o, err);
         if (r == 0)
                 r = check(&o, err);
         if (r < 0) {
