@@ -59,7 +59,7 @@ struct training {
 
         float *parameters, *gradients, *velocity; /* of the part; velocity NULL without momentum */
         float momentum;
-        uint64_t imported_hash; /* of --import's values, all of them */
+        uint64_t imported_hash;               /* of --import's values, all of them */
         uint32_t *ids;                        /* room for a batch */
         uint64_t first_step, step, last_step; /* where this run began, the next one, where to stop */
         uint64_t epoch_loss_samples;
