@@ -31,8 +31,8 @@ void mover_free(struct mover *m); /* taken, or never given */
 /* mover_give() - the library and the first `count` requests, of which some may be MPI_REQUEST_NULL. */
 void mover_give(struct mover *m, MPI_Request *requests, size_t count);
 
-/* mover_take() - back; waits while the mover is in the library. The requests that have ended are
- * MPI_REQUEST_NULL. */
+/* mover_take() - back; waits while the mover is in the library. The requests are as they were given or, if
+ * all have ended, all MPI_REQUEST_NULL (MPI_Testall changes none before). */
 void mover_take(struct mover *m);
 
 /* mover_wait() - until the first `count` requests have ended, with the library in the caller's hands: half a
