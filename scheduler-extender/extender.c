@@ -118,8 +118,8 @@ static void on_observed(void *userdata, enum store_kind kind, const char *key, c
                 conditions_seen(x, key, object);
         if (x->jobs != NULL)
                 controller_observe(x->jobs, kind, key, object);
-        else if (kind == STORE_TRAINING_JOB)
-                job_lease_observe(x->cluster, key, object);
+        if (kind == STORE_TRAINING_JOB) /* its own controller has leased by what it decided */
+                (x->jobs != NULL ? job_lease_note : job_lease_observe)(x->cluster, key, object);
 }
 
 static void on_kind_synced(void *userdata, enum store_kind kind)

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "scheduler-extender/extender_internal.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/server/settings.h"
 #include "tests/support/extender_bed.h"
 
@@ -168,6 +170,37 @@ static void an_emergency_by_class_is_one_in_a_what_if_too(void **state)
         extender_bed_free(b);
 }
 
+/* Whether it carries the jobs out itself or not: why one does not go on is in its status. */
+static void who_holds_a_job_is_known(void **state)
+{
+        (void) state;
+        for (int on = 0; on < 2; on++) {
+                struct extender_bed *b = extender_bed_new();
+                const struct ledger_job *job;
+
+                b->options.jobs = on ? "on" : "off";
+                extender_bed_open(b);
+                extender_bed_ready(b);
+                assert_true((b->extender->jobs != NULL) == on);
+                extender_bed_to_memory(b);
+                memory_store_merge(
+                        b->memory, "TrainingJob default/held",
+                        "{\"apiVersion\":\"remuda.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{"
+                        "\"name\":\"held\",\"namespace\":\"default\",\"uid\":\"u-held\",\"generation\":1},"
+                        "\"spec\":{\"globalBatch\":64,\"workers\":[{\"model\":\"H100\",\"chips\":1}],"
+                        "\"programs\":{"
+                        "\"cuda\":{\"image\":\"x:1\",\"command\":[\"/"
+                        "t\"]}}},\"status\":{\"phase\":\"Suspended\","
+                        "\"reason\":\"WaitingForQueue\",\"message\":\"waits in queue 'team'\"}}");
+                memory_store_tell(b->memory);
+                job = ledger_jobs_find(cluster_ledger(b->extender->cluster), "default", "held");
+                assert_non_null(job);
+                assert_non_null(job->words);
+                assert_string_equal(job->words->reason, "WaitingForQueue");
+                extender_bed_free(b);
+        }
+}
+
 static void a_configuration_says_which_field_is_wrong(void **state)
 {
         struct extender_bed *b = extender_bed_new();
@@ -212,6 +245,7 @@ int main(void)
                 cmocka_unit_test(nothing_is_answered_before_all_is_read),
                 cmocka_unit_test(what_cannot_be_is_refused_at_the_beginning),
                 cmocka_unit_test(an_emergency_by_class_is_one_in_a_what_if_too),
+                cmocka_unit_test(who_holds_a_job_is_known),
                 cmocka_unit_test(a_configuration_says_which_field_is_wrong),
         };
 

@@ -77,29 +77,59 @@ static void note_words(const json_t *object, const struct job_state *state, stru
         ledger_jobs_set_words(known, &words);
 }
 
-void job_lease_observe(struct cluster *cluster, const char *key, const json_t *object)
+/* A TrainingJob as the store shows it. */
+struct shown {
+        char namespace_[256];
+        struct ledger_job *known;
+        struct job_state state;
+        struct job_lease lease; /* its job is NULL if it is gone, or goes */
+};
+
+/* Return: is its status one of the job, or the job gone? The state is released in any case. */
+static bool show(struct cluster *cluster, const char *key, const json_t *object, struct shown *ret)
 {
         const json_t *status = json_object_get(object, "status");
-        struct job_state state = job_state_new();
-        struct ledger_job *known;
-        char namespace_[256];
-        struct job_lease lease = { .namespace_ = namespace_,
-                                   .name = store_key_split(key, namespace_),
-                                   .state = &state };
 
-        known = ledger_jobs_find(cluster_ledger(cluster), namespace_, lease.name);
-        if (object != NULL && !is_leaving(object) && known != NULL)
-                lease.job = known->training;
-        lease.emergency = lease.job != NULL && cluster_is_emergency(cluster, namespace_, lease.job);
-        if (lease.job == NULL || (job_status_decode(status, &state) == 0 &&
-                                  job_status_check(status, lease.job, &state, NULL) == 0)) {
-                if (lease.job != NULL) {
-                        known->saved_usec = job_state_saved_usec(lease.job, &state);
-                        note_words(object, &state, known);
-                }
-                (void) job_lease_set(cluster_ledger(cluster), &lease); /* no memory: the next look has some */
+        ret->state = job_state_new();
+        ret->lease = (struct job_lease){ .namespace_ = ret->namespace_,
+                                         .name = store_key_split(key, ret->namespace_),
+                                         .state = &ret->state };
+        ret->known = ledger_jobs_find(cluster_ledger(cluster), ret->namespace_, ret->lease.name);
+        if (object != NULL && !is_leaving(object) && ret->known != NULL)
+                ret->lease.job = ret->known->training;
+        ret->lease.emergency =
+                ret->lease.job != NULL && cluster_is_emergency(cluster, ret->namespace_, ret->lease.job);
+        return ret->lease.job == NULL || (job_status_decode(status, &ret->state) == 0 &&
+                                          job_status_check(status, ret->lease.job, &ret->state, NULL) == 0);
+}
+
+static void note(const struct shown *shown, const json_t *object)
+{
+        if (shown->lease.job == NULL)
+                return;
+        shown->known->saved_usec = job_state_saved_usec(shown->lease.job, &shown->state);
+        note_words(object, &shown->state, shown->known);
+}
+
+void job_lease_note(struct cluster *cluster, const char *key, const json_t *object)
+{
+        struct shown shown;
+
+        if (show(cluster, key, object, &shown))
+                note(&shown, object);
+        job_state_free(&shown.state);
+}
+
+void job_lease_observe(struct cluster *cluster, const char *key, const json_t *object)
+{
+        struct shown shown;
+
+        if (show(cluster, key, object, &shown)) {
+                note(&shown, object);
+                (void) job_lease_set(cluster_ledger(cluster),
+                                     &shown.lease); /* no memory: the next look has some */
         }
-        job_state_free(&state);
+        job_state_free(&shown.state);
 }
 
 bool job_lease_fits(const struct open_groups_claim *claim, const char *namespace_,
