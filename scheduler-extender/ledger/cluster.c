@@ -315,7 +315,7 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
                 ledger_jobs_keep_plans(c->ledger);
         if (c->options.observed != NULL)
                 c->options.observed(c->options.userdata, kind, key, object);
-        if (c->options.changed != NULL)
+        if (takers[kind] != NULL && c->options.changed != NULL)
                 c->options.changed(c->options.userdata);
 }
 

@@ -24,7 +24,21 @@ struct bed {
         struct cluster *cluster;
         struct memory_store *store;
         struct text said; /* a line each */
+        unsigned changes, observations;
 };
+
+static void on_changed(void *userdata)
+{
+        ((struct bed *) userdata)->changes++;
+}
+
+static void on_observed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
+{
+        (void) kind;
+        (void) key;
+        (void) object;
+        ((struct bed *) userdata)->observations++;
+}
 
 static void on_trouble(void *userdata, const char *sentence)
 {
@@ -56,6 +70,9 @@ static struct bed *begin(void)
         b->folder = dir_store_new();
         b->cluster = told_cluster(b->folder,
                                   (struct cluster_options){ .reads_classes = true,
+                                                            .reads_budgets = true,
+                                                            .changed = on_changed,
+                                                            .observed = on_observed,
                                                             .trouble = on_trouble,
                                                             .drifted = on_drifted,
                                                             .unreadable = on_unreadable,
@@ -371,6 +388,22 @@ static void a_store_that_tells_nothing_is_given_up(void **state)
         dir_store_free(folder);
 }
 
+/* Any tenant may write disruption budgets: they are seen, and nothing is thought over for them. */
+static void what_the_ledger_does_not_take_changes_nothing(void **state)
+{
+        struct bed *b = begin();
+
+        (void) state;
+        b->changes = b->observations = 0;
+        tell(b, "PodDisruptionBudget default/theirs", "{\"metadata\":{\"name\":\"theirs\"}}");
+        assert_int_equal(b->observations, 1);
+        assert_int_equal(b->changes, 0);
+        tell(b, "Pod default/p", "{\"metadata\":{\"name\":\"p\",\"uid\":\"u\"}}");
+        assert_int_equal(b->observations, 2);
+        assert_int_equal(b->changes, 1);
+        end(b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -383,6 +416,7 @@ int main(void)
                 cmocka_unit_test(silence_that_is_not_believed_ends_for_those_who_wait),
                 cmocka_unit_test(of_a_speed_table_that_is_gone_nothing_is_kept),
                 cmocka_unit_test(a_store_that_tells_nothing_is_given_up),
+                cmocka_unit_test(what_the_ledger_does_not_take_changes_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
