@@ -5,14 +5,14 @@
 
 #include "job/controller/controller_internal.h"
 #include "job/controller/write.h"
+#include "job/spec/held.h"
 
-#define LEAVES   "Suspending" /* the reason by which the next controller knows */
 #define SAY_USEC 10000000u
 
 /* Does it give its chips up just now? */
 static bool leaves(const struct record *record)
 {
-        return record->state.group_count > 0 && strcmp(record->state.reason, LEAVES) == 0;
+        return record->state.group_count > 0 && strcmp(record->state.reason, HELD_LEAVING) == 0;
 }
 
 bool suspend_holds(const struct record *record)
@@ -48,14 +48,14 @@ void suspend_begin(struct record *record)
         (void) text_format(sentence, sizeof(sentence),
                            "%.400s: its pods are told to end and have %u s for a checkpoint",
                            cause_of(record), record->controller->options.pods.grace_sec);
-        say(record, record->state.phase, LEAVES, sentence);
+        say(record, record->state.phase, HELD_LEAVING, sentence);
 }
 
 void suspend_leave(struct record *record)
 {
         record->refused_usec = record->unanswered_usec = record->unbound_usec = 0;
         record->yielding = false; /* of the pods that are gone */
-        record_give_up(record, LEAVES, "its pods are gone");
+        record_give_up(record, HELD_LEAVING, "its pods are gone");
 }
 
 /* Is this said already? What changes in a queue from moment to moment is said now and then. */
@@ -72,7 +72,7 @@ static bool is_said(const struct record *record, const char *reason, const char 
 void suspend_settle(struct record *record)
 {
         bool queued = !record->job.suspend && record->queue.holds;
-        const char *reason = queued ? record->queue.reason : "Suspended", *sentence;
+        const char *reason = queued ? record->queue.reason : HELD_SUSPENDED, *sentence;
 
         sentence = queued ? record->queue.sentence
                    : record->state.world == 0
@@ -85,14 +85,14 @@ void suspend_settle(struct record *record)
         record->said_usec = controller_monotonic(record->controller);
         record->plan_after_usec = record->blocks_usec = 0;
         job_state_doubt_condition(&record->state, JOB_CONDITION_PODS_CREATED,
-                                  controller_now(record->controller), "Suspended",
+                                  controller_now(record->controller), HELD_SUSPENDED,
                                   "another plan's pods were asked for; it has none now");
         say(record, JOB_SUSPENDED, reason, sentence);
 }
 
 void suspend_resume(struct record *record)
 {
-        bool queued = strcmp(record->state.reason, "Suspended") != 0 && record->queue.admitted;
+        bool queued = strcmp(record->state.reason, HELD_SUSPENDED) != 0 && record->queue.admitted;
 
         if (record->state.phase == JOB_SUSPENDED)
                 say(record, JOB_PENDING, queued ? "Admitted" : "Resumed",

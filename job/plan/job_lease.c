@@ -10,6 +10,7 @@
 #include "base/json/json_read.h"
 #include "base/text.h"
 #include "job/plan/job_status.h"
+#include "job/spec/held.h"
 #include "job/spec/labels.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
@@ -67,7 +68,7 @@ static void note_words(const json_t *object, const struct job_state *state, stru
         const json_t *labels = json_object_get(json_object_get(object, "metadata"), "labels");
         struct ledger_job_words words = { .phase = "" };
 
-        if (state->group_count > 0 && strcmp(state->reason, "Suspending") != 0)
+        if (state->group_count > 0 && strcmp(state->reason, HELD_LEAVING) != 0)
                 return;
         (void) text_copy(words.phase, sizeof(words.phase), job_phase_names[state->phase]);
         (void) text_copy(words.reason, sizeof(words.reason), state->reason);

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "job/spec/held.h"
 #include "job/spec/job.h"
 #include "job/spec/labels.h"
 #include "scheduler-extender/explain/whatif.h"
@@ -15,13 +16,13 @@
 static const struct help {
         const char *reason, *who, *action, *effect, *message;
 } helps[] = {
-        { "WaitingForQueue",   "others", "admit",            "when its queue admits it",      "let its queue admit it: more quota, or the end of others there" },
-        { "WorkloadInactive",  "asker",  "activate",         "when its queue admits it",      "set spec.active of its Workload to true" },
-        { "KueueMissing",      "others", "install-kueue",    "when its queue admits it",      "install Kueue and let remuda-controller read its Workloads, or take the label " LABELS_QUEUE " away" },
-        { "WorkloadRefused",   "asker",  "change-job",       "when its queue admits it",      "change what the sentence names: its queue, its priority class, or an entry" },
-        { "AdmissionUnusable", "others", "mend-admission",   "when its queue admits it anew", "mend what the sentence names: a flavor of its queue, or its minChips" },
-        { "EvictedByQueue",    "nobody", "wait",             "when its queue admits it anew", "wait: it stands in its queue again in a moment" },
-        { "WorkloadFinished",  "asker",  "delete-workload",  "when its queue admits it anew", "delete its Workload: another one waits anew" },
+        { HELD_WAITS,         "others", "admit",            "when its queue admits it",      "let its queue admit it: more quota, or the end of others there" },
+        { HELD_INACTIVE,      "asker",  "activate",         "when its queue admits it",      "set spec.active of its Workload to true" },
+        { HELD_KUEUE_MISSING, "others", "install-kueue",    "when its queue admits it",      "install Kueue and let remuda-controller read its Workloads, or take the label " LABELS_QUEUE " away" },
+        { HELD_REFUSED,       "asker",  "change-job",       "when its queue admits it",      "change what the sentence names: its queue, its priority class, or an entry" },
+        { HELD_UNUSABLE,      "others", "mend-admission",   "when its queue admits it anew", "mend what the sentence names: a flavor of its queue, or its minChips" },
+        { HELD_EVICTED,       "nobody", "wait",             "when its queue admits it anew", "wait: it stands in its queue again in a moment" },
+        { HELD_FINISHED,      "asker",  "delete-workload",  "when its queue admits it anew", "delete its Workload: another one waits anew" },
 };
 /* clang-format on */
 
@@ -41,8 +42,8 @@ static bool is_held_by_status(const struct ledger_job *job)
 
         if (words == NULL)
                 return false;
-        return strcmp(words->reason, "Suspending") == 0 ||
-               (strcmp(words->phase, "Suspended") == 0 && strcmp(words->reason, "Suspended") != 0 &&
+        return strcmp(words->reason, HELD_LEAVING) == 0 ||
+               (strcmp(words->phase, "Suspended") == 0 && strcmp(words->reason, HELD_SUSPENDED) != 0 &&
                 words->reason[0] != '\0');
 }
 

@@ -10,15 +10,12 @@
 #include "job/controller/controller_internal.h"
 #include "job/controller/kueue/kueue_workload_status.h"
 #include "job/controller/write.h"
+#include "job/spec/held.h"
 #include "job/spec/labels.h"
 
 #define AGAIN_USEC   1000000u  /* the watch shows in a moment what was written */
 #define COMPARE_USEC 10000000u /* between two looks whether job and Workload are like each other */
 #define REFUSED_USEC 10000000u /* what was refused is refused again, mostly */
-
-#define WAITS    "WaitingForQueue"
-#define INACTIVE "WorkloadInactive"
-#define EVICTED  "EvictedByQueue"
 
 /* A Workload that a TrainingJob owns. */
 struct entry {
@@ -167,19 +164,19 @@ static void hold_without(struct record *record)
         if (!known && record->state.group_count > 0)
                 return; /* what runs is not stopped because somebody cannot be asked */
         if (!kueue->workloads_synced || !kueue->flavors_synced)
-                hold(record, WAITS, "what Kueue says is not read yet");
+                hold(record, HELD_WAITS, "what Kueue says is not read yet");
         else if (!are_shown(record))
-                hold(record, "KueueMissing",
+                hold(record, HELD_KUEUE_MISSING,
                      "its label " LABELS_QUEUE " names queue '%.100s', and no Workloads of Kueue "
                      "(kueue.x-k8s.io/v1beta1) can be read: install Kueue and let remuda-controller read "
                      "them, or "
                      "remove the label",
                      queue->label);
         else if (queue->refused[0] != '\0')
-                hold(record, "WorkloadRefused", "its Workload for queue '%.100s' cannot be made: %.300s",
+                hold(record, HELD_REFUSED, "its Workload for queue '%.100s' cannot be made: %.300s",
                      queue->label, queue->refused);
         else
-                hold(record, WAITS, "waits in queue '%.100s'", queue->label);
+                hold(record, HELD_WAITS, "waits in queue '%.100s'", queue->label);
 }
 
 /* Would it be asked for so now? Where a name cannot be said, that is no change of the job. */
@@ -218,18 +215,19 @@ static void take_admission(struct record *record, const struct kueue_workload *w
         if (record->queue.admitted)
                 return;
         if (has_changed(record, workload)) {
-                hold(record, WAITS, "it has changed since it was admitted: it waits in queue '%.100s' again",
+                hold(record, HELD_WAITS,
+                     "it has changed since it was admitted: it waits in queue '%.100s' again",
                      workload->queue);
                 return;
         }
         if (record->state.group_count == 0 && record->queue.unnamed[0] != '\0') {
-                hold(record, "AdmissionUnusable", "Kueue admitted it, but %.400s", record->queue.unnamed);
+                hold(record, HELD_UNUSABLE, "Kueue admitted it, but %.400s", record->queue.unnamed);
                 return;
         }
         record->queue.admitted =
                 kueue_workload_admit(workload, record->controller->kueue.flavors, &record->job, &err) == 0;
         if (!record->queue.admitted && record->state.group_count == 0)
-                hold(record, "AdmissionUnusable", "Kueue admitted it, but %.400s", err.msg);
+                hold(record, HELD_UNUSABLE, "Kueue admitted it, but %.400s", err.msg);
 }
 
 static void look_at(struct record *record, const struct kueue_workload *workload)
@@ -237,16 +235,16 @@ static void look_at(struct record *record, const struct kueue_workload *workload
         const char *message = workload->message;
 
         if (workload->finished)
-                hold(record, "WorkloadFinished",
+                hold(record, HELD_FINISHED,
                      "its Workload '%.100s' says Finished: %.300s; delete it to wait anew", workload->name,
                      message);
         else if (workload->evicted)
-                hold(record, EVICTED, "Kueue evicted it (%s): %.400s", workload->reason, message);
+                hold(record, HELD_EVICTED, "Kueue evicted it (%s): %.400s", workload->reason, message);
         else if (workload->inactive) /* one that we made so is made active in a moment */
-                hold(record, workload->suspended ? WAITS : INACTIVE,
+                hold(record, workload->suspended ? HELD_WAITS : HELD_INACTIVE,
                      "its Workload '%.100s' is not active (spec.active is false)", workload->name);
         else if (!workload->admitted)
-                hold(record, WAITS, "waits in queue '%.100s'%s%.300s", workload->queue,
+                hold(record, HELD_WAITS, "waits in queue '%.100s'%s%.300s", workload->queue,
                      message[0] == '\0' ? "" : ": ", message);
         else
                 take_admission(record, workload);
