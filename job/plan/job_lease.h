@@ -27,8 +27,8 @@ int job_lease_set(struct ledger *ledger, const struct job_lease *lease);
  * does not fit the job, the last lease stands. */
 void job_lease_observe(struct cluster *cluster, const char *key, const json_t *object);
 
-/* job_lease_note() - of job_lease_observe() what its status says, and its last checkpoint: for one that leases
- * by its own word. */
+/* job_lease_note() - of job_lease_observe() what its status says, and its last checkpoint: for one that
+ * leases by its own word. */
 void job_lease_note(struct cluster *cluster, const char *key, const json_t *object);
 
 /* job_lease_fits() - is there room for this group's place, as long as no pod is on it? Pods that others bound
