@@ -232,6 +232,26 @@ static void without_a_spare_chip_it_waits_or_goes_on_with_fewer(void **state)
         }
 }
 
+/* The first layer may go to an H100 alone, and there are only others left: that is said, and nothing of the
+ * plan that was stays. */
+static void a_split_that_cannot_move_is_said(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_run_job(b, "j",
+                    "\"strategy\":\"split\",\"args\":[],\"workers\":[{\"model\":\"H100|A100\",\"chips\":2}],"
+                    "\"profile\":{\"layers\":[{\"multiply_adds\":1},{\"multiply_adds\":1}]},"
+                    "\"stages\":[{\"layers\":\"0:0\",\"on\":{\"model\":\"H100\"}}]" TWICE);
+        bed_put_node(b, "b", "A100", 8);
+        memory_store_merge(b->store, "Node a", OUT);
+        BED_WAIT(b, bed_is(b, "j", "Failed", "NoPlan"));
+        assert_true(bed_said(b, "reason=NoPlan"));
+        assert_non_null(strstr(bed_text(b, "TrainingJob", "j", "status|message"), "spec.stages[0].on"));
+        assert_int_equal(bed_record(b, "j")->state.group_count, 0);
+        bed_end(b);
+}
+
 static void a_group_may_be_left_out(void **state)
 {
         struct bed *b = bed_begin(plain);
@@ -553,6 +573,7 @@ int main(void)
                 cmocka_unit_test(a_lost_node_is_left),
                 cmocka_unit_test(nodes_are_lost_in_several_ways),
                 cmocka_unit_test(without_a_spare_chip_it_waits_or_goes_on_with_fewer),
+                cmocka_unit_test(a_split_that_cannot_move_is_said),
                 cmocka_unit_test(a_group_may_be_left_out),
                 cmocka_unit_test(who_may_be_evicted_gives_way),
                 cmocka_unit_test(only_borrowers_give_way),
