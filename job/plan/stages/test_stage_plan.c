@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "job/plan/stages/stage_plan.h"
@@ -221,6 +222,52 @@ static void a_link_that_nobody_knows_is_assumed(void **state)
         close_bed(&bed);
 }
 
+#define MANY_WORKERS 256
+
+/* All that a job may have: layers, kinds of chips in its profile, groups. A bound that is generous for slow
+ * machines and other tests beside it. */
+static void the_largest_job_is_planned_at_once(void **state)
+{
+        CLEANUP(free_p) struct stage_plan_worker *workers = calloc(MANY_WORKERS, sizeof(*workers));
+        struct job_split_profile profile = { .samples = 1, .layer_count = JOB_LAYERS_MAX };
+        struct stage_plan ret = { 0 };
+        struct bed bed;
+        clock_t began;
+
+        (void) state;
+        open_bed(&bed);
+        profile.layers = calloc(JOB_LAYERS_MAX, sizeof(*profile.layers));
+        assert_true(workers != NULL && profile.layers != NULL);
+        for (size_t i = 0; i < JOB_LAYERS_MAX; i++) {
+                struct job_split_layer *layer = &profile.layers[i];
+
+                layer->ms_count = JOB_LAYER_KEYS_MAX;
+                layer->ms = calloc(JOB_LAYER_KEYS_MAX, sizeof(*layer->ms));
+                layer->activation_bytes = 1000;
+                assert_non_null(layer->ms);
+                for (size_t k = 0; k < JOB_LAYER_KEYS_MAX; k++) {
+                        layer->ms[k].ms = 1 + (double) k / 8;
+                        (void) text_format(layer->ms[k].key, sizeof(layer->ms[k].key), "chip-%zu", k);
+                }
+        }
+        for (size_t w = 0; w < MANY_WORKERS; w++) {
+                workers[w] =
+                        (struct stage_plan_worker){ .role = &bed.job.workers[0], .chips = 1, .speed = 1 };
+                (void) text_format(workers[w].chip.model, sizeof(workers[w].chip.model), "chip-%zu",
+                                   w % JOB_LAYER_KEYS_MAX);
+        }
+        began = clock();
+        assert_int_equal(stage_plan(&bed.job, &profile, workers, MANY_WORKERS, true, PIPELINE_EFFORT_LOOP,
+                                    &ret, &bed.err),
+                         0);
+        print_message("%.1f ms\n", (double) (clock() - began) * 1e3 / CLOCKS_PER_SEC);
+        assert_true((double) (clock() - began) / CLOCKS_PER_SEC < 1);
+        assert_int_equal(ret.pipeline.stage_count, MANY_WORKERS);
+        stage_plan_free(&ret);
+        job_split_profile_free(&profile);
+        close_bed(&bed);
+}
+
 static void profiles_come_from_files_and_models(void **state)
 {
         static const char network[] =
@@ -285,6 +332,7 @@ int main(void)
                 cmocka_unit_test(times_are_the_first_that_are_known),
                 cmocka_unit_test(a_known_model_is_not_taken_for_its_stages),
                 cmocka_unit_test(a_link_that_nobody_knows_is_assumed),
+                cmocka_unit_test(the_largest_job_is_planned_at_once),
                 cmocka_unit_test(profiles_come_from_files_and_models),
         };
 
