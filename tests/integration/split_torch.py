@@ -1,5 +1,5 @@
 """One rank of a pipeline in torch over gloo, for test_split_torch: RANK, WORLD_SIZE and MASTER_* of torchrun, a quota of the processor by the
-cgroup that it was put into before. `measure` times every layer; `train` runs the stage of REMUDA_LAYERS, one forward, one backward in turn."""
+cgroup of the file MEMBERS, which it joins once torch is there. `measure` times every layer; `train` runs the stage of REMUDA_LAYERS, one forward, one backward in turn."""
 import json
 import os
 import sys
@@ -96,4 +96,6 @@ def train(microbatches):
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
 dist.barrier()
+with open(os.environ["MEMBERS"], "w") as f:
+    f.write(str(os.getpid()))
 measure(float(sys.argv[2])) if sys.argv[1] == "measure" else train(int(sys.argv[2]))
