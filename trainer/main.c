@@ -99,7 +99,7 @@ static void report_traffic(const struct training *t)
 static void report(const struct training *t, double accuracy, double loss)
 {
         struct totals sum = add_up(t);
-        double ms = 1e-3 / (double) (t->world.parallel ? t->shares.workers : 1);
+        double ms = 1e-3 / (double) (t->world.size > 1 ? t->shares.workers : 1);
         struct json_line line = { 0 };
 
         if (t->world.rank != 0)

@@ -120,7 +120,7 @@ static void prefetch_next(struct training *t, uint64_t step, size_t worker)
         size_t steps = sampler_ahead(t->sampler);
 
         for (size_t ahead = 1; ahead <= loader_ahead(t->loader) && ahead <= steps; ahead++)
-                if (t->world.parallel)
+                if (t->world.size > 1)
                         training_prefetch(t, step + ahead, worker);
                 else
                         training_prefetch(t, step + (worker + ahead) / t->shares.workers,
@@ -246,7 +246,7 @@ int training_gradient(struct training *t, uint64_t step, size_t worker, const st
         record_samples(&t->record, epoch, step, chunk.ids, chunk.count);
         if (training_checkpoint_due(t, step + 1))
                 record_flush(&t->record);
-        if (epoch_step == 0 && (worker == 0 || t->world.parallel)) {
+        if (epoch_step == 0 && (worker == 0 || t->world.size > 1)) {
                 t->epoch_loss = 0;
                 t->epoch_loss_samples = 0;
         }
