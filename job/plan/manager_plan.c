@@ -118,13 +118,17 @@ static size_t plan_layers(const struct job_group *group, Subtask__Stage *stages,
 {
         const char *at = group->layers;
         size_t count = 0;
-        int size;
 
-        while (count < group->ranks && sscanf(at, "%" SCNu32 ":%" SCNu32 "%n", &stages[count].first,
-                                              &stages[count].last, &size) == 2) {
+        while (count < group->ranks && *at != '\0') { /* our own writing: stage_plan_layers() */
+                char *end;
+
                 stages[count].base = (ProtobufCMessage) PROTOBUF_C_MESSAGE_INIT(&subtask__stage__descriptor);
+                stages[count].first = (uint32_t) strtoul(at, &end, 10);
+                stages[count].last = (uint32_t) strtoul(end + (*end == ':'), &end, 10);
+                if (end == at)
+                        break;
                 list[count] = &stages[count];
-                at += (size_t) size + (at[size] == ',');
+                at = end + (*end == ',');
                 count++;
         }
         return count;

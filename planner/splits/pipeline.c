@@ -277,7 +277,7 @@ int pipeline_plan(const struct pipeline_problem *problem, struct pipeline_plan *
         CLEANUP(search_free) struct search search = { .problem = problem };
         struct pipeline_plan plan = { 0 };
         struct pipeline_cut_effort whole = { .most = INFINITY };
-        struct pipeline_cut_cost cost;
+        struct pipeline_cut_cost cost = { 0 };
         int r = check(problem, err);
 
         if (r == 0)

@@ -159,6 +159,18 @@ struct chip { /* one that is put in front */
         uint8_t kind, further;
 };
 
+/* A stage of this chip in front of the cell that begins at layer @j, where it is the better one. */
+static void take_over(struct cell *to, struct pipeline_cut_cost cost, const struct chip *chip,
+                      const struct cell *from, size_t j)
+{
+        if (!pipeline_cut_less(cost, to->cost))
+                return;
+        *to = (struct cell){ .cost = cost,
+                             .end = chip->first ? (uint32_t) j : from->end,
+                             .kind = chip->kind,
+                             .further = chip->first ? chip->further : from->further };
+}
+
 /* Adds to @to what a stage of the chip in front of the cells of @from makes possible. */
 static void put_in_front(const struct walk *w, const struct cell *from, struct cell *to,
                          const struct chip *chip)
@@ -188,13 +200,8 @@ static void put_in_front(const struct walk *w, const struct cell *from, struct c
                                pipeline_cut_crossing_ms(p, i, chip->worker->bytes_per_ms, chip->left);
                         cost = (struct pipeline_cut_cost){ fmax(load, from[j].cost.largest_ms),
                                                            load + from[j].cost.sum_ms };
-                        if ((p->layers[i].begin != PIPELINE_NO_BEGIN || i == 0) && load <= w->most_ms &&
-                            pipeline_cut_less(cost, to[i].cost))
-                                to[i] = (struct cell){ .cost = cost,
-                                                       .end = chip->first ? (uint32_t) j : from[j].end,
-                                                       .kind = chip->kind,
-                                                       .further = chip->first ? chip->further
-                                                                              : from[j].further };
+                        if ((p->layers[i].begin != PIPELINE_NO_BEGIN || i == 0) && load <= w->most_ms)
+                                take_over(&to[i], cost, chip, &from[j], j);
                         if (p->layers[i].begin == PIPELINE_BEGINS)
                                 break;
                 }
@@ -204,7 +211,7 @@ static void put_in_front(const struct walk *w, const struct cell *from, struct c
 static void clear(const struct walk *w, struct cell *cells)
 {
         for (size_t i = 0; i < w->row; i++)
-                cells[i].cost.largest_ms = INFINITY;
+                cells[i].cost = (struct pipeline_cut_cost){ .largest_ms = INFINITY };
 }
 
 /* One worker of a kind in front of a smaller state, behind one whose link is of class `left`. */

@@ -103,6 +103,18 @@ static double step_of(const struct chain_plan *plan, unsigned microbatches)
         return plan->latency_ms + plan->period_ms * (microbatches - 1);
 }
 
+/* Who would be done first with one microbatch more? */
+static size_t first_done(const struct search *s, const struct deal *deal, const unsigned *given)
+{
+        size_t first = 0;
+
+        for (size_t i = 1; i < deal->count; i++)
+                if (step_of(&s->mixes[deal->mixes[i]].plan, given[i] + 1) <
+                    step_of(&s->mixes[deal->mixes[first]].plan, given[first] + 1))
+                        first = i;
+        return first;
+}
+
 /* Shares the microbatches: each goes to whoever would be done with it first. @ret: of each pipeline, one at
  * least, or NULL. Return: the longest; INFINITY where there are fewer microbatches than pipelines. */
 static double share(const struct search *s, const struct deal *deal, unsigned *ret)
@@ -140,15 +152,8 @@ static double share(const struct search *s, const struct deal *deal, unsigned *r
                         left = (unsigned) (deal->count - i - 1);
                 }
         }
-        for (; left > 0; left--) {
-                size_t first = 0;
-
-                for (size_t i = 1; i < deal->count; i++)
-                        if (step_of(&s->mixes[deal->mixes[i]].plan, given[i] + 1) <
-                            step_of(&s->mixes[deal->mixes[first]].plan, given[first] + 1))
-                                first = i;
-                given[first]++;
-        }
+        for (; left > 0; left--)
+                given[first_done(s, deal, given)]++;
         for (size_t i = 0; i < deal->count; i++)
                 longest = fmax(longest, step_of(&s->mixes[deal->mixes[i]].plan, given[i]));
         if (ret != NULL)
@@ -280,7 +285,7 @@ static int improve(struct search *s, struct deal *deal, struct err *err)
         size_t classes = s->problem->class_count;
         bool better = true;
 
-        while (better && s->tried < 4 * REPLICAS_TRIED) {
+        while (better && s->tried < (uint64_t) 4 * REPLICAS_TRIED) {
                 better = false;
                 for (size_t i = 0; i < deal->count; i++)
                         for (size_t j = 0; j < deal->count; j++)
@@ -364,7 +369,7 @@ static int alone(struct search *s, struct replicas_plan *ret, struct err *err)
 
 static int copy_best(struct search *s, struct replicas_plan *plan)
 {
-        unsigned given[DEVICES_MAX];
+        unsigned given[DEVICES_MAX] = { 0 };
 
         plan->replicas = calloc(s->best.count, sizeof(*plan->replicas));
         if (plan->replicas == NULL)

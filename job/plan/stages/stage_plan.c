@@ -1,6 +1,7 @@
 /* From a job, a profile and workers to the pipeline's problem, and its plan in words. */
 #include "job/plan/stages/stage_plan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -265,6 +266,7 @@ int stage_plan(const struct job *job, const struct job_split_profile *profile,
                 r = fill(job, profile, workers, count, &tables, &plan, err);
         if (r < 0)
                 return r;
+        assert(tables.workers != NULL);
         problem.layers = tables.layers;
         problem.workers = tables.workers;
         problem.microbatches =

@@ -1,6 +1,7 @@
 /* Layers from JSON as they stand there; from a network, a layer for each block. */
 #include "job/plan/stages/stage_profile.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ static int from_network(const struct network *network, struct job_split_profile 
         ret->layers = calloc(count + 1, sizeof(*ret->layers));
         if (r == 0 && ret->layers == NULL)
                 r = err_set(err, -ENOMEM, "no memory for %zu layers", count);
-        for (size_t i = 0; r == 0 && i < count; i++) {
+        for (size_t i = 0; r == 0 && ret->layers != NULL && i < count; i++) {
                 struct job_split_layer *layer = &ret->layers[ret->layer_count++];
 
                 (void) text_copy(layer->name, sizeof(layer->name), blocks[i].name); /* cut to its field */
@@ -110,8 +111,14 @@ static bool image_of(const char *preprocess, uint64_t *height, uint64_t *width)
         const char *at = strstr(preprocess, step);
         unsigned long long h = 28, w = 28;
 
-        if (at != NULL && sscanf(at + strlen(step), "%llux%llu", &h, &w) != 2)
-                return false;
+        if (at != NULL) {
+                char *end;
+
+                h = strtoull(at + strlen(step), &end, 10);
+                if (*end != 'x' || !isdigit((unsigned char) end[1]))
+                        return false;
+                w = strtoull(end + 1, NULL, 10);
+        }
         *height = h;
         *width = w;
         return h >= 4 && w >= 4 && h <= 65536 && w <= 65536;
