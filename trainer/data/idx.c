@@ -1,6 +1,7 @@
 /* The header is believed only as far as the bytes that follow; zlib reads plain files and .gz alike. */
 #include "trainer/data/idx.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <zlib.h>
@@ -40,6 +41,7 @@ static int parse_header(const uint8_t *header, size_t rank, struct idx *x, size_
                                        x->sizes[i], IDX_BYTES_MAX);
                 total *= x->sizes[i];
         }
+        assert(rank > 0 && x->sizes[0] > 0);
         x->item_bytes = total / x->sizes[0];
         *ret = total;
         return 0;

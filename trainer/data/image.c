@@ -192,8 +192,11 @@ static int decode_png(const uint8_t *bytes, size_t size_bytes, struct image *ima
 static int decode_pnm(const uint8_t *bytes, size_t size_bytes, struct image *image, size_t to_height,
                       size_t to_width, uint8_t *to, struct err *err)
 {
-        CLEANUP(fclose_p)
-        FILE *f = size_bytes > 0 ? fmemopen((void *) (uintptr_t) bytes, size_bytes, "re") : NULL;
+        const union {
+                const uint8_t *given;
+                void *to_read;
+        } same = { .given = bytes }; /* which writes nothing */
+        CLEANUP(fclose_p) FILE *f = size_bytes > 0 ? fmemopen(same.to_read, size_bytes, "re") : NULL;
         struct pnm pnm;
 
         if (f == NULL)

@@ -1,6 +1,7 @@
 /* Copies between the arrays of a data set and the bytes that travel. */
 #include "trainer/data/part.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,7 @@ static void put(const struct dataset *d, struct dataset_samples *s, size_t place
 {
         size_t pixels = shape_size(&d->size.input);
 
+        assert(d->text ? s->tokens != NULL : s->pixels != NULL && s->labels != NULL);
         if (d->text) {
                 memcpy(s->tokens + place * DATASET_TEXT_SAMPLE, bytes, part_sample_bytes(d));
                 return;

@@ -60,7 +60,7 @@ static bool number(const char *field, size_t width, uint64_t *ret)
 static bool is_whole(const struct header *h)
 {
         const unsigned char *bytes = (const unsigned char *) h;
-        uint64_t sum = 8 * ' ', told;
+        uint64_t sum = (uint64_t) 8 * ' ', told;
 
         for (size_t i = 0; i < sizeof(*h); i++)
                 if (i < offsetof(struct header, checksum) || i >= offsetof(struct header, type))

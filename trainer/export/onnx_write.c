@@ -308,9 +308,10 @@ static int pack(struct writer *w, const char *path, struct err *err)
 
 int onnx_write(const struct model *m, float *parameters, bool int8, const char *path, struct err *err)
 {
-        struct writer w = { .model = m, .parameters = parameters, .int8 = int8 };
+        struct writer w = { .model = m, .int8 = int8 };
         int r;
 
+        w.parameters = parameters;
         onnx_builder_init(&w.graph, "samples");
         r = add_model(&w, err);
         if (r == 0) { /* the last value by the name that people look for */

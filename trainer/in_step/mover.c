@@ -38,7 +38,7 @@ static void look(struct mover *m)
 
 static void rest(void)
 {
-        const struct timespec t = { .tv_nsec = LOOK_USEC * 1000 };
+        const struct timespec t = { .tv_nsec = LOOK_USEC * 1000L };
 
         (void) nanosleep(&t, NULL);
 }
