@@ -3,8 +3,6 @@
 #include "job/plan/manager_plan.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -15,18 +15,6 @@
 #include "scheduler-extender/ledger/ledger_speeds.h"
 #include "tests/support/job_fixture.h"
 
-/* "a=4 b=2": where the groups are, in rank order. */
-static const char *places(const struct job_state *state, char text[256])
-{
-        size_t used = 0;
-
-        text[0] = '\0';
-        for (size_t i = 0; i < state->group_count; i++)
-                used += (size_t) snprintf(text + used, 256 - used, "%s%s=%u", i == 0 ? "" : " ",
-                                          state->groups[i].node, state->groups[i].chips);
-        return text;
-}
-
 static void placements_differ(void **state)
 {
         static const struct {
@@ -59,7 +47,7 @@ static void placements_differ(void **state)
 
                 if (job_plan(&claim, &plan, &err) < 0)
                         fail_msg("%s: %s", cases[i].what, err.msg);
-                if (strcmp(places(&plan, text), cases[i].want) != 0)
+                if (strcmp(job_fixture_places(&plan, text), cases[i].want) != 0)
                         fail_msg("%s: want %s, got %s", cases[i].what, cases[i].want, text);
                 job_state_free(&plan);
                 job_free(&job);
@@ -106,7 +94,7 @@ static void what_an_older_pod_waits_for_is_not_open(void **state)
         assert_non_null(strstr(err.msg, "only 6 are free for it now; 4 are held for older pods"));
         claim.job.job = &small; /* what is elsewhere it may have */
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_string_equal(places(&plan, text), "b=4 c=2");
+        assert_string_equal(job_fixture_places(&plan, text), "b=4 c=2");
         claim.job.job = &job;
         claim.created_usec = older.created_usec - 1; /* one that came before the pod */
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
@@ -163,7 +151,7 @@ static void what_an_older_pod_leaves_is_not_lost_to_other_groups(void **state)
         ledger_pods_find(l, "default", "older")->waited_usec = 1; /* it has been held for since */
         assert_int_equal(backfill_update(l, &fixture_rules, 1000000), 1);
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_string_equal(places(&plan, text), "n=3");
+        assert_string_equal(job_fixture_places(&plan, text), "n=3");
         job_state_free(&plan);
         job_free(&job);
         ledger_life_free(l);
@@ -247,7 +235,7 @@ static void equal_nodes_are_equal(void **state)
         assert_int_equal(job_plan(&claim, &plan, &err), -EBUSY); /* no two nodes are alike */
         add_node(l, "e", NODE_CLASS_ANY, "regular", "A100", 8, 8);
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_string_equal(places(&plan, text), "d=5 e=4");
+        assert_string_equal(job_fixture_places(&plan, text), "d=5 e=4");
         job_state_free(&plan);
         job_free(&job);
         ledger_life_free(l);
@@ -464,7 +452,7 @@ static void a_member_that_would_slow_the_job_is_not_added(void **state)
         measured(l, "H100", 0, 1);
         measured(l, "A100", 50, 1); /* a step of anything takes 50 ms there */
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_string_equal(places(&plan, text), "c=2 d=1");
+        assert_string_equal(job_fixture_places(&plan, text), "c=2 d=1");
         assert_int_equal(plan.note_count, 1);
         assert_non_null(strstr(plan.notes[0], "NotAdded"));
         job_state_free(&plan);
@@ -510,7 +498,7 @@ static void a_group_moves_or_is_left_out(void **state)
 
         (void) state;
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_string_equal(places(&plan, text), "a=2 b=2 c=2");
+        assert_string_equal(job_fixture_places(&plan, text), "a=2 b=2 c=2");
         (void) text_copy(was, sizeof(was), plan.groups[1].name);
         add_node(l, "b", NODE_CLASS_ANY, "regular", "H100", 4, 0);
         (void) text_copy(plan.groups[1].runtime, JOB_RUNTIME_BYTES,
@@ -518,7 +506,7 @@ static void a_group_moves_or_is_left_out(void **state)
         assert_int_equal(job_plan_move(&claim, &plan, 1, &err), -EBUSY);
         (void) text_copy(plan.groups[1].runtime, JOB_RUNTIME_BYTES, "cuda");
         assert_int_equal(job_plan_move(&claim, &plan, 1, &err), 0);
-        assert_string_equal(places(&plan, text), "a=2 a=2 c=2");
+        assert_string_equal(job_fixture_places(&plan, text), "a=2 a=2 c=2");
         assert_string_equal(plan.groups[1].name, was); /* it keeps its name and its ranks */
         bind_pod(l, "other", "a", 8);
         add_node(l, "c", NODE_CLASS_ANY, "regular", "H100", 2, 0);
@@ -550,7 +538,7 @@ static void a_group_moves_beside_a_bound_one(void **state)
         add_node(l, "a", NODE_CLASS_ANY, "regular", "H100", 4, 4);
         add_node(l, "b", NODE_CLASS_ANY, "regular", "H100", 2, 2);
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_string_equal(places(&plan, text), "a=2 b=2");
+        assert_string_equal(job_fixture_places(&plan, text), "a=2 b=2");
         plan.phase = JOB_RUNNING;
         assert_int_equal(job_lease_set(l, &lease), 0);
         first = pod_of(l, "j-w0-0", 2);
@@ -566,7 +554,7 @@ static void a_group_moves_beside_a_bound_one(void **state)
         assert_int_equal(job_plan_move(&claim, &plan, 1, &err), -EBUSY);
         ledger_pods_drop(l, "default", "other");
         assert_int_equal(job_plan_move(&claim, &plan, 1, &err), 0);
-        assert_string_equal(places(&plan, text), "a=2 a=2");
+        assert_string_equal(job_fixture_places(&plan, text), "a=2 a=2");
         plan.phase = JOB_FAILED;
         assert_int_equal(job_lease_set(l, &lease), 0);
         job_state_free(&plan);

@@ -11,18 +11,6 @@
 #include "base/cleanup.h"
 #include "tests/support/job_fixture.h"
 
-/* "a=4 b=2": where the groups are, in rank order. */
-static const char *places(const struct job_state *state, char text[256])
-{
-        size_t used = 0;
-
-        text[0] = '\0';
-        for (size_t i = 0; i < state->group_count; i++)
-                used += (size_t) snprintf(text + used, 256 - used, "%s%s=%u", i == 0 ? "" : " ",
-                                          state->groups[i].node, state->groups[i].chips);
-        return text;
-}
-
 /* 16 chips on three nodes of 8: by name a and b; a and c are under one switch. */
 static void parts_go_under_one_switch_first(void **state)
 {
@@ -38,15 +26,15 @@ static void parts_go_under_one_switch_first(void **state)
         for (int i = 0; i < 3; i++)
                 add_node(l, (const char *[]){ "a", "b", "c" }[i], NODE_CLASS_ANY, "regular", "H100", 8, 8);
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_string_equal(places(&plan, text), "a=8 b=8"); /* nobody says a switch */
+        assert_string_equal(job_fixture_places(&plan, text), "a=8 b=8"); /* nobody says a switch */
         for (int i = 0; i < 3; i++)
                 node_of(l, (const char *[]){ "a", "b", "c" }[i])->switch_domain =
                         symbols_add(&l->symbols, i == 1 ? "s2" : "s1");
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_string_equal(places(&plan, text), "a=8 c=8");
+        assert_string_equal(job_fixture_places(&plan, text), "a=8 c=8");
         bind_pod(l, "x", "c", 1); /* no switch has room for it all */
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_string_equal(places(&plan, text), "a=8 b=8");
+        assert_string_equal(job_fixture_places(&plan, text), "a=8 b=8");
         job_state_free(&plan);
         job_free(&job);
         ledger_life_free(l);
@@ -78,11 +66,12 @@ static void steps_of_two_kinds_of_figures_do_not_compare(void **state)
         put_under(l, "b", "s2");
         put_under(l, "c", "s1");
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_string_equal(places(&plan, text), "a=8 c=8"); /* as fast, by the data sheet of both */
+        assert_string_equal(job_fixture_places(&plan, text),
+                            "a=8 c=8"); /* as fast, by the data sheet of both */
         assert_int_equal(speed_table_keep(&l->speeds, &row), 0);
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_int_equal(plan.groups[0].source, CHIP_SPEED_MEASURED);
-        assert_string_equal(places(&plan, text), "a=8 b=8");
+        assert_string_equal(job_fixture_places(&plan, text), "a=8 b=8");
         job_state_free(&plan);
         job_free(&job);
         ledger_life_free(l);
@@ -109,7 +98,7 @@ static void a_switch_is_no_reason_to_share_chips(void **state)
                 put_under(l, name, i == 0 ? "s1" : "s2");
         }
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_string_equal(places(&plan, text), "a=8 b=8");
+        assert_string_equal(job_fixture_places(&plan, text), "a=8 b=8");
         job_state_free(&plan);
         job_free(&job);
         ledger_life_free(l);
@@ -137,7 +126,7 @@ static void the_second_switch_may_have_the_room(void **state)
         }
         bind_pod(l, "x", "n-50", 1); /* under the switch of n-00 */
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_string_equal(places(&plan, text), "n-51=8 n-01=4");
+        assert_string_equal(job_fixture_places(&plan, text), "n-51=8 n-01=4");
         job_state_free(&plan);
         job_free(&job);
         ledger_life_free(l);
@@ -160,7 +149,7 @@ static void slow_networks_are_left_alone(void **state)
         node_of(l, "a")->hardware.network_mbps = 9999;
         node_of(l, "d")->hardware.network_mbps = 10000;
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_string_equal(places(&plan, text), "d=8");
+        assert_string_equal(job_fixture_places(&plan, text), "d=8");
         job_plan_networks(l, &plan);
         assert_int_equal(plan.groups[0].network_mbps, 10000);
         job_state_free(&plan);

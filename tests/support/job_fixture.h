@@ -1,6 +1,8 @@
 /* A job of few lines and four nodes for it, for the tests of plans, their status and their pods. */
 #pragma once
 
+#include <stdio.h>
+
 #include "job/plan/job_plan.h"
 #include "job/spec/job_yaml.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
@@ -43,4 +45,16 @@ static inline struct ledger *job_fixture_cluster(void)
         add_node(l, "c", NODE_CLASS_ANY, "regular", "H100", 2, 2);
         add_node(l, "d", NODE_CLASS_ANY, "regular", "A100", 8, 8);
         return l;
+}
+
+/* "a=4 b=2": where the groups are, in rank order. */
+static inline const char *job_fixture_places(const struct job_state *state, char text[256])
+{
+        size_t used = 0;
+
+        text[0] = '\0';
+        for (size_t i = 0; i < state->group_count; i++)
+                used += (size_t) snprintf(text + used, 256 - used, "%s%s=%u", i == 0 ? "" : " ",
+                                          state->groups[i].node, state->groups[i].chips);
+        return text;
 }

@@ -1,0 +1,45 @@
+/* Members of the job `train`, and three nodes of eight chips for them, for the tests of gangs. */
+#pragma once
+
+#include "scheduler-extender/ledger/ledger_chips.h"
+#include "tests/support/cluster_fixture.h"
+#include "tests/support/test_ledger.h"
+
+static uint64_t now_usec; /* three_nodes() sets it back */
+
+static inline struct ledger_pod_facts member(struct ledger *l, const char *name, uint32_t chips, uint32_t size)
+{
+        struct ledger_pod_facts facts = pod_of(l, name, chips);
+
+        facts.job = "train";
+        facts.request.gang_size = size;
+        facts.request.class_chips = (uint64_t) chips * size;
+        return facts;
+}
+
+/* Members m-0, m-1... that wait in the store; the first is told. */
+static inline struct ledger_pod_facts members_there(struct ledger *l, uint32_t chips, uint32_t size, int there)
+{
+        static char names[16][8];
+
+        for (int i = 0; i < there; i++) {
+                struct ledger_pod_facts m;
+
+                (void) text_format(names[i], sizeof(names[i]), "m-%d", i);
+                m = member(l, names[i], chips, size);
+                assert_int_equal(ledger_pods_set(l, &m), 0);
+        }
+        return member(l, "m-0", chips, size);
+}
+
+static inline struct ledger *three_nodes(void)
+{
+        now_usec = 1000000;
+        struct ledger *l = test_ledger();
+
+        ledger_chips_mark(l, GPU);
+        add_node(l, "a", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
+        add_node(l, "b", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
+        add_node(l, "c", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
+        return l;
+}
