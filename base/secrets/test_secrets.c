@@ -320,8 +320,13 @@ static void a_name_after_the_other_takes_no_longer(void **state)
 
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
-                double one = seconds_for(pieces[i], size), eight = seconds_for(pieces[i], 8 * size);
+                double one = 0, eight = 1;
 
+                /* who shares its caches may slow one down: what grows too fast does so each time */
+                for (unsigned tries = 0; tries < 3 && eight > 0.2 && eight > 24 * one; tries++) {
+                        one = seconds_for(pieces[i], size);
+                        eight = seconds_for(pieces[i], 8 * size);
+                }
                 if (eight > 0.2 && eight > 24 * one)
                         fail_msg("%s: %.3f s, and %.3f s of eight times as much", pieces[i], one, eight);
         }
