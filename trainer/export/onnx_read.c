@@ -19,7 +19,7 @@ static const Onnx__TensorProto *find(const Onnx__GraphProto *g, const char *name
                 const Onnx__TensorProto *t = g->initializer[i];
                 bool int8 = may_be_int8 && t->data_type == ONNX_INT8;
 
-                if (t->name == NULL || strcmp(t->name, name) != 0)
+                if (strcmp(t->name, name) != 0)
                         continue;
                 if ((!int8 && t->data_type != ONNX_FLOAT) ||
                     t->raw_data.len != count * (int8 ? 1 : sizeof(float))) {
@@ -96,24 +96,29 @@ static int read_all(const struct model *m, const Onnx__GraphProto *g, float *par
         return r;
 }
 
+int onnx_read_bytes(const struct model *m, const uint8_t *bytes, size_t size_bytes, float *parameters,
+                    struct err *err)
+{
+        CLEANUP(pb_arena_free) struct pb_arena arena;
+        const Onnx__ModelProto *file;
+
+        pb_arena_init(&arena, MESSAGE_MAX_BYTES);
+        file = pb_unpack(&arena, &onnx__model_proto__descriptor, bytes, size_bytes);
+        if (file == NULL || file->graph == NULL || strcmp(file->producer_name, "remuda-train") != 0)
+                return err_set(err, -EINVAL, "no ONNX file that --export wrote");
+        if (strcmp(file->graph->name, m->name) != 0)
+                return err_set(err, -EINVAL, "it holds model '%.40s', not '%s'", file->graph->name, m->name);
+        return read_all(m, file->graph, parameters, err);
+}
+
 int onnx_read(const struct model *m, const char *option, const char *path, float *parameters, struct err *err)
 {
         CLEANUP(free_p) char *bytes = NULL;
-        CLEANUP(pb_arena_free) struct pb_arena arena;
         size_t size = 0;
-        const Onnx__ModelProto *file;
-        int r;
+        int r = read_file(path, READ_FILE_MAX_BYTES, &bytes, &size, err);
 
-        pb_arena_init(&arena, MESSAGE_MAX_BYTES);
-        if (read_file(path, READ_FILE_MAX_BYTES, &bytes, &size, err) < 0)
-                return err_wrap(err, err->code, "%s", option);
-        file = pb_unpack(&arena, &onnx__model_proto__descriptor, (const uint8_t *) bytes, size);
-        if (file == NULL || file->graph == NULL || strcmp(file->producer_name, "remuda-train") != 0)
-                return err_set(err, -EINVAL, "%s: file '%s' is no ONNX file that --export wrote", option,
-                               path);
-        if (file->graph->name == NULL || strcmp(file->graph->name, m->name) != 0)
-                return err_set(err, -EINVAL, "%s: file '%s' holds model '%.40s', not '%s'", option, path,
-                               file->graph->name != NULL ? file->graph->name : "", m->name);
-        r = read_all(m, file->graph, parameters, err);
+        if (r < 0)
+                return err_wrap(err, r, "%s", option);
+        r = onnx_read_bytes(m, (const uint8_t *) bytes, size, parameters, err);
         return r < 0 ? err_wrap(err, r, "%s: file '%s'", option, path) : 0;
 }
