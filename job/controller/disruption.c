@@ -14,9 +14,8 @@
 #include "scheduler-extender/wire/pod_json.h"
 
 #define RETRY_USEC UINT64_C(30000000) /* after one that was refused: a right is missing, mostly */
-#define AGAIN_USEC                                                                                           \
-        UINT64_C(1000000) /* after one that somebody took away: who does so for ever is no storm             \
-                           */
+/* After one that somebody took away: who does so for ever makes no storm. */
+#define AGAIN_USEC UINT64_C(1000000)
 
 /* Does it go on from a checkpoint, somewhere else, when a pod of it is evicted? */
 static bool is_repaired(const struct job *job, const struct job_state *state)

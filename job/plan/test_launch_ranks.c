@@ -244,32 +244,31 @@ static void text_of(const struct launch_world *world, size_t rank, char *ret, si
         text_free(&text);
 }
 
-/* The same links, the same answer: of a job that is known, and of a manager's plan. */
+/* Four workers on each of two hosts, a gigabit between them. */
+static struct launch_world two_hosts(struct launch_rank eight[8])
+{
+        for (size_t i = 0; i < 8; i++)
+                eight[i] = (struct launch_rank){ .node = i < 4 ? "a" : "b",
+                                                 .address = "x",
+                                                 .runtime = "cpu",
+                                                 .vendor = "cpu",
+                                                 .group = "g",
+                                                 .batch = 1,
+                                                 .weight = 0.125,
+                                                 .network_mbps = 1000 };
+        return (struct launch_world){ .job = "j", .ranks = eight, .count = 8, .global_batch = 8 };
+}
+
 static void levels_follow_from_the_links(void **state)
 {
-        struct launch_rank eight[8], *rank;
-        struct launch_world world = { .job = "j", .ranks = eight, .count = 8, .global_batch = 8 };
-        Subtask__Variable told = SUBTASK__VARIABLE__INIT, *variables[] = { &told };
-        Subtask__Group groups[2], *list[] = { &groups[0], &groups[1] };
-        Subtask__Plan plan = SUBTASK__PLAN__INIT;
+        struct launch_rank eight[8];
+        struct launch_world world = two_hosts(eight);
         struct launch_levels levels;
-        uint64_t pairs[] = { 2, 2, 2, 2 };
         char text[1024];
         struct job job;
 
         (void) state;
         job_init(&job);
-        for (size_t i = 0; i < 8; i++) {
-                rank = &eight[i];
-                *rank = (struct launch_rank){ .node = i < 4 ? "a" : "b",
-                                              .address = "x",
-                                              .runtime = "cpu",
-                                              .vendor = "cpu",
-                                              .group = "g",
-                                              .batch = 1,
-                                              .weight = 0.125,
-                                              .network_mbps = 1000 };
-        }
         assert_int_equal(launch_levels_choose(&world, &job, &levels), 0);
         assert_true(levels.two && levels.hosts);
         assert_string_equal(levels.proposed, "auto:4,4");
@@ -280,7 +279,18 @@ static void levels_follow_from_the_links(void **state)
         text_of(&world, 7, text, sizeof(text));
         assert_non_null(strstr(text, "REMUDA_LEVELS=auto:4,4"));
         launch_levels_free(&levels);
+        job_free(&job);
+}
 
+/* The same links, the same answer: of a manager's plan. */
+static void levels_of_a_plan_are_the_same(void **state)
+{
+        Subtask__Variable told = SUBTASK__VARIABLE__INIT, *variables[] = { &told };
+        Subtask__Group groups[2], *list[] = { &groups[0], &groups[1] };
+        Subtask__Plan plan = SUBTASK__PLAN__INIT;
+        struct launch_levels levels;
+
+        (void) state;
         for (size_t i = 0; i < 2; i++) {
                 subtask__group__init(&groups[i]);
                 groups[i].name = (char *) (i == 0 ? "a" : "b");
@@ -316,15 +326,25 @@ static void levels_follow_from_the_links(void **state)
         assert_int_equal(launch_levels_choose_plan(&plan, &levels), 0);
         assert_true(!levels.two);
         launch_levels_free(&levels);
+}
 
-        /* what the job says stands */
+static void what_the_job_says_of_levels_stands(void **state)
+{
+        struct launch_rank eight[8];
+        struct launch_world world = two_hosts(eight);
+        struct launch_levels levels;
+        uint64_t pairs[] = { 2, 2, 2, 2 };
+        char text[1024];
+        struct job job;
+
+        (void) state;
+        job_init(&job);
         job.levels.kind = JOB_LEVELS_LIST;
         job.levels.workers = pairs;
         job.levels.count = 4;
         assert_int_equal(launch_levels_choose(&world, &job, &levels), 0);
         assert_true(levels.two && levels.proposed == NULL);
         launch_levels_free(&levels);
-        world.levels = NULL;
         world.spec = &job;
         text_of(&world, 0, text, sizeof(text));
         assert_non_null(strstr(text, "REMUDA_LEVELS=2,2,2,2"));
@@ -343,6 +363,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(levels_follow_from_the_links),
+                cmocka_unit_test(levels_of_a_plan_are_the_same),
+                cmocka_unit_test(what_the_job_says_of_levels_stands),
                 cmocka_unit_test(a_rank_is_told_its_part),
                 cmocka_unit_test(nobody_is_told_what_is_not_planned_yet),
                 cmocka_unit_test(what_a_job_says_reaches_a_program_of_ones_own),

@@ -7,7 +7,8 @@
 
 static uint64_t now_usec; /* three_nodes() sets it back */
 
-static inline struct ledger_pod_facts member(struct ledger *l, const char *name, uint32_t chips, uint32_t size)
+static inline struct ledger_pod_facts member(struct ledger *l, const char *name, uint32_t chips,
+                                             uint32_t size)
 {
         struct ledger_pod_facts facts = pod_of(l, name, chips);
 
@@ -18,7 +19,8 @@ static inline struct ledger_pod_facts member(struct ledger *l, const char *name,
 }
 
 /* Members m-0, m-1... that wait in the store; the first is told. */
-static inline struct ledger_pod_facts members_there(struct ledger *l, uint32_t chips, uint32_t size, int there)
+static inline struct ledger_pod_facts members_there(struct ledger *l, uint32_t chips, uint32_t size,
+                                                    int there)
 {
         static char names[16][8];
 
