@@ -9,6 +9,8 @@ import time
 import traceback
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+if os.path.basename(sys.argv[0]) != "test_python_cuda":
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # the worlds of these tests meet on processors, whatever the machine has
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "../../tests/support")]
 from ports import free_port

@@ -61,12 +61,20 @@ def in_chunks(tensors: Iterable[torch.Tensor], move: Callable[[torch.Tensor], No
                 t.copy_(piece.view_as(t))
 
 
+def over_gloo(group: Any, device: torch.device) -> bool:
+    """Do this device's tensors go over gloo in the group? From torch 2.0 on, a group has a backend for each type of device."""
+    backends = getattr(dist.distributed_c10d, "get_backend_config", None)
+    if backends is None:
+        return bool(dist.get_backend(group) == "gloo")
+    return f"{device.type}:gloo" in str(backends(group)).split(",")
+
+
 def move_bfloat16() -> None:
     """DDP broadcasts parameters and buffers as they are, and gloo of torch 1.13 knows no bfloat16: from now on their bytes are moved."""
     plain = dist._broadcast_coalesced
 
     def broadcast(group: Any, tensors: Sequence[torch.Tensor], size: int, source: int = 0) -> None:
-        moved = [t for t in tensors if t.dtype == torch.bfloat16 and dist.get_backend(group) == "gloo"]
+        moved = [t for t in tensors if t.dtype == torch.bfloat16 and over_gloo(group, t.device)]
         in_chunks(moved, lambda flat: group.broadcast(as_bytes(flat), source).wait())
         if len(moved) < len(tensors):
             plain(group, [t for t in tensors if all(t is not other for other in moved)], size, source)
@@ -80,13 +88,13 @@ class Flat:
 
     def __init__(self, group: Any):
         self._group = group
-        # gloo adds no bfloat16, and rounds sums of half precision after every pair
-        self._widens = dist.get_backend(group) == "gloo"
         self._under_way: "weakref.WeakSet[Any]" = weakref.WeakSet()  # what the group's threads have yet to call and let go
 
     def sum(self, tensor: torch.Tensor, weight: float, last: bool) -> "torch.futures.Future[torch.Tensor]":
         """The sum over all ranks of weight x tensor, in place. @last: of the buckets of a step."""
-        wide = tensor.float() if self._widens and tensor.dtype in (torch.bfloat16, torch.float16) else tensor
+        # gloo adds no bfloat16, and rounds sums of half precision after every pair
+        widens = tensor.dtype in (torch.bfloat16, torch.float16) and over_gloo(self._group, tensor.device)
+        wide = tensor.float() if widens else tensor
         work = dist.all_reduce(scaled(wide, weight), group=self._group, async_op=True)
 
         def done(future: Any) -> torch.Tensor:
@@ -98,7 +106,8 @@ class Flat:
 
     def ddp(self, module: torch.nn.Module, **options: Any) -> torch.nn.parallel.DistributedDataParallel:
         """With rank 0's parameters and buffers."""
-        if dist.get_backend(self._group) == "gloo":
+        masks = [buffer for buffer in module.buffers() if buffer.dtype == torch.bool]
+        if masks and over_gloo(self._group, masks[0].device):
             share_booleans(module, lambda t: dist.broadcast(t, 0, group=self._group))
         return torch.nn.parallel.DistributedDataParallel(module, **options)
 

@@ -51,6 +51,8 @@ def init(batch: Optional[int] = None, backend: Optional[str] = None) -> "Run":
     """
     os.environ.update(named_by_mpi(os.environ))  # for what else reads them: env:// and the program itself
     env = read(os.environ)
+    if (env.world or 1) == 1:
+        os.environ.setdefault("LOCAL_RANK", "0")  # a script made for torchrun runs alone
     facts, store = _facts(env, batch), None
     made = not dist.is_initialized()
     if not made:
@@ -70,6 +72,8 @@ def init(batch: Optional[int] = None, backend: Optional[str] = None) -> "Run":
     if warning is not None and rank == 0:
         warnings.warn(RemudaWarning(warning), stacklevel=2)
     choice = vendors.choose(members, rank, backend if made else dist.get_backend())
+    if choice.warning is not None and rank == next(r for r in vendors.kinds(members).values() if rank in r)[0]:
+        warnings.warn(RemudaWarning(choice.warning), stacklevel=2)
     if made:
         if "flagcx" in choice.backend:
             importlib.import_module("flagcx")  # makes its backend known

@@ -4,10 +4,13 @@ rendezvous store, before the first process group is made (`members`); the rest i
 from __future__ import annotations
 
 import importlib.util
+import os
+import socket
 from dataclasses import dataclass
 from typing import Any, Mapping, Optional, Sequence
 
 import torch
+import torch.distributed as dist
 
 from ..errors import RemudaError
 
@@ -28,11 +31,12 @@ FLAGCX_ALONE = ("huawei", "hygon")
 
 @dataclass(frozen=True)
 class Choice:
-    """What `init_process_group` is given by this rank; and, if the ranks then meet in two levels (`hierarchy.Hierarchy`), the backend
-    inside its kind."""
+    """What `init_process_group` is given by this rank; if the ranks then meet in two levels (`hierarchy.Hierarchy`), the backend inside
+    its kind; and what a user should hear of it."""
 
     backend: str
     inner: Optional[str] = None
+    warning: Optional[str] = None
 
 
 def _device(vendor: Optional[str]) -> str:
@@ -48,10 +52,22 @@ def _vendor(device: str) -> str:
     return VENDORS.get(device) or ("amd" if getattr(torch.version, "hip", None) else "nvidia")
 
 
+def _chip(env: Mapping[str, str], count: int, host: str) -> str:
+    """A name of the chip that the rank with this environment, of `count` chips that it sees, is expected to use: LOCAL_RANK's. Two ranks
+    that share a chip have the same one; UUIDs are known beyond a host, or a container that calls itself one."""
+    local = env.get("LOCAL_RANK", "")
+    index = int(local) % max(count, 1) if local.isdecimal() and local.isascii() else 0
+    for names in (env.get(variable, "").split(",") for variable in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")):
+        if index < len(names) and names[index].startswith(("GPU-", "MIG-")):
+            return names[index]
+    return f"{host} {env.get('CUDA_VISIBLE_DEVICES', '')} {index}"
+
+
 def facts(vendor: Optional[str]) -> dict[str, Any]:
-    """Of this rank: whose chip it has, torch's name for the device, whether FlagCX is installed. @vendor: what a launcher says."""
+    """Of this rank: whose chip it has and which, torch's name for the device, whether FlagCX is installed. @vendor: what a launcher says."""
     device = _device(vendor)
-    return {"vendor": vendor or _vendor(device), "device": device, "flagcx": importlib.util.find_spec("flagcx") is not None}
+    chip = _chip(os.environ, torch.cuda.device_count(), socket.gethostname()) if device == "cuda" else None
+    return {"vendor": vendor or _vendor(device), "device": device, "chip": chip, "flagcx": importlib.util.find_spec("flagcx") is not None}
 
 
 def _kind(member: Mapping[str, Any]) -> str:
@@ -88,18 +104,38 @@ def _flagcx_joins(members: Sequence[Mapping[str, Any]]) -> bool:
     return all(m["flagcx"] and m["device"] != "cpu" and m["vendor"] not in FLAGCX_ALONE for m in members)
 
 
+def _sharing(members: Sequence[Mapping[str, Any]], ranks: Sequence[int]) -> Optional[list[int]]:
+    """The first ranks among these that have one chip together, which nccl refuses."""
+    holders: dict[str, list[int]] = {}
+    for rank in ranks:
+        if members[rank].get("chip"):
+            holders.setdefault(str(members[rank]["chip"]), []).append(rank)
+    return next((who for who in holders.values() if len(who) > 1), None)
+
+
+def _own(device: str) -> str:
+    """The backend of this device, and beside it gloo for what a program leaves in the host's memory, where torch has one for each (2.0)."""
+    if device == "cpu" or not hasattr(dist.distributed_c10d, "BackendConfig"):
+        return BACKENDS[device]
+    return f"cpu:gloo,{device}:{BACKENDS[device]}"
+
+
 def choose(members: Sequence[Mapping[str, Any]], rank: int, wanted: Optional[str] = None) -> Choice:
     """The backend of a world of `members` on `rank`. `wanted`: what the program asks for, None = whatever fits.
 
-    One kind of chip: its own backend. Several: FlagCX where every rank has it, else two levels, with gloo between the kinds.
-    RemudaError: the backend asked for cannot join them."""
-    device = str(members[rank]["device"])
-    if len(kinds(members)) == 1:
-        return Choice(wanted or BACKENDS[device])
+    One kind of chip: its own backend, or gloo where ranks of it share a chip. Several: FlagCX where every rank has it, else two levels,
+    with gloo between the kinds. RemudaError: the backend asked for cannot join them."""
+    device, alike = str(members[rank]["device"]), kinds(members)
+    sharing = None if wanted is not None else _sharing(members, alike[_kind(members[rank])])
+    own = "gloo" if sharing else _own(device)
+    warning = sharing and (f"ranks {_spans(sharing)} share a chip, which {BACKENDS[device]} does not join: they exchange over gloo, more slowly; give "
+                           "each rank a chip of its own for speed")
+    if len(alike) == 1:
+        return Choice(wanted or own, warning=warning)
     if wanted is None and _flagcx_joins(members):
         return Choice(f"cpu:gloo,{device}:flagcx")
     if wanted is None or wanted == "gloo":
-        return Choice("gloo", inner=wanted or BACKENDS[device])
+        return Choice("gloo", wanted or own, warning)
     if "flagcx" in wanted or wanted in ("mpi", "ucc"):
         return Choice(wanted)
     raise RemudaError(f"backend {wanted!r} cannot join chips of unlike vendors (ranks of {_named(members)}): leave `backend` out of init(), "
