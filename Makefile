@@ -155,9 +155,11 @@ check-asan: ## the unit tests under AddressSanitizer and UBSan
 # gcc sets to zero what begins without a value (HARDEN), and so hides who relies on it; clang fills it with 0xAA here. Commands have
 # no unit tests: these run most of them, and wait for little.
 check-clang: ## build all with clang and pass the unit tests and those of commands; what begins without a value is not zero there
-	@$(MAKE) --no-print-directory -s B=$(B)/clang CC=$(FUZZ_CC) CFLAGS='-O2 -g -ftrivial-auto-var-init=pattern' all unit-build
+	@$(MAKE) --no-print-directory clang-programs
 	@B=$(B)/clang tests/run-tests $(B)/clang/tests
 	@B=$(B)/clang TEST_ONLY='^test_(doctor|listing|plan_launch|plan_model|plan_speeds|simulate|top)$$' tests/run-tests tests/integration
+clang-programs:
+	@$(MAKE) --no-print-directory -s B=$(B)/clang CC=$(FUZZ_CC) CFLAGS='-O2 -g -ftrivial-auto-var-init=pattern' all unit-build
 # One room alone: `make agent check-agent` builds and tests the agent without the trainer's MPI, BLAS, OpenCL and data.
 tests_in = $(patsubst %.c,$(B)/tests/%,$(notdir $(call tests_of,$(1))))
 agent: $(B)/bin/remuda-agent ## build the agent alone
@@ -177,8 +179,10 @@ check-dead: all ## public names that no program uses
 check-hardening: all ## every program has what the compiler and linker can give it
 	@B=$(B) tools/check-hardening
 failpoints: ## the programs are killed at each of their named places, started again, and nothing is lost (FAILPOINTS=REGEX: some)
-	@$(MAKE) --no-print-directory B=$(B)/failpoints CFLAGS='-O2 -g -DREMUDA_FAILPOINTS' programs
+	@$(MAKE) --no-print-directory failpoints-programs
 	@B=$(B)/failpoints tests/run-tests tests/failpoints
+failpoints-programs:
+	@$(MAKE) --no-print-directory B=$(B)/failpoints CFLAGS='-O2 -g -DREMUDA_FAILPOINTS' programs
 check-packaging: all ## the image and the deb: sizes, libraries, bills of materials, same bytes (fetches curl's source once)
 	@tools/deps packaging
 	@B=$(B) tests/run-tests tests/packaging
@@ -203,8 +207,10 @@ bench: all $(benches) ## measure every figure beside its limit or peer (BENCH=NA
 FUZZ_SECONDS ?= 60
 FUZZ_CC      ?= clang-14
 fuzz: ## run every fuzz target for FUZZ_SECONDS (60), corpora in tests/fuzz/corpus
-	@$(MAKE) --no-print-directory B=$(B)/fuzzing CC=$(FUZZ_CC) CFLAGS='-O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all' fuzz-build
+	@$(MAKE) --no-print-directory fuzz-programs
 	@B=$(B)/fuzzing FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run-fuzz
+fuzz-programs:
+	@$(MAKE) --no-print-directory B=$(B)/fuzzing CC=$(FUZZ_CC) CFLAGS='-O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all' fuzz-build
 fuzz-build: $(fuzzers)
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(archives)
 	@mkdir -p $(@D)
@@ -260,5 +266,5 @@ help: ## this list
 .SECONDARY: # keep objects between runs
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
-.PHONY: all generated programs check check-python wheel unit unit-build check-asan check-clang agent check-agent integration check-house check-dead reference check-docs check-hardening check-packaging failpoints e2e cluster cluster-down demo bench fuzz fuzz-build soak torture torture-build \
+.PHONY: all generated programs check check-python wheel unit unit-build check-asan check-clang agent check-agent integration check-house check-dead reference check-docs check-hardening check-packaging failpoints clang-programs failpoints-programs fuzz-programs e2e cluster cluster-down demo bench fuzz fuzz-build soak torture torture-build \
         format format-check tidy deb deps images install clean help
