@@ -192,6 +192,7 @@ static void fill_rank(struct launch *launch, size_t index)
                                       .model = from->device_model,
                                       .group = from->group,
                                       .device = from->device,
+                                      .pci = from->pci,
                                       .network_mbps = from->network_mbps,
                                       .device_index = from->device_index,
                                       .device_ip = listed(&launch->options->device_ips, chip),

@@ -17,7 +17,7 @@
 #define LAUNCH_SOCKET_DIRECTORY "/run/remuda" /* where remuda-launch looks for the agent */
 
 #define FILES_PER_DEVICE_MAX (DEVICE_NODES_MAX)
-#define VARIABLES_MAX        4
+#define VARIABLES_MAX        5
 
 /* One container's devices in canonical order, each once, and where its answer is put together. */
 struct grant {
@@ -144,13 +144,16 @@ static void variable_of_resource(const char *resource, char *ret, size_t ret_byt
 static void add_variables(struct grant *grant)
 {
         const struct vendor_variable *variable = grant->resource->shared.variable;
-        struct text ids = { 0 }, visible = { 0 };
+        struct text ids = { 0 }, visible = { 0 }, places = { 0 };
+        bool placed = true;
         char name[DEVICE_RESOURCE_BYTES + 16], one[DEVICE_ID_BYTES];
 
         grant->answer->environment =
                 pb_arena_take(grant->arena, VARIABLES_MAX * sizeof(DevicePlugin__Pair *));
         for (size_t i = 0; i < grant->count; i++) {
                 text_printf(&ids, "%s%s", i == 0 ? "" : ",", grant->devices[i]->id);
+                text_printf(&places, "%s%s", i == 0 ? "" : ",", grant->devices[i]->pci);
+                placed = placed && grant->devices[i]->pci[0] != '\0';
                 if (variable != NULL) {
                         vendor_visible_name(variable->by, grant->devices[i], one, sizeof(one));
                         text_printf(&visible, "%s%s", i == 0 ? "" : ",", one);
@@ -160,9 +163,12 @@ static void add_variables(struct grant *grant)
         add_variable(grant, "REMUDA_DEVICES", ids.data == NULL ? "" : ids.data);
         add_variable(grant, name, ids.data == NULL ? "" : ids.data);
         add_variable(grant, "REMUDA_VENDOR", grant->resource->vendor);
+        if (placed && places.data != NULL)
+                add_variable(grant, "REMUDA_PCI", places.data);
         if (visible.data != NULL)
                 add_variable(grant, variable->name, visible.data);
-        grant->arena->failed |= ids.failed || visible.failed;
+        grant->arena->failed |= ids.failed || visible.failed || places.failed;
+        text_free(&places);
         text_free(&ids);
         text_free(&visible);
 }

@@ -18,7 +18,8 @@ struct launch_rank {
         const char *host;      /* whose link it shares with others; NULL = node */
         uint64_t network_mbps; /* of that link; 0 = not known */
         const char *runtime, *vendor, *model, *group, *device; /* device: its stable id */
-        unsigned device_index;                                 /* on its node, among its vendor's */
+        const char *pci;       /* its address, "0000:18:00.0"; NULL or "" = not known */
+        unsigned device_index; /* on its node, among its vendor's */
         const char *visible;   /* what its runtime's visible-devices variable holds; NULL = device_index */
         const char *device_ip; /* Ascend: of the chip's own network; NULL = not known */
         bool server;

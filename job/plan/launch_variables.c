@@ -161,6 +161,8 @@ void launch_variables_own(const struct launch_world *world, size_t rank, const s
         to->add(to->userdata, "REMUDA_VENDOR", of->vendor);
         if (of->device != NULL)
                 to->add(to->userdata, "REMUDA_DEVICES", of->device);
+        if (of->pci != NULL && of->pci[0] != '\0')
+                to->add(to->userdata, "REMUDA_PCI", of->pci);
         if (world->global_batch > 0) {
                 add_number(to, "REMUDA_WEIGHT", of->weight);
                 launch_variables_add(to, "REMUDA_BATCH", "%llu", (unsigned long long) of->batch);

@@ -46,7 +46,7 @@ struct run_rank {
         const struct program_table_row *program;                     /* in the table */
         char sha256[SHA256_HEX_BYTES], speed_name[SHA256_HEX_BYTES]; /* run_programs.h */
         char vendor[24], group[DEVICE_GROUP_BYTES], device[DEVICE_ID_BYTES], device_model[DEVICE_MODEL_BYTES];
-        char node[254];                    /* "" = this machine, when its name is not known */
+        char node[254], pci[20];           /* "" = this machine, when its name is not known; no address */
         uint64_t network_mbps;             /* of the node; 0 = not known */
         struct chip_speed_figures figures; /* of the chip */
         uint64_t memory_bytes;             /* of the chip; 0 = not known */

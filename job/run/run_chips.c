@@ -269,6 +269,7 @@ static void add_rank(struct run *run, const struct assignment_part *part, const 
         (void) text_copy(rank->group, sizeof(rank->group), group->name);
         (void) text_copy(rank->device_model, sizeof(rank->device_model), group->model);
         (void) text_copy(rank->device, sizeof(rank->device), device == NULL ? group->name : device->id);
+        (void) text_copy(rank->pci, sizeof(rank->pci), device == NULL ? "" : device->pci);
         (void) text_copy(rank->node, sizeof(rank->node), inventory->node);
         run->server_count += part->server;
 }

@@ -87,6 +87,7 @@ void run_migrate_move(struct run *run, size_t index)
         (void) text_copy(rank->group, sizeof(rank->group), to->group);
         (void) text_copy(rank->vendor, sizeof(rank->vendor), to->vendor);
         (void) text_copy(rank->device_model, sizeof(rank->device_model), to->model);
+        (void) text_copy(rank->pci, sizeof(rank->pci), to->pci);
         rank->device_index = to->ordinal;
         rank->spare_device.id[0] = '\0';
         run_migrate_fact(&run->world, index, NULL, clock_monotonic_usec());

@@ -68,6 +68,7 @@ bool run_world_fill(const struct run *run, size_t first, struct launch_rank *ran
                         .model = rank->device_model,
                         .group = rank->group,
                         .device = rank->device,
+                        .pci = rank->pci,
                         .device_index = rank->device_index,
                         .server = rank->server,
                         .batch = rank->batch,
