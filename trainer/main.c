@@ -213,7 +213,7 @@ static void explain_fusion(struct training *t)
 
 static int test_operators(const struct train_options *o, const char *program)
 {
-        struct backend_options options = train_options_backend(o, 1);
+        struct backend_options options = train_options_backend(o, 1, 0);
         struct backend b;
         struct err err = { 0 };
         int failed = backend_open(&backend_linked, &options, &b, &err);
@@ -230,6 +230,21 @@ static int test_operators(const struct train_options *o, const char *program)
         if (failed < 0)
                 say(program, &err);
         return failed == 0 ? EXIT_DONE : EXIT_FAILED;
+}
+
+static int list_devices(const struct train_options *o, const struct world *w, const char *program)
+{
+        struct backend_options options = train_options_backend(o, 1, (size_t) w->local_rank);
+        struct err err = { 0 };
+        int r;
+
+        if (backend_linked.list == NULL)
+                r = err_set(&err, -EINVAL, "--device: this build has no devices to choose from");
+        else
+                r = backend_linked.list(&options, &err);
+        if (r < 0)
+                say(program, &err);
+        return r < 0 ? code_of(r) : EXIT_DONE;
 }
 
 static int run(struct train_options *o, const struct world *w, const char *program)
@@ -292,6 +307,8 @@ int main(int argc, char **argv)
                         train_options_help(program);
                 else if (w.rank == 0)
                         printf("%s %s\n", program, REMUDA_VERSION);
+        } else if (r == 0 && train_options_lists_devices(&o)) {
+                code = w.rank == 0 ? list_devices(&o, &w, program) : EXIT_DONE;
         } else if (r == 0 && o.tune) {
                 r = tune_run(&o, &err);
                 if (r < 0)

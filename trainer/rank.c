@@ -39,7 +39,8 @@ static int reopen_tuned(struct training *t, struct backend_options *b, struct er
 
 static int open_backend(struct training *t, struct err *err)
 {
-        struct backend_options b = train_options_backend(t->options, world_pin(&t->world));
+        struct backend_options b =
+                train_options_backend(t->options, world_pin(&t->world), (size_t) t->world.local_rank);
         int r = backend_open(&backend_linked, &b, &t->backend, err);
 
         t->preset = (struct preset){ .fuse = true };

@@ -84,7 +84,7 @@ static const struct row rows[] = {
         { "--variant", "threads|athread", CHOICE, AT(variant), 0, 0, "sunway: what the slave cores are: host threads (default), or the real ones" },
         { "--gemm", "tiles|blas", CHOICE, AT(gemm), 0, 0, "sunway: matrix product in tiles (default) or by BLAS" },
         { "--no-staging", NULL, FLAG, AT(no_staging), 0, 0, "sunway: read operands straight from main memory" },
-        { "--device", "P:D", STRING, AT(device), 0, 0, "opencl: platform and device number (default 0:0)" },
+        { "--device", "P:D|list", STRING, AT(device), 0, 0, "opencl: platform and device number (default: the chip that the rank was given, else the best: accelerators before processors), or print them all, and stop" },
         { "--conformance", NULL, FLAG, AT(conformance), 0, 0, "test every operator of this build against double precision, and stop" },
         { "--help", NULL, FLAG, AT(help), 0, 0, "this text" },
         { "--version", NULL, FLAG, AT(version), 0, 0, "version" },
@@ -121,13 +121,19 @@ static void add_numbers(struct text *line, const char *name, const struct train_
 
 static const char *mode_of(const struct train_options *o)
 {
-        return o->help             ? "help"
-               : o->version        ? "version"
-               : o->tune           ? "tune"
-               : o->conformance    ? "conformance"
-               : o->explain_fusion ? "explain-fusion"
-               : o->measure        ? "measure"
-                                   : "train";
+        return o->help                          ? "help"
+               : o->version                     ? "version"
+               : train_options_lists_devices(o) ? "devices"
+               : o->tune                        ? "tune"
+               : o->conformance                 ? "conformance"
+               : o->explain_fusion              ? "explain-fusion"
+               : o->measure                     ? "measure"
+                                                : "train";
+}
+
+bool train_options_lists_devices(const struct train_options *o)
+{
+        return o->device != NULL && strcmp(o->device, "list") == 0;
 }
 
 bool train_options_owned(const struct train_options *o)
@@ -327,6 +333,9 @@ static int from_environment(struct train_options *o, struct err *err)
                 { "REMUDA_SEGMENTS", "I,J,...", NUMBERS, AT(segments), 0, 1 << 20, NULL },
                 { "REMUDA_PROGRESS", "FD|FILE", STRING, AT(progress), 0, 0, NULL },
                 { "REMUDA_SHARES", "FILE", STRING, AT(live_shares), 0, 0, NULL },
+                { "REMUDA_VENDOR", "NAME", STRING, AT(chip_vendor), 0, 0, NULL },
+                { "REMUDA_DEVICES", "ID", STRING, AT(chip_ids), 0, 0, NULL },
+                { "REMUDA_PCI", "ADDRESS", STRING, AT(chip_places), 0, 0, NULL },
         };
         /* clang-format on */
         for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
@@ -383,7 +392,7 @@ static int check_segments(const struct train_options *o, struct err *err)
 
 static int check(const struct train_options *o, struct err *err)
 {
-        if (o->help || o->version || o->conformance || o->tune)
+        if (o->help || o->version || o->conformance || o->tune || train_options_lists_devices(o))
                 return 0;
         if (o->model == NULL)
                 return err_set(err, -EINVAL, "--model is wanted: mlp, cnn or text");
@@ -440,7 +449,7 @@ int train_options_parse(int argc, char **argv, struct train_options *ret, struct
         return 0;
 }
 
-struct backend_options train_options_backend(const struct train_options *o, size_t cpus)
+struct backend_options train_options_backend(const struct train_options *o, size_t cpus, size_t local_rank)
 {
         return (struct backend_options){ .cpes = o->cpes,
                                          .variant = o->variant,
@@ -448,5 +457,9 @@ struct backend_options train_options_backend(const struct train_options *o, size
                                          .no_staging = o->no_staging,
                                          .patches = strcmp(o->convolution, "patches") == 0,
                                          .cpus = cpus,
-                                         .device = o->device };
+                                         .device = o->device,
+                                         .chip = { .vendor = o->chip_vendor,
+                                                   .ids = o->chip_ids,
+                                                   .places = o->chip_places,
+                                                   .local_rank = local_rank } };
 }

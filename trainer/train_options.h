@@ -26,6 +26,7 @@ struct train_options {
         const char *optimiser, *order, *gradient_weights, *gemm;
         const char *weights_out, *sample_log, *clock_log, *timeline, *progress, *checkpoint, *device;
         const char *live_shares; /* REMUDA_SHARES: the file in which new shares come */
+        const char *chip_vendor, *chip_ids, *chip_places; /* REMUDA_VENDOR, REMUDA_DEVICES, REMUDA_PCI */
         struct train_options_list shares, segments, groups;
         struct train_options_list stages;     /* first, last, first, last... */
         struct train_options_list own_layers; /* REMUDA_LAYERS: first, last */
@@ -60,5 +61,9 @@ char *train_options_line(const struct train_options *o);
 /* train_options_help() - the text of --help; for the manual's check too. */
 void train_options_help(const char *program);
 
-/* train_options_backend() - what the command line says about the backend. @cpus: that this process may use */
-struct backend_options train_options_backend(const struct train_options *o, size_t cpus);
+/* train_options_lists_devices() - is `--device list` all that is wanted? */
+bool train_options_lists_devices(const struct train_options *o);
+
+/* train_options_backend() - what the command line and the launcher say about the backend. @cpus: that this
+ * process may use; @local_rank: among the ranks of this machine */
+struct backend_options train_options_backend(const struct train_options *o, size_t cpus, size_t local_rank);

@@ -16,9 +16,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "io/clock.h"
 #include "opencl_kernels.h"
+#include "trainer/backends/opencl_choice.h"
 #include "trainer/operators/backend.h"
 
 #define ALLOCATIONS_MAX 512
@@ -443,33 +443,6 @@ static void opencl_close(void *state)
         free(o);
 }
 
-static int choose_device(struct opencl *o, const char *wanted, struct err *err)
-{
-        cl_platform_id platforms[16];
-        cl_device_id devices[64];
-        cl_uint platform_count = 0, device_count = 0;
-        uint64_t platform = 0, device = 0;
-        const char *colon = wanted != NULL ? strchr(wanted, ':') : NULL;
-        char first[16];
-
-        if (wanted != NULL &&
-            (colon == NULL || !text_format(first, sizeof(first), "%.*s", (int) (colon - wanted), wanted) ||
-             text_parse_uint64(first, &platform) < 0 || text_parse_uint64(colon + 1, &device) < 0))
-                return err_set(err, -EINVAL,
-                               "--device '%.40s': platform and device number are wanted, e.g. 0:0", wanted);
-        if (clGetPlatformIDs(16, platforms, &platform_count) != CL_SUCCESS || platform_count == 0)
-                return err_set(err, -ENOENT,
-                               "no OpenCL platform: on Debian, pocl-opencl-icd brings one for CPUs");
-        if (platform >= platform_count ||
-            clGetDeviceIDs(platforms[platform], CL_DEVICE_TYPE_ALL, 64, devices, &device_count) !=
-                    CL_SUCCESS ||
-            device >= device_count)
-                return err_set(err, -ENOENT, "no OpenCL device %llu:%llu: there are %u platforms",
-                               (unsigned long long) platform, (unsigned long long) device, platform_count);
-        o->device = devices[device];
-        return 0;
-}
-
 static int build_program(struct opencl *o, struct err *err)
 {
         const char *source = opencl_kernels;
@@ -494,12 +467,14 @@ static int build_program(struct opencl *o, struct err *err)
         return 0;
 }
 
-static int open_device(struct opencl *o, const char *wanted, struct err *err)
+static int open_device(struct opencl *o, const struct backend_options *options, struct err *err)
 {
+        void *taken;
         cl_int code;
 
-        if (choose_device(o, wanted, err) < 0)
+        if (opencl_choice_take(options, &taken, err) < 0)
                 return err->code;
+        o->device = taken;
         o->context = clCreateContext(NULL, 1, &o->device, NULL, NULL, &code);
         if (code == CL_SUCCESS)
                 o->queue = clCreateCommandQueue(o->context, o->device, 0, &code);
@@ -521,7 +496,7 @@ static int opencl_open(const struct backend_options *options, struct backend *b,
 
         if (o == NULL)
                 return err_set(err, -ENOMEM, "no memory for the opencl backend");
-        if (open_device(o, options->device, err) < 0) {
+        if (open_device(o, options, err) < 0) {
                 opencl_close(o);
                 return err->code;
         }
@@ -558,6 +533,7 @@ const struct backend_row backend_linked = {
                 .update = opencl_update,
         },
         .prepare = opencl_prepare,
+        .list = opencl_choice_print,
         .open = opencl_open,
         .close = opencl_close,
         .allocate = opencl_allocate,

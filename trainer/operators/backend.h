@@ -21,8 +21,12 @@ struct backend_options {
         bool no_staging;                                     /* sunway: operands straight from main memory */
         size_t tile_rows, tile_cols, tile_inner, tile_lanes; /* 0 = the backend's own choice */
         size_t cpus;                                         /* CPUs this process may use */
-        const char *device; /* opencl: PLATFORM:DEVICE numbers, NULL = the first */
-        bool patches;       /* --convolution patches: no convolution with its pooling in one pass */
+        const char *device; /* opencl: PLATFORM:DEVICE numbers, NULL = the chip's, else the best */
+        struct {            /* that this process was given; each NULL = not said */
+                const char *vendor, *ids, *places; /* REMUDA_VENDOR, REMUDA_DEVICES, REMUDA_PCI */
+                size_t local_rank;                 /* which of equals */
+        } chip;
+        bool patches; /* --convolution patches: no convolution with its pooling in one pass */
 };
 
 struct backend_traffic { /* main-memory bytes moved by kernels, 0 where not counted */
@@ -48,6 +52,8 @@ struct backend_row {
         /* first thing in main(), before MPI: may start the program anew in an environment that its libraries
          * read while they are loaded; NULL = nothing to do */
         void (*prepare)(char **argv);
+        /* prints the devices that there are to choose from; NULL = there is no choice */
+        int (*list)(const struct backend_options *o, struct err *err);
         /* sets state and device_model */
         int (*open)(const struct backend_options *o, struct backend *b, struct err *err);
         void (*close)(void *state);                        /* NULL = nothing to do */

@@ -90,7 +90,7 @@ struct candidate {
 static int time_tiles(const struct train_options *o, struct candidate *t, int repeats, char *device,
                       size_t device_bytes, struct err *err)
 {
-        struct backend_options options = train_options_backend(o, 1);
+        struct backend_options options = train_options_backend(o, 1, 0);
         struct backend b;
         struct bench m = { 0 };
         int r;

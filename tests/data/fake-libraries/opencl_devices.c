@@ -1,0 +1,140 @@
+/* LD_PRELOAD: accelerators (simulated) behind the OpenCL devices that are there: each name of FAKE_OPENCL
+ * ("name 0000:18:00.0 GIB;name 0000:2a:00.0 GIB") is a device of one more platform, and what is given to it is
+ * done by the first real device. Address 0 = it does not tell one. FAKE_OPENCL_ONLY=1: the real ones hide. */
+#define _GNU_SOURCE
+#define CL_TARGET_OPENCL_VERSION 120
+
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REAL(name) ((__typeof__(&name)) dlsym(RTLD_NEXT, #name))
+#define FAKES      8
+
+static struct fake {
+        char name[64], pci[32];
+        unsigned gib;
+} fakes[FAKES];
+static int platform;
+
+static cl_uint count_fakes(void)
+{
+        const char *list = getenv("FAKE_OPENCL");
+        cl_uint n = 0;
+
+        for (; list != NULL && n < FAKES &&
+               sscanf(list, "%63s %31s %u", fakes[n].name, fakes[n].pci, &fakes[n].gib) == 3;
+             list = strchr(list, ';') != NULL ? strchr(list, ';') + 1 : NULL)
+                n++;
+        return n;
+}
+
+static const struct fake *fake_of(cl_device_id device)
+{
+        for (int i = 0; i < FAKES; i++)
+                if ((void *) device == &fakes[i])
+                        return &fakes[i];
+        return NULL;
+}
+
+static cl_device_id real(cl_device_id device)
+{
+        cl_platform_id first;
+        cl_device_id ret = NULL;
+
+        if (fake_of(device) == NULL)
+                return device;
+        if (REAL(clGetPlatformIDs)(1, &first, NULL) == CL_SUCCESS)
+                (void) REAL(clGetDeviceIDs)(first, CL_DEVICE_TYPE_ALL, 1, &ret, NULL);
+        return ret;
+}
+
+cl_int clGetPlatformIDs(cl_uint max, cl_platform_id *ret, cl_uint *count)
+{
+        cl_uint there = 0;
+        cl_int code = CL_SUCCESS;
+
+        if (getenv("FAKE_OPENCL_ONLY") == NULL)
+                code = REAL(clGetPlatformIDs)(max, ret, &there);
+        if (ret != NULL && there < max && getenv("FAKE_OPENCL") != NULL)
+                ret[there++] = (cl_platform_id) &platform;
+        if (count != NULL)
+                *count = there;
+        return code;
+}
+
+cl_int clGetDeviceIDs(cl_platform_id of, cl_device_type type, cl_uint max, cl_device_id *ret, cl_uint *count)
+{
+        if ((void *) of != &platform)
+                return REAL(clGetDeviceIDs)(of, type, max, ret, count);
+        (void) type;
+        if (count != NULL)
+                *count = count_fakes();
+        for (cl_uint i = 0; ret != NULL && i < count_fakes() && i < max; i++)
+                ret[i] = (cl_device_id) &fakes[i];
+        return CL_SUCCESS;
+}
+
+static cl_int answer(const void *value, size_t bytes, size_t max, void *ret, size_t *told)
+{
+        if (told != NULL)
+                *told = bytes;
+        if (ret != NULL && max < bytes)
+                return CL_INVALID_VALUE;
+        if (ret != NULL)
+                memcpy(ret, value, bytes);
+        return CL_SUCCESS;
+}
+
+cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t max, void *ret, size_t *told)
+{
+        const struct fake *f = fake_of(device);
+        cl_device_type type = CL_DEVICE_TYPE_GPU;
+        cl_bool shared = CL_FALSE;
+        unsigned p[4];
+        cl_ulong bytes;
+
+        if (f != NULL && what == CL_DEVICE_TYPE)
+                return answer(&type, sizeof(type), max, ret, told);
+        if (f != NULL && what == CL_DEVICE_NAME)
+                return answer(f->name, strlen(f->name) + 1, max, ret, told);
+        if (f != NULL && what == CL_DEVICE_HOST_UNIFIED_MEMORY)
+                return answer(&shared, sizeof(shared), max, ret, told);
+        if (f != NULL && what == CL_DEVICE_GLOBAL_MEM_SIZE) {
+                bytes = (cl_ulong) f->gib << 30;
+                return answer(&bytes, sizeof(bytes), max, ret, told);
+        }
+        if (f != NULL && what == CL_DEVICE_PCI_BUS_INFO_KHR) {
+                if (sscanf(f->pci, "%x:%x:%x.%x", &p[0], &p[1], &p[2], &p[3]) != 4)
+                        return CL_INVALID_VALUE;
+                return answer(p, sizeof(p), max, ret, told);
+        }
+        return REAL(clGetDeviceInfo)(real(device), what, max, ret, told);
+}
+
+cl_context clCreateContext(const cl_context_properties *properties, cl_uint count,
+                           const cl_device_id *devices,
+                           void (*notify)(const char *, const void *, size_t, void *), void *userdata,
+                           cl_int *code)
+{
+        cl_device_id one = real(devices[0]);
+
+        return REAL(clCreateContext)(properties, count, &one, notify, userdata, code);
+}
+
+cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device,
+                                      cl_command_queue_properties properties, cl_int *code)
+{
+        return REAL(clCreateCommandQueue)(context, real(device), properties, code);
+}
+
+cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
+                      void (*notify)(cl_program, void *), void *userdata)
+{
+        cl_device_id one = real(devices[0]);
+
+        return REAL(clBuildProgram)(program, count, &one, options, notify, userdata);
+}
