@@ -277,6 +277,31 @@ static int same_options(const struct world *w, const struct train_options *o, st
         return r < 0 ? r : world_same(w, line, "run", err);
 }
 
+/* Return: the exit code. */
+static int carry_out(struct train_options *o, const struct world *w, const char *program)
+{
+        struct err err = { 0 };
+        int r = 0;
+
+        if (o->help || o->version) {
+                if (w->rank == 0 && o->help)
+                        train_options_help(program);
+                else if (w->rank == 0)
+                        printf("%s %s\n", program, REMUDA_VERSION);
+                return EXIT_DONE;
+        }
+        if (train_options_lists_devices(o))
+                return w->rank == 0 ? list_devices(o, w, program) : EXIT_DONE;
+        if (o->conformance && !o->tune)
+                return test_operators(o, program);
+        if (!o->tune)
+                return run(o, w, program);
+        r = tune_run(o, &err);
+        if (r < 0)
+                say(program, &err);
+        return r < 0 ? EXIT_FAILED : EXIT_DONE;
+}
+
 int main(int argc, char **argv)
 {
         const char *program = strrchr(argv[0], '/') != NULL ? strrchr(argv[0], '/') + 1 : argv[0];
@@ -302,23 +327,8 @@ int main(int argc, char **argv)
         if (r < 0 && w.rank == 0)
                 say(program, &err);
         code = r < 0 ? EXIT_USAGE : EXIT_DONE;
-        if (r == 0 && (o.help || o.version)) {
-                if (w.rank == 0 && o.help)
-                        train_options_help(program);
-                else if (w.rank == 0)
-                        printf("%s %s\n", program, REMUDA_VERSION);
-        } else if (r == 0 && train_options_lists_devices(&o)) {
-                code = w.rank == 0 ? list_devices(&o, &w, program) : EXIT_DONE;
-        } else if (r == 0 && o.tune) {
-                r = tune_run(&o, &err);
-                if (r < 0)
-                        say(program, &err);
-                code = r < 0 ? EXIT_FAILED : EXIT_DONE;
-        } else if (r == 0 && o.conformance) {
-                code = test_operators(&o, program);
-        } else if (r == 0) {
-                code = run(&o, &w, program);
-        }
+        if (r == 0)
+                code = carry_out(&o, &w, program);
         train_options_free(&o);
         world_close(&w);
         return code;

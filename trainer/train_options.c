@@ -121,14 +121,23 @@ static void add_numbers(struct text *line, const char *name, const struct train_
 
 static const char *mode_of(const struct train_options *o)
 {
-        return o->help                          ? "help"
-               : o->version                     ? "version"
-               : train_options_lists_devices(o) ? "devices"
-               : o->tune                        ? "tune"
-               : o->conformance                 ? "conformance"
-               : o->explain_fusion              ? "explain-fusion"
-               : o->measure                     ? "measure"
-                                                : "train";
+        const struct {
+                bool wanted;
+                const char *name;
+        } modes[] = {
+                { o->help, "help" },
+                { o->version, "version" },
+                { train_options_lists_devices(o), "devices" },
+                { o->tune, "tune" },
+                { o->conformance, "conformance" },
+                { o->explain_fusion, "explain-fusion" },
+                { o->measure, "measure" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
+                if (modes[i].wanted)
+                        return modes[i].name;
+        return "train";
 }
 
 bool train_options_lists_devices(const struct train_options *o)

@@ -58,11 +58,10 @@ static void read_uuid(const struct opencl_device_calls *calls, struct opencl_dev
         unsigned char u[16];
 
         if (ask(calls, d->handle, UUID_KHR, u, sizeof(u)))
-                (void) text_format(
-                        d->uuid, sizeof(d->uuid),
-                        "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
-                        u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
-                        u[14], u[15]);
+                (void) text_format(d->uuid, sizeof(d->uuid),
+                                   "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+                                   u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11],
+                                   u[12], u[13], u[14], u[15]);
 }
 
 static void read_device(const struct opencl_device_calls *calls, struct opencl_device *d)
@@ -183,9 +182,10 @@ static int choose_numbers(const struct opencl_device *devices, size_t count, con
 
         if (colon == NULL || !text_format(first, sizeof(first), "%.*s", (int) (colon - numbers), numbers) ||
             text_parse_uint64(first, &platform) < 0 || text_parse_uint64(colon + 1, &number) < 0)
-                return err_set(err, -EINVAL,
-                               "--device '%.40s': platform and device number are wanted, such as 0:0, or list",
-                               numbers);
+                return err_set(
+                        err, -EINVAL,
+                        "--device '%.40s': platform and device number are wanted, such as 0:0, or list",
+                        numbers);
         for (size_t i = 0; i < count; i++)
                 if (devices[i].platform == platform && devices[i].number == number) {
                         *ret = &devices[i];
@@ -224,9 +224,10 @@ static bool is_uuid(const char *s)
 
 static int no_processor(struct err *err)
 {
-        return err_set(err, -ENOENT,
-                       "this rank was given processors (REMUDA_VENDOR=cpu), and no OpenCL device here is one: "
-                       "install a driver for them (Debian: pocl-opencl-icd), or give --device P:D");
+        return err_set(
+                err, -ENOENT,
+                "this rank was given processors (REMUDA_VENDOR=cpu), and no OpenCL device here is one: "
+                "install a driver for them (Debian: pocl-opencl-icd), or give --device P:D");
 }
 
 /* The device that is the chip: by address, by UUID, or because it alone can be. */

@@ -1,6 +1,7 @@
 /* LD_PRELOAD: accelerators (simulated) behind the OpenCL devices that are there: each name of FAKE_OPENCL
- * ("name 0000:18:00.0 GIB;name 0000:2a:00.0 GIB") is a device of one more platform, and what is given to it is
- * done by the first real device. Address 0 = it does not tell one. FAKE_OPENCL_ONLY=1: the real ones hide. */
+ * ("name 0000:18:00.0 GIB;name 0000:2a:00.0 GIB") is a device of one more platform, and what is given to it
+ * is done by the first real device. Address 0 = it does not tell one. FAKE_OPENCL_ONLY=1: the real ones hide.
+ */
 #define _GNU_SOURCE
 #define CL_TARGET_OPENCL_VERSION 120
 
