@@ -128,8 +128,10 @@ def choose(members: Sequence[Mapping[str, Any]], rank: int, wanted: Optional[str
     device, alike = str(members[rank]["device"]), kinds(members)
     sharing = None if wanted is not None else _sharing(members, alike[_kind(members[rank])])
     own = "gloo" if sharing else _own(device)
-    warning = sharing and (f"ranks {_spans(sharing)} share a chip, which {BACKENDS[device]} does not join: they exchange over gloo, more slowly; give "
-                           "each rank a chip of its own for speed")
+    warning = None
+    if sharing:
+        warning = (f"ranks {_spans(sharing)} share a chip, which {BACKENDS[device]} does not join: they exchange over gloo, more slowly; give "
+                   "each rank a chip of its own for speed")
     if len(alike) == 1:
         return Choice(wanted or own, warning=warning)
     if wanted is None and _flagcx_joins(members):
