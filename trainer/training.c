@@ -329,10 +329,13 @@ int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss
              first += DATASET_TEST_MAX) {
                 size_t count = total - first < DATASET_TEST_MAX ? total - first : DATASET_TEST_MAX;
 
+                backend_to_host(&t->backend, x);
+                backend_to_host(&t->backend, labels);
                 r = dataset_load_test(t->data, first, count, x, labels, err);
                 runner_use(t->runner, x, labels);
                 loss += runner_forward(t->runner, t->parameters, count);
                 record_alive(&t->record);
+                backend_to_host(&t->backend, labels);
                 for (size_t i = 0; i < count; i++)
                         right += vector_largest(classes, p + i * classes) == (size_t) labels[i];
         }

@@ -76,6 +76,7 @@ static int fetch_parameters(struct training *t, MPI_Request *requests, struct er
 {
         uint64_t at = record_now();
 
+        backend_to_host(&t->backend, t->parameters);
         for (size_t s = 0; s < t->options->servers; s++)
                 MPI_Irecv(t->parameters + slice_begin(t, s), slice_count(t, s), MPI_FLOAT, (int) s,
                           TAG_PARAMETERS, MPI_COMM_WORLD, &requests[s]);
@@ -104,6 +105,7 @@ static int worker_step(struct training *t, const struct group *g, struct ending 
         group_add(g, t->gradients, count);
         if (g->leader)
                 patience_wait(requests, exchange_with_servers(t, ending, requests));
+        backend_to_host(&t->backend, t->parameters);
         group_spread(g, t->parameters, count);
         backend_to_device(&t->backend, t->parameters);
         (void) record_done(&t->record, RECORD_EXCHANGE, t->step, at);
@@ -137,6 +139,7 @@ static int run_worker(struct training *t, const struct group *g, bool sync, stru
         if (r == 0 && g->leader)
                 r = fetch_parameters(t, requests, err);
         if (r == 0) {
+                backend_to_host(&t->backend, t->parameters);
                 group_spread(g, t->parameters, t->model.parameter_count);
                 backend_to_device(&t->backend, t->parameters);
         }
@@ -548,8 +551,10 @@ static int run_server(struct training *t, const struct group *g, bool sync, uint
                             .senders = g->leaders,
                             .from = slice_begin(t, (size_t) t->world.rank),
                             .count = slice_count(t, (size_t) t->world.rank) };
-        int r = open_server(&s, err), closed;
+        int r, closed;
 
+        backend_to_host(&t->backend, t->parameters); /* a server works on the processor */
+        r = open_server(&s, err);
         if (r == 0)
                 r = start_workers(&s, err);
         if (r == 0)
