@@ -300,6 +300,15 @@ int dataset_load(const struct dataset *d, enum dataset_split split, uint64_t epo
         return 0;
 }
 
+void dataset_announce(const struct dataset *d, enum dataset_split split, const uint32_t *ids, size_t count)
+{
+        if (d->text || d->splits[split].pixels != NULL)
+                return;
+        for (size_t i = 0; i < count; i++)
+                if (ids[i] < d->files[split].count)
+                        sample_files_announce(&d->files[split], ids[i]);
+}
+
 int dataset_load_test(const struct dataset *d, size_t first, size_t count, float *x, int32_t *labels,
                       struct err *err)
 {

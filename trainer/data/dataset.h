@@ -107,6 +107,10 @@ const uint8_t *dataset_pixels(const struct dataset *d, enum dataset_split split,
 #define DATASET_FETCH_AHEAD 3
 void dataset_touch(const struct dataset *d, uint32_t id);
 
+/* dataset_announce() - these samples will be loaded soon: where they are in files, the disk may read many at
+ * once, and not one after the other as each is asked for. */
+void dataset_announce(const struct dataset *d, enum dataset_split split, const uint32_t *ids, size_t count);
+
 /* dataset_load_test() - test samples first..first+count-1. @count: DATASET_TEST_MAX at the most. Return: as
  * dataset_load(). */
 #define DATASET_TEST_MAX 100

@@ -103,6 +103,14 @@ int sample_files_read(const struct sample_files *s, size_t sample, void *to, str
         return 0;
 }
 
+void sample_files_announce(const struct sample_files *s, size_t sample)
+{
+        const struct sample_files_place *p = &s->places[sample];
+
+        (void) posix_fadvise(s->files[p->file].fd, (off_t) p->offset, (off_t) p->size_bytes,
+                             POSIX_FADV_WILLNEED);
+}
+
 void sample_files_free(struct sample_files *s)
 {
         for (size_t i = 0; i < s->file_count; i++) {

@@ -37,6 +37,9 @@ int sample_files_note(struct sample_files *s, int file, uint64_t offset, uint64_
 int sample_files_read(const struct sample_files *s, size_t sample, void *to, struct err *err);
 int sample_files_wrong(const struct sample_files *s, size_t sample, int result, struct err *err);
 
+/* sample_files_announce() - a sample will be read soon: the kernel may begin with it. */
+void sample_files_announce(const struct sample_files *s, size_t sample);
+
 void sample_files_free(struct sample_files *s);
 
 /* sample_files_list() - the names PREFIX*SUFFIX of a directory, in their order. @ret: allocated, with each
