@@ -39,7 +39,7 @@ static const struct row rows[] = {
         { "--momentum", "M", RATIO, AT(momentum), 0, 0.999999, "of the optimiser momentum (default 0.9)" },
         { "--servers", "N", COUNT, AT(servers), 1, 4096, "ps-*: ranks 0..N-1 hold the parameters (default 1)" },
         { "--staleness", "S", COUNT, AT(staleness), 0, 1 << 24, "ps-ssp: steps that a worker may be ahead of the slowest (default 4)" },
-        { "--load-segment", "N|auto", COUNT, AT(load_segment), 1, 1 << 24, "start computing when N samples of a batch are loaded" },
+        { "--load-segment", "N|auto", COUNT, AT(load_segment), 1, 1 << 24, "load a batch N samples at a time: the disk is told ahead, a device is sent each part, and computing starts with the first (auto: by the preset, small parts; only a step of which nothing is loaded is computed in parts)" },
         { "--checkpoint", "DIR", STRING, AT(checkpoint), 0, 0, "write checkpoints there" },
         { "--every", "N", COUNT, AT(every), 1, 1e12, "steps between checkpoints (default an epoch)" },
         { "--resume", NULL, FLAG, AT(resume), 0, 0, "go on from the newest whole checkpoint of --checkpoint, if there is one" },

@@ -127,13 +127,25 @@ static void prefetch_next(struct training *t, uint64_t step, size_t worker)
                                           (worker + ahead) % t->shares.workers);
 }
 
-/* Samples that are computed on at once. auto: the first step in eight parts, as nothing is loaded yet. */
+/* Could nothing of a step's samples be loaded before it? By what was asked for alone, so that a run that goes
+ * on, or is done again, has the same bits. */
+static bool begins_empty(const struct training *t, uint64_t step)
+{
+        uint64_t epoch = 0;
+        size_t epoch_step = 0;
+
+        sampler_locate(t->sampler, step, &epoch, &epoch_step);
+        return step == 0 || (t->options->poll > 0 && epoch_step == 0);
+}
+
+/* Samples that are computed on at once. auto: steps of which nothing is loaded yet in eight parts; the others
+ * are loaded in parts, too, but before they are computed on. */
 static size_t load_segment(const struct training *t, uint64_t step, size_t count)
 {
         size_t segment = t->load_segment;
 
         if (segment == PRESET_LOAD_AUTO)
-                segment = step > 0                             ? 0
+                segment = !begins_empty(t, step)               ? 0
                           : count / 8 > TRAINING_LEAST_SEGMENT ? count / 8
                                                                : TRAINING_LEAST_SEGMENT;
         return segment > 0 && segment < count ? segment : count;

@@ -19,6 +19,7 @@
 #include "io/clock.h"
 #include "opencl_kernels.h"
 #include "trainer/backends/opencl_choice.h"
+#include "trainer/backends/opencl_input.h"
 #include "trainer/operators/backend.h"
 
 #define ALLOCATIONS_MAX 512
@@ -29,7 +30,8 @@ struct allocation {
         unsigned char *host;
         size_t bytes;
         cl_mem buffer;
-        void *mapped; /* the host's, NULL = the device's */
+        void *mapped;               /* the host's, NULL = the device's */
+        struct opencl_input *input; /* of one that goes to the device piece by piece, to nobody back */
 };
 
 /* Of opencl_kernels.cl. */
@@ -58,6 +60,7 @@ struct opencl {
         cl_device_id device;
         cl_context context;
         cl_command_queue queue;
+        cl_command_queue copies; /* of input; NULL: the device has no memory of its own to copy it to */
         cl_program program;
         cl_kernel kernels[KERNELS];
         struct allocation allocations[ALLOCATIONS_MAX];
@@ -103,6 +106,8 @@ static struct allocation *find(struct opencl *o, const void *memory)
 
 static void give_to_device(struct opencl *o, struct allocation *a)
 {
+        if (a->input != NULL)
+                keep_error(o, opencl_input_give(a->input, o->queue), "copy of input");
         if (a->mapped == NULL)
                 return;
         keep_error(o, clEnqueueUnmapMemObject(o->queue, a->buffer, a->mapped, 0, NULL, NULL), "unmap");
@@ -115,7 +120,9 @@ static void opencl_to_host(void *state, const void *memory)
         struct allocation *a = find(o, memory);
         cl_int code = CL_SUCCESS;
 
-        if (a == NULL || a->mapped != NULL)
+        if (a != NULL && a->input != NULL)
+                keep_error(o, opencl_input_reclaim(a->input, o->queue), "memory of input");
+        if (a == NULL || a->mapped != NULL || a->input != NULL)
                 return;
         a->mapped = clEnqueueMapBuffer(o->queue, a->buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, a->bytes,
                                        0, NULL, NULL, &code);
@@ -155,6 +162,31 @@ static void *opencl_allocate(void *state, size_t size_bytes)
         return a.host;
 }
 
+static void *opencl_allocate_input(void *state, size_t size_bytes, void **ret_input)
+{
+        struct opencl *o = state;
+        struct allocation a = { .bytes = size_bytes > 0 ? size_bytes : PAGE };
+
+        *ret_input = NULL;
+        if (o->copies == NULL)
+                return opencl_allocate(o, size_bytes);
+        if (o->allocation_count == ALLOCATIONS_MAX)
+                return NULL;
+        a.input = opencl_input_new(o->context, o->copies, a.bytes);
+        if (a.input == NULL)
+                return NULL;
+        a.host = opencl_input_host(a.input);
+        a.buffer = opencl_input_buffer(a.input);
+        o->allocations[o->allocation_count++] = a;
+        *ret_input = a.input;
+        return a.host;
+}
+
+static void opencl_send(void *input, size_t offset, size_t size_bytes)
+{
+        opencl_input_send(input, offset, size_bytes);
+}
+
 static void opencl_release(void *state, void *memory)
 {
         struct opencl *o = state;
@@ -162,10 +194,15 @@ static void opencl_release(void *state, void *memory)
 
         if (a == NULL)
                 return;
-        give_to_device(o, a);
+        if (a->input == NULL)
+                give_to_device(o, a);
         (void) clFinish(o->queue);
-        (void) clReleaseMemObject(a->buffer);
-        free(a->host);
+        if (a->input != NULL) {
+                opencl_input_free(a->input);
+        } else {
+                (void) clReleaseMemObject(a->buffer);
+                free(a->host);
+        }
         *a = o->allocations[--o->allocation_count];
 }
 
@@ -438,6 +475,8 @@ static void opencl_close(void *state)
                 (void) clReleaseProgram(o->program);
         if (o->queue != NULL)
                 (void) clReleaseCommandQueue(o->queue);
+        if (o->copies != NULL)
+                (void) clReleaseCommandQueue(o->copies);
         if (o->context != NULL)
                 (void) clReleaseContext(o->context);
         free(o);
@@ -469,6 +508,7 @@ static int build_program(struct opencl *o, struct err *err)
 
 static int open_device(struct opencl *o, const struct backend_options *options, struct err *err)
 {
+        cl_bool shared = CL_FALSE;
         void *taken;
         cl_int code;
 
@@ -478,6 +518,9 @@ static int open_device(struct opencl *o, const struct backend_options *options, 
         o->context = clCreateContext(NULL, 1, &o->device, NULL, NULL, &code);
         if (code == CL_SUCCESS)
                 o->queue = clCreateCommandQueue(o->context, o->device, 0, &code);
+        (void) clGetDeviceInfo(o->device, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof(shared), &shared, NULL);
+        if (code == CL_SUCCESS && !shared)
+                o->copies = clCreateCommandQueue(o->context, o->device, 0, &code);
         if (code != CL_SUCCESS)
                 return err_set(err, -EIO, "OpenCL error %d: the device cannot be opened", (int) code);
         return build_program(o, err);
@@ -537,6 +580,8 @@ const struct backend_row backend_linked = {
         .open = opencl_open,
         .close = opencl_close,
         .allocate = opencl_allocate,
+        .allocate_input = opencl_allocate_input,
+        .send = opencl_send,
         .release = opencl_release,
         .to_host = opencl_to_host,
         .to_device = opencl_to_device,

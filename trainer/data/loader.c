@@ -13,15 +13,17 @@
 #define SLOTS_MIN   4 /* one to compute on and three that fill */
 #define SLOTS_MAX   48
 #define SLOTS_BYTES ((size_t) 8 << 20)
+#define AHEAD       512
 
 struct slot {
         struct loader_request request; /* its ids are those below */
         uint32_t *ids;
         float *x;
         int32_t *labels;
-        size_t ready;       /* samples that are there */
-        uint64_t cost_usec; /* of them */
-        uint64_t pending;   /* number of the request that the thread has not begun, 0 = none */
+        void *x_input, *labels_input; /* to send them by; NULL = there is nothing to send */
+        size_t ready;                 /* samples that are there */
+        uint64_t cost_usec;           /* of them */
+        uint64_t pending;             /* number of the request that the thread has not begun, 0 = none */
 };
 
 struct loader {
@@ -48,6 +50,27 @@ uint64_t loader_processor_usec(const struct loader *l)
         return pthread_getcpuclockid(l->thread, &clock) == 0 ? clock_usec(clock) : 0;
 }
 
+/* A segment goes to the device while the one before is computed on. Without segments a chunk goes as a whole,
+ * when it is computed on. */
+static void send_on(const struct loader *l, const struct slot *s, size_t first, size_t count)
+{
+        size_t sample_bytes = l->features * sizeof(*s->x);
+
+        backend_send(l->backend, s->x_input, first * sample_bytes, count * sample_bytes);
+        backend_send(l->backend, s->labels_input, first * sizeof(*s->labels), count * sizeof(*s->labels));
+}
+
+/* Of a chunk that fills in segments the disk knows as many samples ahead: it reads them side by side, while
+ * the processor makes floats of the segment before. @known: samples that it was told. Return: that now. */
+static size_t announce(const struct loader *l, const struct loader_request *r, size_t known, size_t until)
+{
+        if (until > r->count)
+                until = r->count;
+        if (until > known)
+                dataset_announce(l->data, DATASET_TRAIN, r->ids + known, until - known);
+        return until > known ? until : known;
+}
+
 /* Fills a slot segment by segment; the lock is held only to publish. Once the last segment is published the
  * slot may be requested anew at any moment: its request is therefore taken before.
  * @request: the slot's when it was taken */
@@ -55,14 +78,20 @@ static void fill(struct loader *l, struct slot *s, struct loader_request request
 {
         size_t segment = l->segment > 0 ? l->segment : l->capacity;
         uint64_t begin = record_now(), had = loader_processor_usec(l);
+        size_t known = 0;
         struct err err = { 0 };
 
         for (size_t at = 0; at < request.count; at += segment) {
                 size_t count = request.count - at < segment ? request.count - at : segment;
+                int r;
 
-                int r = dataset_load(l->data, DATASET_TRAIN, request.epoch, request.ids + at, count,
-                                     s->x + at * l->features, s->labels + at, &err);
+                if (l->segment > 0)
+                        known = announce(l, &request, known, at + count + AHEAD);
+                r = dataset_load(l->data, DATASET_TRAIN, request.epoch, request.ids + at, count,
+                                 s->x + at * l->features, s->labels + at, &err);
 
+                if (l->segment > 0)
+                        send_on(l, s, at, count);
                 (void) pthread_mutex_lock(&l->lock);
                 if (r < 0 && l->trouble.code == 0)
                         l->trouble = err;
@@ -146,8 +175,10 @@ int loader_new(const struct dataset *d, const struct backend *b, struct record *
         (void) pthread_cond_init(&l->progress, NULL);
         for (size_t i = 0; i < l->slot_count; i++) {
                 l->slots[i].ids = calloc(capacity, sizeof(uint32_t));
-                l->slots[i].x = backend_allocate(b, capacity * l->features * sizeof(float));
-                l->slots[i].labels = backend_allocate(b, capacity * sizeof(int32_t));
+                l->slots[i].x = backend_allocate_input(b, capacity * l->features * sizeof(float),
+                                                       &l->slots[i].x_input);
+                l->slots[i].labels =
+                        backend_allocate_input(b, capacity * sizeof(int32_t), &l->slots[i].labels_input);
                 whole = whole && l->slots[i].ids != NULL && l->slots[i].x != NULL &&
                         l->slots[i].labels != NULL;
         }

@@ -2,8 +2,9 @@
  *
  * While one slot is computed on, the others fill in turn: several, and the more the smaller they are, so that
  * a busy machine that lets the thread wait does not let the computing wait. A slot fills in segments, and
- * whoever computes may start on the first while the rest is on its way. The slots' memory is the backend's.
- * One thread requests and waits.
+ * whoever computes may start on the first while the rest is on its way. In segments, files are told of
+ * samples before they are read, and a device is sent each segment when it is there. The slots' memory is the
+ * backend's. One thread requests and waits.
  */
 #pragma once
 

@@ -33,6 +33,19 @@ float *backend_floats(const struct backend *b, size_t count)
         return backend_allocate(b, (count > 0 ? count : 1) * sizeof(float));
 }
 
+void *backend_allocate_input(const struct backend *b, size_t size_bytes, void **ret_input)
+{
+        *ret_input = NULL;
+        return b->row->allocate_input != NULL ? b->row->allocate_input(b->state, size_bytes, ret_input)
+                                              : backend_allocate(b, size_bytes);
+}
+
+void backend_send(const struct backend *b, void *input, size_t offset, size_t size_bytes)
+{
+        if (input != NULL && size_bytes > 0)
+                b->row->send(input, offset, size_bytes);
+}
+
 void backend_release(const struct backend *b, void *memory)
 {
         b->row->release(b->state, memory);

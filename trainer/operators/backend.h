@@ -58,6 +58,12 @@ struct backend_row {
         int (*open)(const struct backend_options *o, struct backend *b, struct err *err);
         void (*close)(void *state);                        /* NULL = nothing to do */
         void *(*allocate)(void *state, size_t size_bytes); /* 64-byte aligned, zeroed; NULL = no memory */
+        /* memory that the host fills for the device alone, piece by piece: a piece that is sent travels while
+         * kernels compute; what was not sent does in to_device(); to_host() before it is filled anew. @ret:
+         * to send by, from any thread, one at a time; NULL = there is nothing to send. NULL = allocate() does
+         */
+        void *(*allocate_input)(void *state, size_t size_bytes, void **ret_input);
+        void (*send)(void *input, size_t offset, size_t size_bytes);
         void (*release)(void *state, void *memory);
         void (*to_host)(void *state, const void *memory);
         void (*to_device)(void *state, const void *memory);
@@ -77,6 +83,11 @@ void backend_close(struct backend *b); /* also of one that is zeroed, or closed 
 void *backend_allocate(const struct backend *b, size_t size_bytes);
 float *backend_floats(const struct backend *b, size_t count);
 void backend_release(const struct backend *b, void *memory); /* NULL is fine */
+
+/* backend_allocate_input() - as backend_allocate(), for what the host fills piece by piece. backend_send() -
+ * a piece is there; from any thread, one at a time. @input: NULL is fine: to_device() is enough */
+void *backend_allocate_input(const struct backend *b, size_t size_bytes, void **ret_input);
+void backend_send(const struct backend *b, void *input, size_t offset, size_t size_bytes);
 
 /* backend_has_own_memory() - to_host() and to_device() move data; elsewhere they do nothing. */
 bool backend_has_own_memory(const struct backend *b);

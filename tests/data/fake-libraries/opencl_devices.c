@@ -1,16 +1,19 @@
 /* LD_PRELOAD: accelerators (simulated) behind the OpenCL devices that are there: each name of FAKE_OPENCL
  * ("name 0000:18:00.0 GIB;name 0000:2a:00.0 GIB") is a device of one more platform, and what is given to it
  * is done by the first real device. Address 0 = it does not tell one. FAKE_OPENCL_ONLY=1: the real ones hide.
- */
+ * FAKE_OPENCL_COPIES=FILE: "QUEUE BYTES" of each copy to a device is added there. */
 #define _GNU_SOURCE
 #define CL_TARGET_OPENCL_VERSION 120
 
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define REAL(name) ((__typeof__(&name)) dlsym(RTLD_NEXT, #name))
 #define FAKES      8
@@ -126,10 +129,30 @@ cl_context clCreateContext(const cl_context_properties *properties, cl_uint coun
         return REAL(clCreateContext)(properties, count, &one, notify, userdata, code);
 }
 
+#define QUEUES 4
+static cl_command_queue queue_list[QUEUES]; /* in the order in which they were made */
+static int queues;
+
+static void note_copy(cl_command_queue queue, size_t bytes)
+{
+        const char *path = getenv("FAKE_OPENCL_COPIES");
+        FILE *f = path != NULL ? fopen(path, "a") : NULL;
+
+        for (int i = 0; f != NULL && i < queues; i++)
+                if (queue_list[i] == queue)
+                        fprintf(f, "%d %zu\n", i, bytes);
+        if (f != NULL)
+                fclose(f);
+}
+
 cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device,
                                       cl_command_queue_properties properties, cl_int *code)
 {
-        return REAL(clCreateCommandQueue)(context, real(device), properties, code);
+        cl_command_queue queue = REAL(clCreateCommandQueue)(context, real(device), properties, code);
+
+        if (queues < QUEUES)
+                queue_list[queues++] = queue;
+        return queue;
 }
 
 cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
@@ -138,4 +161,86 @@ cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id *dev
         cl_device_id one = real(devices[0]);
 
         return REAL(clBuildProgram)(program, count, &one, options, notify, userdata);
+}
+
+/* FAKE_OPENCL_LINK_MBPS: what is written to a device takes so long on its way. A copy is a thread that waits
+ * for whom the copy waits for and for the copies before it, sleeps, and copies; its queue waits for it. */
+struct copy {
+        cl_command_queue queue;
+        cl_mem buffer;
+        size_t offset, bytes;
+        const void *from;
+        cl_event before[3], done;
+        cl_uint before_count;
+        double mbps;
+};
+
+static pthread_mutex_t link_lock = PTHREAD_MUTEX_INITIALIZER; /* of the one link */
+
+static void *carry(void *argument)
+{
+        struct copy *c = argument;
+        double nsec = (double) c->bytes / (c->mbps * 1e6) * 1e9;
+        struct timespec t = { (time_t) (nsec / 1e9), (long) (nsec - (double) ((time_t) (nsec / 1e9)) * 1e9) };
+        void *to;
+        cl_int code;
+
+        if (c->before_count > 0)
+                (void) clWaitForEvents(c->before_count, c->before);
+        pthread_mutex_lock(&link_lock);
+        nanosleep(&t, NULL);
+        pthread_mutex_unlock(&link_lock);
+        to = clEnqueueMapBuffer(c->queue, c->buffer, CL_TRUE, CL_MAP_WRITE, c->offset, c->bytes, 0, NULL,
+                                NULL, &code);
+        memcpy(to, c->from, c->bytes);
+        (void) clEnqueueUnmapMemObject(c->queue, c->buffer, to, 0, NULL, NULL);
+        (void) clFinish(c->queue);
+        (void) clSetUserEventStatus(c->done, CL_COMPLETE);
+        for (cl_uint i = 0; i < c->before_count; i++)
+                (void) clReleaseEvent(c->before[i]);
+        (void) clReleaseEvent(c->done);
+        (void) clReleaseCommandQueue(c->queue);
+        free(c);
+        return NULL;
+}
+
+cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset,
+                            size_t bytes, const void *from, cl_uint waits, const cl_event *wait_list,
+                            cl_event *ret)
+{
+        const char *mbps = getenv("FAKE_OPENCL_LINK_MBPS");
+        struct copy *c = mbps != NULL ? calloc(1, sizeof(*c)) : NULL;
+        cl_context context;
+        cl_device_id device;
+        pthread_t thread;
+        cl_int code;
+
+        note_copy(queue, bytes);
+        if (c == NULL || waits > 2)
+                return REAL(clEnqueueWriteBuffer)(queue, buffer, blocking, offset, bytes, from, waits,
+                                                  wait_list, ret);
+        (void) clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
+        (void) clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL);
+        *c = (struct copy){ .queue = REAL(clCreateCommandQueue)(context, device, 0, &code),
+                            .buffer = buffer,
+                            .offset = offset,
+                            .bytes = bytes,
+                            .from = from,
+                            .done = clCreateUserEvent(context, &code),
+                            .before_count = waits + 1,
+                            .mbps = atof(mbps) };
+        (void) clEnqueueMarkerWithWaitList(queue, 0, NULL, &c->before[0]); /* in line with its queue */
+        for (cl_uint i = 0; i < waits; i++) {
+                c->before[i + 1] = wait_list[i];
+                (void) clRetainEvent(wait_list[i]);
+        }
+        (void) clFlush(queue);
+        (void) clEnqueueBarrierWithWaitList(queue, 1, &c->done, NULL);
+        if (ret != NULL) {
+                *ret = c->done;
+                (void) clRetainEvent(c->done);
+        }
+        (void) pthread_create(&thread, NULL, carry, c);
+        (void) pthread_detach(thread);
+        return CL_SUCCESS;
 }
