@@ -1,7 +1,8 @@
-/* opencl_discrete: an OpenCL device with memory of its own, made of one that computes in the host's, such as PoCL's. Preloaded
- * (LD_PRELOAD) into a program, it copies where the specification lets a device copy: a buffer over host memory
- * (CL_MEM_USE_HOST_PTR) is apart from it while it is not mapped, and what the host then finds there is no number. A program that reads
- * results without mapping them, or writes where nobody looks, trains otherwise, as it does on a GPU. */
+/* opencl_discrete: an OpenCL device with memory of its own, made of one that computes in the host's, such as
+ * PoCL's. Preloaded (LD_PRELOAD) into a program, it copies where the specification lets a device copy: a
+ * buffer over host memory (CL_MEM_USE_HOST_PTR) is apart from it while it is not mapped, and what the host
+ * then finds there is no number. A program that reads results without mapping them, or writes where nobody
+ * looks, trains otherwise, as it does on a GPU. */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <dlfcn.h>
@@ -26,14 +27,15 @@ static struct apart *apart_of(cl_mem buffer)
 
 cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void *host_ptr, cl_int *ret_code)
 {
-        cl_mem (*next)(cl_context, cl_mem_flags, size_t, void *, cl_int *) = dlsym(RTLD_NEXT, "clCreateBuffer");
+        cl_mem (*next)(cl_context, cl_mem_flags, size_t, void *, cl_int *) =
+                dlsym(RTLD_NEXT, "clCreateBuffer");
         struct apart *a;
         cl_mem buffer;
 
         if ((flags & CL_MEM_USE_HOST_PTR) == 0)
                 return next(context, flags, size, host_ptr, ret_code);
-        buffer = next(context, (flags & ~(cl_mem_flags) CL_MEM_USE_HOST_PTR) | CL_MEM_COPY_HOST_PTR, size, host_ptr,
-                      ret_code);
+        buffer = next(context, (flags & ~(cl_mem_flags) CL_MEM_USE_HOST_PTR) | CL_MEM_COPY_HOST_PTR, size,
+                      host_ptr, ret_code);
         a = buffer != NULL ? apart_of(NULL) : NULL;
         if (buffer != NULL && a == NULL)
                 abort();
@@ -52,25 +54,27 @@ cl_int clReleaseMemObject(cl_mem buffer)
         return next(buffer);
 }
 
-void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,
-                         size_t size, cl_uint waits, const cl_event *wait, cl_event *event, cl_int *ret_code)
+void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags,
+                         size_t offset, size_t size, cl_uint waits, const cl_event *wait, cl_event *event,
+                         cl_int *ret_code)
 {
-        void *(*next)(cl_command_queue, cl_mem, cl_bool, cl_map_flags, size_t, size_t, cl_uint, const cl_event *,
-                      cl_event *, cl_int *) = dlsym(RTLD_NEXT, "clEnqueueMapBuffer");
+        void *(*next)(cl_command_queue, cl_mem, cl_bool, cl_map_flags, size_t, size_t, cl_uint,
+                      const cl_event *, cl_event *, cl_int *) = dlsym(RTLD_NEXT, "clEnqueueMapBuffer");
         struct apart *a = apart_of(buffer);
         cl_int code;
 
         if (a == NULL)
                 return next(queue, buffer, blocking, flags, offset, size, waits, wait, event, ret_code);
-        code = clEnqueueReadBuffer(queue, buffer, blocking, offset, size, a->host + offset, waits, wait, event);
+        code = clEnqueueReadBuffer(queue, buffer, blocking, offset, size, a->host + offset, waits, wait,
+                                   event);
         if (ret_code != NULL)
                 *ret_code = code;
         return code == CL_SUCCESS ? a->host + offset : NULL;
 }
 
 /* The host's copy is not a number from now on: whoever reads it has not mapped it. */
-cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem buffer, void *mapped, cl_uint waits, const cl_event *wait,
-                               cl_event *event)
+cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem buffer, void *mapped, cl_uint waits,
+                               const cl_event *wait, cl_event *event)
 {
         cl_int (*next)(cl_command_queue, cl_mem, void *, cl_uint, const cl_event *, cl_event *) =
                 dlsym(RTLD_NEXT, "clEnqueueUnmapMemObject");

@@ -1,5 +1,5 @@
-/* OpenCL input: memory that the host fills piece by piece and a device reads, each piece on its way as soon as
- * it is there.
+/* OpenCL input: memory that the host fills piece by piece and a device reads, each piece on its way as soon
+ * as it is there.
  *
  * Pinned memory of the host and a buffer of the device. A piece is copied by a command queue of its own, so
  * that it travels while the kernels of another queue compute; events order the two: kernels wait for what was

@@ -76,8 +76,10 @@ void group_add(const struct group *g, float *values, size_t count)
                 MPI_Allreduce(MPI_IN_PLACE, values, (int) count, MPI_FLOAT, MPI_SUM, g->members);
 }
 
-void group_spread(const struct group *g, float *values, size_t count)
+void group_spread(const struct group *g, const struct training *t)
 {
+        backend_to_host(&t->backend, t->parameters);
         if (g->grouped)
-                MPI_Bcast(values, (int) count, MPI_FLOAT, 0, g->members);
+                MPI_Bcast(t->parameters, (int) t->model.parameter_count, MPI_FLOAT, 0, g->members);
+        backend_to_device(&t->backend, t->parameters);
 }

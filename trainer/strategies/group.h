@@ -25,5 +25,5 @@ void group_close(struct group *g);
 
 /* group_add() - sum over the group's members, on all of them. */
 void group_add(const struct group *g, float *values, size_t count);
-/* group_spread() - from the leader to its group. */
-void group_spread(const struct group *g, float *values, size_t count);
+/* group_spread() - the leader's parameters become those of its group, on their devices, too. */
+void group_spread(const struct group *g, const struct training *t);

@@ -105,9 +105,7 @@ static int worker_step(struct training *t, const struct group *g, struct ending 
         group_add(g, t->gradients, count);
         if (g->leader)
                 patience_wait(requests, exchange_with_servers(t, ending, requests));
-        backend_to_host(&t->backend, t->parameters);
-        group_spread(g, t->parameters, count);
-        backend_to_device(&t->backend, t->parameters);
+        group_spread(g, t);
         (void) record_done(&t->record, RECORD_EXCHANGE, t->step, at);
         return training_finish_step(t, t->step, err);
 }
@@ -138,11 +136,8 @@ static int run_worker(struct training *t, const struct group *g, bool sync, stru
 
         if (r == 0 && g->leader)
                 r = fetch_parameters(t, requests, err);
-        if (r == 0) {
-                backend_to_host(&t->backend, t->parameters);
-                group_spread(g, t->parameters, t->model.parameter_count);
-                backend_to_device(&t->backend, t->parameters);
-        }
+        if (r == 0)
+                group_spread(g, t);
         if (sync)
                 in_step_open(&ending.in_step, t);
         else

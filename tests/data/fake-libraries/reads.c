@@ -1,5 +1,5 @@
-/* LD_PRELOAD: FAKE_READS=FILE gets "told FILE OFFSET" of each posix_fadvise(WILLNEED) and "read FILE OFFSET" of each
- * pread, in their order. */
+/* LD_PRELOAD: FAKE_READS=FILE gets "told FILE OFFSET" of each posix_fadvise(WILLNEED) and "read FILE OFFSET"
+ * of each pread, in their order. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
