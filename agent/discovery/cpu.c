@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 
 #include "agent/discovery/cpu_peak.h"
+#include "agent/inventory/core_group.h"
 #include "agent/vendor/rows.h"
 #include "base/cleanup.h"
 #include "base/ranges.h"
@@ -266,50 +267,42 @@ static bool is_sunway(const struct tree *tree)
         return tree_has(tree, "usr/sw-mpp");
 }
 
-/* Core groups of one chip; 0 = one of the SMP servers. */
-static unsigned core_groups_per_chip(const char *model)
+/* @chip: NULL = one of the SMP servers, whose nodes are its groups */
+static int add_core_group(struct scan *scan, const struct cpus *cpus, size_t i, const struct core_group *chip)
 {
-        if (strcasestr(model, "SW26010-Pro") != NULL || strcasestr(model, "SW26010P") != NULL ||
-            strcasestr(model, "SW39000") != NULL)
-                return 6;
-        return strcasestr(model, "SW26010") != NULL ? 4 : 0;
-}
-
-static int add_core_group(struct scan *scan, const struct cpus *cpus, size_t i, unsigned per_chip)
-{
-        static const char *const names[] = { "SW26010", "SW26010-Pro", "SW-SMP" };
-        unsigned number = per_chip > 0 ? (unsigned) i : cpus->nodes[i].number,
-                 chip = per_chip > 0 ? number / per_chip : 0;
-        struct device device = { .numa = per_chip > 0 ? -1 : (int) number, .index = (unsigned) i };
-        struct scan_placement placement = { .grouped = true, .order = (int) chip };
+        unsigned number = chip != NULL ? (unsigned) i : cpus->nodes[i].number,
+                 which = chip != NULL ? number / chip->per_chip : 0;
+        struct device device = { .numa = chip != NULL ? -1 : (int) number, .index = (unsigned) i };
+        struct scan_placement placement = { .grouped = true, .order = (int) which };
         const char *model = scan->inventory->hardware.cpu_model;
-        size_t count = per_chip > 0 ? cpus->online_count : cpus->node_count;
 
         describe_cpu(scan, &device, &placement);
         (void) text_copy(device.vendor, sizeof(device.vendor), vendor_sunway.name);
-        if (per_chip > 0 || model[0] == '\0')
-                model = names[per_chip == 4 ? 0 : per_chip == 6 ? 1 : 2];
+        if (chip != NULL || model[0] == '\0')
+                model = chip != NULL ? chip->chip : "SW-SMP";
         (void) text_copy(device.model, sizeof(device.model), model);
         (void) text_format(device.id, sizeof(device.id), "sunway-cg%u", number);
-        device.memory_bytes = per_chip == 4 ? (uint64_t) 8 << 30 : per_chip == 6 ? (uint64_t) 16 << 30 : 0;
-        if (device.memory_bytes == 0 && count > 0)
-                device.memory_bytes = scan->inventory->hardware.memory_bytes / count;
+        device.memory_bytes = chip != NULL             ? chip->memory_bytes
+                              : cpus->node_count > 0 ? scan->inventory->hardware.memory_bytes / cpus->node_count
+                                                     : 0;
         (void) text_copy(placement.runtime, sizeof(placement.runtime), vendor_sunway.runtime);
         (void) text_copy(placement.resource, sizeof(placement.resource), vendor_sunway.resource);
         (void) text_copy(placement.fabric, sizeof(placement.fabric), "core-groups");
-        (void) text_copy(placement.source, sizeof(placement.source), per_chip > 0 ? "rule" : "sysfs");
-        (void) text_format(placement.key, sizeof(placement.key), "chip%u", chip);
-        placement.tflops_fp16 = per_chip == 6 ? 9.2 : 0;
-        placement.tflops_fp32 = per_chip == 4 ? 0.765 : 2.3;
-        if (per_chip == 0)
+        (void) text_copy(placement.source, sizeof(placement.source), chip != NULL ? "rule" : "sysfs");
+        (void) text_format(placement.key, sizeof(placement.key), "chip%u", which);
+        if (chip != NULL) {
+                placement.tflops_fp16 = chip->tflops_fp16;
+                placement.tflops_fp32 = chip->tflops_fp32;
+        } else {
                 estimate(scan, &cpus->nodes[i], &placement);
+        }
         return scan_add(scan, &device, &placement);
 }
 
 int cpu_scan(struct scan *scan, struct err *err)
 {
         CLEANUP(free_p) struct cpus *cpus = calloc(1, sizeof(*cpus));
-        unsigned per_chip;
+        const struct core_group *chip;
         int r = 0;
 
         if (cpus == NULL)
@@ -318,9 +311,9 @@ int cpu_scan(struct scan *scan, struct err *err)
         if (!is_sunway(scan->tree))
                 r = add_cpu_groups(scan, cpus);
         else {
-                per_chip = core_groups_per_chip(scan->inventory->hardware.cpu_model);
-                for (size_t i = 0; r == 0 && i < (per_chip > 0 ? cpus->online_count : cpus->node_count); i++)
-                        r = add_core_group(scan, cpus, i, per_chip);
+                chip = core_group_find(scan->inventory->hardware.cpu_model);
+                for (size_t i = 0; r == 0 && i < (chip != NULL ? cpus->online_count : cpus->node_count); i++)
+                        r = add_core_group(scan, cpus, i, chip);
         }
         return r < 0 ? err_set(err, r, "no memory for the CPU groups") : 0;
 }
