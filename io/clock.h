@@ -6,8 +6,9 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Microseconds of a clock of clock_gettime(2): CLOCK_BOOTTIME, CLOCK_PROCESS_CPUTIME_ID, a thread's, ... */
+/* Of a clock of clock_gettime(2): CLOCK_BOOTTIME, CLOCK_PROCESS_CPUTIME_ID, a thread's, ... */
 uint64_t clock_usec(clockid_t clock);
+uint64_t clock_nsec(clockid_t clock);
 
 uint64_t clock_monotonic_usec(void); /* for durations and deadlines; never goes back */
 uint64_t clock_monotonic_nsec(void);
