@@ -24,7 +24,7 @@ $(B)/obj/trainer/backends/convolution.o: CFLAGS_trainer_backends += -ffp-contrac
 $(B)/obj/trainer/sunway/cpe_product.o: CFLAGS_trainer_sunway += -ffp-contract=fast
 
 trainer  := $(filter-out trainer/main.c $(call tests_of,trainer),$(wildcard trainer/*.c) $(call sources,$(addprefix trainer/,data in_step operators export strategies))) \
-            trainer/backends/convolution.c $(wildcard trainer/sunway/cpe*.c) trainer/sunway/threads.c
+            trainer/backends/convolution.c $(wildcard trainer/sunway/cpe*.c) trainer/sunway/threads.c trainer/sunway/tile_plan.c
 # CLBlast and an OpenCL loader are wanted for the opencl build; without them the others are built all the same.
 opencl_libs := $(if $(wildcard /usr/include/clblast_c.h /usr/local/include/clblast_c.h),$(shell pkg-config --libs OpenCL 2>/dev/null))
 ifneq ($(opencl_libs),)
@@ -34,9 +34,11 @@ $(info trainer: no OpenCL with CLBlast here, remuda-train-opencl is left out (De
 endif
 
 # The sunway build's other way to its CPEs (slave cores), where a compiler for it is: athread with Sunway's own compiler, which builds
-# the CPEs' half by itself (SLAVE_CC).
+# the CPEs' half by itself (SLAVE_CC), for local stores of so many bytes (SW26010: 65536, SW26010-Pro: 262144).
 variants :=
 SLAVE_CC ?= sw5cc -slave
+SLAVE_STORE_BYTES ?= 65536
+CFLAGS_trainer_sunway += -DATHREAD_STORE_BYTES=$(SLAVE_STORE_BYTES)
 cpe_objects :=
 ifeq ($(shell $(CC) -E -include athread.h -x c /dev/null >/dev/null 2>&1 && echo yes),yes)
 variants += athread
@@ -44,7 +46,7 @@ cpe_sources := $(filter-out trainer/sunway/cpe_group.c,$(wildcard trainer/sunway
 cpe_objects := $(patsubst %.c,$(B)/slave/%.o,$(cpe_sources))
 $(B)/slave/%.o: %.c
 	@mkdir -p $(@D)
-	$(SLAVE_CC) $(ALL_C) -c -o $@ $<
+	$(SLAVE_CC) $(ALL_C) -DATHREAD_STORE_BYTES=$(SLAVE_STORE_BYTES) -c -o $@ $<
 endif
 variant_objects := $(patsubst %,$(B)/obj/trainer/sunway/%.o,$(variants)) $(cpe_objects)
 

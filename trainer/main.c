@@ -90,6 +90,15 @@ static void report_traffic(const struct training *t)
         json_line_uint(&line, "bytes_per_step", (traffic.read_bytes + traffic.written_bytes) / steps);
         json_line_uint(&line, "unstaged_bytes_per_step", traffic.unstaged_bytes / steps);
         json_line_uint(&line, "local_peak_bytes", traffic.local_peak_bytes);
+        if (traffic.chip != NULL) {
+                json_line_text(&line, "chip", traffic.chip);
+                json_line_uint(&line, "local_room_bytes", traffic.local_room_bytes);
+                json_line_uint(&line, "merged_by_slave_cores", traffic.merged_by_slave_cores);
+                json_line_uint(&line, "merged_by_management_core", traffic.merged_by_management_core);
+        }
+        if (traffic.simulated_nsec > 0) {
+                json_line_uint(&line, "simulated_usec_per_step", traffic.simulated_nsec / steps / 1000);
+        }
         json_line_uint(&line, "sent_bytes", t->distribution.sent_bytes);
         json_line_uint(&line, "received_bytes", t->distribution.received_bytes);
         json_line_close(&line, '}');

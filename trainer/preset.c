@@ -19,9 +19,9 @@ static const struct {
         const char *model, *device;
         struct preset preset;
 } shipped[] = {
-        { "mlp",  "portable core group", { { 128, 64, 32, 32 }, { 3, 5 },    2, AUTO, true } },
-        { "cnn",  "portable core group", { { 128, 64, 32, 32 }, { 1, 3, 7 }, 3, AUTO, true } },
-        { "text", "portable core group", { { 64, 128, 32, 32 }, { 1, 4 },    2, AUTO, true } },
+        { "mlp",  "portable core group", { { 64, 64, 32, 32 }, { 3, 5 },    2, AUTO, true } },
+        { "cnn",  "portable core group", { { 64, 64, 32, 32 }, { 1, 3, 7 }, 3, AUTO, true } },
+        { "text", "portable core group", { { 64, 64, 32, 32 }, { 1, 4 },    2, AUTO, true } },
         { "mlp",  "",                    { { 0, 0, 0, 0 },      { 3, 5 },    2, AUTO, true } },
         { "cnn",  "",                    { { 0, 0, 0, 0 },      { 1, 3, 7 }, 3, AUTO, true } },
         { "text", "",                    { { 0, 0, 0, 0 },      { 1, 4 },    2, AUTO, true } },

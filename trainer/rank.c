@@ -27,7 +27,7 @@ static int reopen_tuned(struct training *t, struct backend_options *b, struct er
         t->preset = preset_find(t->options->model, t->backend.device_model);
         if (preset_remembered(t->options->cache, t->backend.device_model, &tuned))
                 t->preset.tiles = tuned;
-        if (!t->backend.row->has_tiles || t->preset.tiles.rows == 0)
+        if (t->backend.row->tiles_fit == NULL || t->preset.tiles.rows == 0)
                 return 0;
         b->tile_rows = t->preset.tiles.rows;
         b->tile_cols = t->preset.tiles.cols;

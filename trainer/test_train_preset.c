@@ -80,7 +80,7 @@ static void test_what_is_no_line_of_ours_is_passed_over(void **state)
 static void test_a_device_that_nobody_had_gets_no_tiles(void **state)
 {
         (void) state;
-        assert_int_equal(preset_find("mlp", "portable core group").tiles.rows, 128);
+        assert_int_equal(preset_find("mlp", "portable core group").tiles.rows, 64);
         assert_int_equal(preset_find("mlp", "Sunway core group").tiles.rows, 0);
         assert_int_equal(preset_find("cnn", "a chip of tomorrow").tiles.rows, 0);
         assert_int_equal(preset_find("mlp", "Sunway core group").segment_count, 2);

@@ -22,7 +22,7 @@ struct train_options {
         const char *preprocess, *operator_library, *activation, *cache, *export_file, *import_file, *quantise;
         struct train_options_list speeds; /* simulated: samples a second at most, by rank; 0: as it is */
         struct train_options_list slow;   /* simulated: percent of the time that computing takes, by rank */
-        const char *variant, *convolution;
+        const char *variant, *convolution, *chip, *merge;
         const char *optimiser, *order, *gradient_weights, *gemm;
         const char *weights_out, *sample_log, *clock_log, *timeline, *progress, *checkpoint, *device;
         const char *live_shares; /* REMUDA_SHARES: the file in which new shares come */
@@ -35,10 +35,11 @@ struct train_options {
         double own_weight;                    /* REMUDA_WEIGHT, negative = not set */
         size_t load_segment;                  /* 0 = whole chunks */
         size_t evaluate_steps;                /* 0 = not */
-        size_t epochs, steps, seed, cpes, every, servers, staleness, microbatches;
+        size_t epochs, steps, seed, cpes, local_store, simulate_dma, every, servers, staleness, microbatches;
         double rate; /* 0 = the model's */
         double sparsity, momentum, exchange, measure_seconds;
-        bool evaluate, evaluate_epochs, no_fuse, explain_fusion, no_staging, resume, measure, conformance;
+        bool evaluate, evaluate_epochs, no_fuse, explain_fusion, no_staging, one_buffer, resume, measure,
+                conformance;
         bool measure_layers, as_it_lies;
         bool tune, no_preset, traffic, segments_auto, segments_none, load_auto;
         bool groups_none, groups_proposed; /* --groups none; groups that REMUDA_LEVELS names */

@@ -282,9 +282,10 @@ static int add_core_group(struct scan *scan, const struct cpus *cpus, size_t i, 
                 model = chip != NULL ? chip->chip : "SW-SMP";
         (void) text_copy(device.model, sizeof(device.model), model);
         (void) text_format(device.id, sizeof(device.id), "sunway-cg%u", number);
-        device.memory_bytes = chip != NULL             ? chip->memory_bytes
-                              : cpus->node_count > 0 ? scan->inventory->hardware.memory_bytes / cpus->node_count
-                                                     : 0;
+        device.memory_bytes = chip != NULL ? chip->memory_bytes
+                              : cpus->node_count > 0
+                                      ? scan->inventory->hardware.memory_bytes / cpus->node_count
+                                      : 0;
         (void) text_copy(placement.runtime, sizeof(placement.runtime), vendor_sunway.runtime);
         (void) text_copy(placement.resource, sizeof(placement.resource), vendor_sunway.resource);
         (void) text_copy(placement.fabric, sizeof(placement.fabric), "core-groups");

@@ -1,4 +1,5 @@
-/* Core groups: what the many-core chips of Sunway are made of, a row a chip, from published descriptions. Pure.
+/* Core groups: what the many-core chips of Sunway are made of, a row a chip, from published descriptions.
+ * Pure.
  *
  * A core group is a management core (MPE), which Linux sees, and slave cores (CPE), which it does not, each
  * with a local store of its own: an SW26010-Pro has 6 * (1 + 64) = 390 cores. What is not here: how fast a
@@ -11,11 +12,11 @@
 
 struct core_group {
         const char *chip;
-        unsigned per_chip;        /* core groups */
-        unsigned slave_cores;     /* of a group */
-        size_t store_bytes;       /* local store of a slave core */
-        uint64_t memory_bytes;    /* of a group */
-        double memory_gbytes_per_s; /* of a group, peak */
+        unsigned per_chip;               /* core groups */
+        unsigned slave_cores;            /* of a group */
+        size_t store_bytes;              /* local store of a slave core */
+        uint64_t memory_bytes;           /* of a group */
+        double memory_gbytes_per_s;      /* of a group, peak */
         double tflops_fp16, tflops_fp32; /* of a group, peak; 0 = not known */
 };
 

@@ -1,53 +1,84 @@
-/* The sunway backend: every hot function on all CPEs (slave cores) of a group, in tiles that fit their 64 KB
- * local stores.
+/* The sunway backend: every hot function on all CPEs (slave cores) of a group, in tiles that fit their local
+ * stores, whose size is the chip's.
  *
  * A job is cut into units (tiles, rows, samples); core c of n does units c, c+n, ... Units write disjoint
- * memory or fixed places that the master adds up in core order, so results do not depend on timing. */
+ * memory or fixed places that are then merged, by the CPEs too, in core order, so results do not depend on
+ * timing. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/inventory/core_group.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "trainer/backends/blas.h"
 #include "trainer/backends/host_memory.h"
 #include "trainer/operators/backend.h"
+#include "trainer/operators/vector.h"
 #include "trainer/sunway/cpe_class.h"
 #include "trainer/sunway/cpe_group.h"
 #include "trainer/sunway/cpe_image.h"
 #include "trainer/sunway/cpe_product.h"
 #include "trainer/sunway/cpe_vector.h"
+#include "trainer/sunway/tile_plan.h"
 
-/* untuned */
-#define TILE_EDGE  32
-#define TILE_LANES 16 /* what sixteen registers hold */
+#define TILE_LANES   16 /* untuned: what sixteen registers hold */
+#define DEFAULT_CHIP "SW26010"
 
 struct sunway {
         struct cpe_group *group;
-        size_t tile_rows, tile_cols, tile_inner, tile_lanes;
-        bool blas, staging;
+        const struct core_group *chip;
+        struct tile_plan tiles; /* tuned; 0 = each product's own are planned */
+        size_t tile_lanes, buffers;
+        bool blas, staging, master_merges;
         float *partial; /* one row of sums a CPE */
         size_t partial_cols;
-        uint64_t unstaged_bytes;
+        uint64_t unstaged_bytes, merged; /* merged: by the management core */
         struct err first_error;
 };
+
+static size_t room_for_tiles(const struct sunway *s)
+{
+        return cpe_group_room_bytes(s->group) - sizeof(struct cpe_product) - CPE_ALIGN_BYTES;
+}
+
+/* Tuned ones, where they fit, or what is best by the chip's rates. */
+static struct tile_plan tiles_for(const struct sunway *s, const struct kernels_matmul *m)
+{
+        struct tile_plan t = { cpe_smaller(s->tiles.rows, m->rows), cpe_smaller(s->tiles.cols, m->cols),
+                               cpe_smaller(s->tiles.inner, m->inner) };
+        struct tile_plan_rule rule = { .m = *m,
+                                       .room_bytes = room_for_tiles(s),
+                                       .cores = cpe_group_count(s->group),
+                                       .buffers = s->buffers,
+                                       .flops_per_usec = s->chip->tflops_fp32 * 1e6 / s->chip->slave_cores,
+                                       .bytes_per_usec = s->chip->memory_gbytes_per_s * 1e3 };
+
+        if (s->tiles.rows > 0 && tile_plan_room_bytes(&t, s->buffers, m->transpose_b) <= room_for_tiles(s))
+                return t;
+        return tile_plan_best(&rule);
+}
 
 static void sunway_matmul(void *state, const struct kernels_matmul *m)
 {
         struct sunway *s = state;
-        struct cpe_product job = { .m = *m,
-                                   .tile_rows = cpe_smaller(s->tile_rows, m->rows),
-                                   .tile_cols = cpe_smaller(s->tile_cols, m->cols),
-                                   .tile_inner = cpe_smaller(s->tile_inner, m->inner),
-                                   .lanes = s->tile_lanes,
-                                   .staging = s->staging };
+        struct tile_plan tiles;
+        struct cpe_product job;
 
         s->unstaged_bytes += (2 * m->inner + (m->accumulate ? 2 : 1)) * m->rows * m->cols * sizeof(float);
-        if (!s->blas) {
-                cpe_group_run(s->group, CPE_PRODUCT, &job, sizeof(job));
+        if (s->blas) {
+                blas_matmul(m);
                 return;
         }
-        blas_matmul(m);
+        tiles = tiles_for(s, m);
+        job = (struct cpe_product){ .m = *m,
+                                    .tile_rows = tiles.rows,
+                                    .tile_cols = tiles.cols,
+                                    .tile_inner = tiles.inner,
+                                    .lanes = s->tile_lanes,
+                                    .staging = s->staging };
+        cpe_group_run(s->group, CPE_PRODUCT, &job, sizeof(job));
 }
 
 static void run_vector(void *state, const struct cpe_vector *job)
@@ -63,6 +94,20 @@ static void sunway_scale(void *state, size_t count, float factor, const float *x
         run_vector(state,
                    &(struct cpe_vector){
                            .what = CPE_VECTOR_SCALE, .count = count, .factor = factor, .x = x, .y = y });
+}
+
+/* Of gradients that came from another rank. */
+static void sunway_add(void *state, size_t count, const float *x, float *sum)
+{
+        struct sunway *s = state;
+
+        if (!s->master_merges) {
+                run_vector(state,
+                           &(struct cpe_vector){ .what = CPE_VECTOR_ADD, .count = count, .x = x, .y = sum });
+                return;
+        }
+        vector_add(count, x, sum);
+        s->merged += count;
 }
 
 static void sunway_relu(void *state, size_t count, const float *x, float *y)
@@ -126,11 +171,20 @@ static bool want_partial(struct sunway *s, size_t cols)
         return true;
 }
 
-static void add_partial(struct sunway *s, size_t cols, float *db)
+/* What each CPE has summed up for itself, onto the gradient. */
+static void merge_partial(struct sunway *s, size_t cols, float *db)
 {
-        for (size_t core = 0; core < cpe_group_count(s->group); core++)
-                for (size_t c = 0; c < cols; c++)
-                        db[c] += s->partial[core * cols + c];
+        struct cpe_vector_merging job = {
+                .parts = cpe_group_count(s->group), .cols = cols, .partial = s->partial, .y = db
+        };
+
+        if (!s->master_merges) {
+                cpe_group_run(s->group, CPE_MERGE, &job, sizeof(job));
+                return;
+        }
+        for (size_t core = 0; core < job.parts; core++)
+                vector_add(cols, s->partial + core * cols, db);
+        s->merged += job.parts * cols;
 }
 
 static void run_sums(struct sunway *s, struct cpe_vector_rows *job, float *db)
@@ -140,7 +194,7 @@ static void run_sums(struct sunway *s, struct cpe_vector_rows *job, float *db)
         job->partial = s->partial;
         s->unstaged_bytes += (job->mask ? 4U : 2U) * job->rows * job->cols * sizeof(float);
         cpe_group_run(s->group, CPE_SUMS, job, sizeof(*job));
-        add_partial(s, job->cols, db);
+        merge_partial(s, job->cols, db);
 }
 
 static void sunway_bias_gradient(void *state, size_t rows, size_t cols, const float *dy, float *db)
@@ -206,7 +260,7 @@ static void sunway_bias_relu_pool_gradient(void *state, const struct kernels_ima
         run_images(state, CPE_POOL_GRADIENT,
                    &(struct cpe_image){
                            .shape = *s, .x = dy, .b = y, .y = dx, .which = which, .partial = me->partial });
-        add_partial(me, s->channels, db);
+        merge_partial(me, s->channels, db);
 }
 
 static void run_classes(void *state, enum cpe_task task, const struct cpe_class *job)
@@ -280,10 +334,11 @@ static int sunway_trouble(void *state, struct err *err)
 
         cpe_group_totals(s->group, &totals);
         if (totals.refused_bytes > 0)
-                return err_set(err, -ENOSPC,
-                               "a slave core was refused %zu bytes of its %d-byte local store: smaller tiles "
-                               "are wanted",
-                               totals.refused_bytes, CPE_STORE_BYTES);
+                return err_set(
+                        err, -ENOSPC,
+                        "a slave core was refused %zu bytes: of its local store tasks have %zu; a larger "
+                        "--local-store is wanted, if the chip has it",
+                        totals.refused_bytes, cpe_group_room_bytes(s->group));
         return s->first_error.code != 0 ? err_set(err, s->first_error.code, "%s", s->first_error.msg) : 0;
 }
 
@@ -296,7 +351,12 @@ static void sunway_traffic(void *state, struct backend_traffic *ret)
         *ret = (struct backend_traffic){ .read_bytes = totals.read_bytes,
                                          .written_bytes = totals.written_bytes,
                                          .unstaged_bytes = s->unstaged_bytes,
-                                         .local_peak_bytes = totals.peak_bytes };
+                                         .local_peak_bytes = totals.peak_bytes,
+                                         .chip = s->chip->chip,
+                                         .local_room_bytes = cpe_group_room_bytes(s->group),
+                                         .merged_by_slave_cores = totals.merged,
+                                         .merged_by_management_core = s->merged,
+                                         .simulated_nsec = totals.simulated_nsec };
 }
 
 static void sunway_close(void *state)
@@ -308,35 +368,69 @@ static void sunway_close(void *state)
         free(s);
 }
 
+static bool sunway_tiles_fit(void *state, size_t rows, size_t cols, size_t inner)
+{
+        const struct sunway *s = state;
+        struct tile_plan t = { rows, cols, inner };
+
+        return tile_plan_room_bytes(&t, s->buffers, true) <= room_for_tiles(s);
+}
+
+/* The chip that this machine has, if it is one. */
+static const struct core_group *own_chip(void)
+{
+        CLEANUP(fclose_p) FILE *f = fopen("/proc/cpuinfo", "re");
+        const struct core_group *chip = NULL;
+        char line[256];
+
+        while (f != NULL && chip == NULL && fgets(line, sizeof(line), f) != NULL)
+                chip = core_group_find(line);
+        return chip;
+}
+
+static void name_device(const struct sunway *s, bool named, char *ret, size_t ret_bytes)
+{
+        bool real = strcmp(cpe_group_variant(s->group), "athread") == 0;
+
+        (void) text_format(ret, ret_bytes, "%s%s%s core group of %zu (%s)", real ? "Sunway" : "portable",
+                           named ? " " : "", named ? s->chip->chip : "", cpe_group_count(s->group),
+                           cpe_group_variant(s->group));
+}
+
 static int sunway_open(const struct backend_options *o, struct backend *b, struct err *err)
 {
+        const struct core_group *chip = o->sunway_chip != NULL ? core_group_find(o->sunway_chip) : own_chip();
         struct sunway *s = calloc(1, sizeof(*s));
+        struct cpe_group_rule rule = { .variant = o->variant,
+                                       .count = o->cpes,
+                                       .cpus = o->cpus,
+                                       .buffers = o->one_buffer ? 1 : CPE_BUFFERS,
+                                       .dma_bytes_per_s = o->dma_bytes_per_s };
         int r;
 
         if (s == NULL)
                 return err_set(err, -ENOMEM, "no memory for the sunway backend");
-        s->tile_rows = o->tile_rows > 0 ? o->tile_rows : TILE_EDGE;
-        s->tile_cols = o->tile_cols > 0 ? o->tile_cols : TILE_EDGE;
-        s->tile_inner = o->tile_inner > 0 ? o->tile_inner : TILE_EDGE;
+        s->chip = chip != NULL ? chip : core_group_find(DEFAULT_CHIP);
+        s->tiles = (struct tile_plan){ o->tile_rows, o->tile_cols, o->tile_inner };
         s->tile_lanes = o->tile_lanes > 0 ? o->tile_lanes : TILE_LANES;
+        s->buffers = rule.buffers;
         s->blas = o->gemm_blas;
         s->staging = !o->no_staging;
-        r = cpe_group_open(o->variant, o->cpes, o->cpus, &s->group, err);
+        s->master_merges = o->master_merges;
+        rule.store_bytes = o->store_bytes > 0 ? o->store_bytes : s->chip->store_bytes;
+        r = cpe_group_open(&rule, &s->group, err);
         if (r < 0) {
                 free(s);
                 return r;
         }
         b->state = s;
-        (void) text_format(b->device_model, sizeof(b->device_model), "%s core group of %zu (%s)",
-                           strcmp(cpe_group_variant(s->group), "athread") == 0 ? "Sunway" : "portable",
-                           o->cpes, cpe_group_variant(s->group));
+        name_device(s, chip != NULL, b->device_model, sizeof(b->device_model));
         return 0;
 }
 
 /* clang-format off */
 const struct backend_row backend_linked = {
         .runtime = "sunway",
-        .has_tiles = true,
         .kernels = {
                 .matmul = sunway_matmul,
                 .bias = sunway_bias,
@@ -360,8 +454,10 @@ const struct backend_row backend_linked = {
                 .embed = sunway_embed,
                 .embed_gradient = sunway_embed_gradient,
                 .update = sunway_update,
+                .add = sunway_add,
         },
         .open = sunway_open,
+        .tiles_fit = sunway_tiles_fit,
         .close = sunway_close,
         .allocate = host_memory_allocate,
         .release = host_memory_release,

@@ -1,6 +1,8 @@
 /* What every backend has from its row, with the members that a row may leave out. */
 #include "trainer/operators/backend.h"
 
+#include "trainer/operators/vector.h"
+
 int backend_open(const struct backend_row *row, const struct backend_options *o, struct backend *ret,
                  struct err *err)
 {
@@ -66,6 +68,14 @@ void backend_to_device(const struct backend *b, const void *memory)
 {
         if (b->row->to_device != NULL)
                 b->row->to_device(b->state, memory);
+}
+
+void backend_add(const struct backend *b, size_t count, const float *x, float *sum)
+{
+        if (b->kernels.add != NULL)
+                b->kernels.add(b->state, count, x, sum);
+        else
+                vector_add(count, x, sum);
 }
 
 int backend_trouble(const struct backend *b, struct err *err)

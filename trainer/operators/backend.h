@@ -15,10 +15,15 @@
 #include "trainer/operators/kernels.h"
 
 struct backend_options {
-        size_t cpes;                                         /* sunway: 1..4096 */
-        const char *variant;                                 /* sunway: threads or athread; NULL = threads */
-        bool gemm_blas;                                      /* sunway: --gemm blas */
-        bool no_staging;                                     /* sunway: operands straight from main memory */
+        size_t cpes;              /* sunway: 1..4096 */
+        const char *variant;      /* sunway: threads or athread; NULL = threads */
+        bool gemm_blas;           /* sunway: --gemm blas */
+        bool no_staging;          /* sunway: operands straight from main memory */
+        const char *sunway_chip;        /* sunway: a name of core_group.h; NULL = this machine's */
+        size_t store_bytes;       /* sunway: of a local store; 0 = the chip's */
+        bool one_buffer;          /* sunway: transfers are waited for at once */
+        bool master_merges;       /* sunway: gradients are added up by the management core */
+        uint64_t dma_bytes_per_s; /* sunway, simulated: of each slave core; 0 = they take no time */
         size_t tile_rows, tile_cols, tile_inner, tile_lanes; /* 0 = the backend's own choice */
         size_t cpus;                                         /* CPUs this process may use */
         const char *device; /* opencl: PLATFORM:DEVICE numbers, NULL = the chip's, else the best */
@@ -33,6 +38,11 @@ struct backend_traffic { /* main-memory bytes moved by kernels, 0 where not coun
         uint64_t read_bytes, written_bytes;
         uint64_t unstaged_bytes; /* what the same kernels move without staging */
         size_t local_peak_bytes; /* most that one core's local store held */
+        const char *chip;        /* whose local stores they are; NULL = there are none */
+        size_t local_room_bytes; /* of one, for operands */
+        /* numbers of other cores and ranks that were added to a sum of gradients, by whom */
+        uint64_t merged_by_slave_cores, merged_by_management_core;
+        uint64_t simulated_nsec; /* of all kernels by the slave cores; 0 = not simulated */
 };
 
 struct backend {
@@ -47,7 +57,6 @@ struct backend {
 
 struct backend_row {
         const char *runtime; /* cpu, sunway, opencl */
-        bool has_tiles;      /* of its own, that can be tuned */
         struct kernels kernels;
         /* first thing in main(), before MPI: may start the program anew in an environment that its libraries
          * read while they are loaded; NULL = nothing to do */
@@ -56,7 +65,9 @@ struct backend_row {
         int (*list)(const struct backend_options *o, struct err *err);
         /* sets state and device_model */
         int (*open)(const struct backend_options *o, struct backend *b, struct err *err);
-        void (*close)(void *state);                        /* NULL = nothing to do */
+        void (*close)(void *state); /* NULL = nothing to do */
+        /* tiles of its own, that can be tuned: are these possible? NULL = it has none */
+        bool (*tiles_fit)(void *state, size_t rows, size_t cols, size_t inner);
         void *(*allocate)(void *state, size_t size_bytes); /* 64-byte aligned, zeroed; NULL = no memory */
         /* memory that the host fills for the device alone, piece by piece: a piece that is sent travels while
          * kernels compute; what was not sent does in to_device(); to_host() before it is filled anew. @ret:
@@ -93,6 +104,10 @@ void backend_send(const struct backend *b, void *input, size_t offset, size_t si
 bool backend_has_own_memory(const struct backend *b);
 void backend_to_host(const struct backend *b, const void *memory);
 void backend_to_device(const struct backend *b, const void *memory);
+
+/* backend_add() - sum += x, in the host's memory, of gradients that came from other workers: the same bits on
+ * every backend. */
+void backend_add(const struct backend *b, size_t count, const float *x, float *sum);
 
 /* backend_trouble() - Return: 0, or the first error of a kernel since opening. */
 int backend_trouble(const struct backend *b, struct err *err);

@@ -75,6 +75,8 @@ struct kernels {
 
         /* c = op(a) op(b) + bias in every row, and the ReLU of it if asked for; not with accumulate */
         void (*matmul_bias)(void *state, const struct kernels_matmul *m, const float *bias, bool relu);
+        /* sum += x, in index order, one rounding each: of gradients that other workers computed */
+        void (*add)(void *state, size_t count, const float *x, float *sum);
         /* trainer/backends/convolution.h */
         void (*convolution_pool)(void *state, const struct convolution *c);
         void (*convolution_pool_gradient)(void *state, const struct convolution *c);

@@ -13,10 +13,8 @@
 #include "trainer/random.h"
 #include "trainer/training.h"
 
-#define LOCAL_BYTES   65536
-#define FINALISTS     6 /* of the search, that are measured again */
-#define ROUNDS        8
-#define RESERVE_BYTES 2048 /* the job's description, a line, rounding */
+#define FINALISTS 6 /* of the search, that are measured again */
+#define ROUNDS    8
 
 /* The products of the shipped models at 128 samples: forward, and both of backward. */
 /* clang-format off */
@@ -86,7 +84,7 @@ struct candidate {
         double usec[ARRAY_SIZE(shapes)], gain;
 };
 
-/* Opens the backend with these tiles and times every shape. */
+/* Opens the backend with these tiles and times every shape. Return: 1 = they do not fit, nothing is timed. */
 static int time_tiles(const struct train_options *o, struct candidate *t, int repeats, char *device,
                       size_t device_bytes, struct err *err)
 {
@@ -102,9 +100,12 @@ static int time_tiles(const struct train_options *o, struct candidate *t, int re
         r = backend_open(&backend_linked, &options, &b, err);
         if (r < 0)
                 return r;
-        if (!b.row->has_tiles)
+        if (b.row->tiles_fit == NULL)
                 r = err_set(err, -ENOTSUP, "the %s build has no tiles of its own: its library chooses",
                             b.row->runtime);
+        else if (t->tiles.rows > 0 &&
+                 !b.row->tiles_fit(b.state, t->tiles.rows, t->tiles.cols, t->tiles.inner))
+                r = 1;
         if (r == 0)
                 r = prepare(&b, &m) < 0 ? err_set(err, -ENOMEM, "no memory to tune") : 0;
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(shapes); i++)
@@ -127,14 +128,6 @@ static double mean_gain(const double *untuned, const double *tuned)
         for (size_t i = 0; i < count; i++)
                 sum += untuned[i] / tuned[i];
         return sum / (double) count;
-}
-
-static bool fits(const struct preset_tiles *t)
-{
-        return (t->rows * t->inner + t->inner * t->cols + t->rows * t->cols + (t->rows + t->inner)) *
-                               sizeof(float) +
-                       RESERVE_BYTES <=
-               LOCAL_BYTES;
 }
 
 static struct candidate candidate_of(struct preset_tiles tiles)
@@ -170,11 +163,11 @@ static int search(const struct train_options *o, const struct candidate *untuned
                         edges[i / (n * n) % n], edges[i / n % n], edges[i % n], lanes[i / (n * n * n)] });
                 int r;
 
-                if (!fits(&one.tiles))
-                        continue;
                 r = time_tiles(o, &one, 1, device, device_bytes, err);
                 if (r < 0)
                         return r;
+                if (r > 0)
+                        continue;
                 one.gain = mean_gain(untuned->usec, one.usec);
                 keep_best(best, &one);
         }

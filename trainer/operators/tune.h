@@ -1,11 +1,10 @@
 /* Tune: search the tile sizes of a backend's matrix product on this device.
  *
- * A tile of c (rows x cols) is summed over tiles of a (rows x inner) and b (inner x cols); all three, a line
- * and the job's description lie in the 64 KB local store at once. 128 x 64 with inner 32 fits: (4096 + 2048 +
- * 8192 + 160) floats and 2 KB are 60,032 bytes; 128 x 128 does not. What fits is timed once on the products
- * of the shipped models; the best few are timed again, in turn with the untuned, so that all meet the same
- * neighbours. What counts is the mean over the products of untuned time / tuned time, each the least that was
- * seen. */
+ * A tile of c (rows x cols) is summed over tiles of a (rows x inner) and b (inner x cols). Which of them the
+ * local store holds at once, with the second buffers that transfers want, the backend says. What fits is
+ * timed once on the products of the shipped models; the best few are timed again, in turn with the untuned,
+ * so that all meet the same neighbours. What counts is the mean over the products of untuned time / tuned
+ * time, each the least that was seen. */
 #pragma once
 
 #include "trainer/train_options.h"

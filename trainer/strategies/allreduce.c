@@ -179,8 +179,10 @@ static int open_levels(struct exchange *x, struct err *err)
 
         if (r < 0 || !x->group.grouped)
                 return r;
-        r = world_agree(&t->world,
-                        levels_open(&x->levels, &x->group, t->gradients, t->model.parameter_count, err), err);
+        r = world_agree(
+                &t->world,
+                levels_open(&x->levels, &x->group, &t->backend, t->gradients, t->model.parameter_count, err),
+                err);
         x->two_levels = r == 0 && (!t->options->groups_proposed || levels_trial(&x->levels, t));
         return r;
 }

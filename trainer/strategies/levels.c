@@ -12,9 +12,11 @@
 #define LOOKS    16
 #define NAP_NSEC 20000
 
-int levels_open(struct levels *l, const struct group *g, float *values, size_t count, struct err *err)
+int levels_open(struct levels *l, const struct group *g, const struct backend *b, float *values, size_t count,
+                struct err *err)
 {
         *l = (struct levels){ .group = g,
+                              .backend = b,
                               .count = count,
                               .piece_count = (count + LEVELS_PIECE - 1) / LEVELS_PIECE,
                               .received = calloc(LEVELS_DEPTH * LEVELS_PIECE, sizeof(*l->received)) };
@@ -112,8 +114,7 @@ static void end_ring_step(struct levels *l, size_t piece)
         const float *received = received_of(l, piece);
 
         if (p->step < l->leader_count - 1)
-                for (int i = 0; i < part_size(l, piece, in); i++)
-                        values[i] += received[i];
+                backend_add(l->backend, (size_t) part_size(l, piece, in), received, values);
         p->step++;
 }
 

@@ -15,7 +15,7 @@
  * own: a leader spreads late what its members wait for early.
  *
  * The library moves data only while it is called: every node that is ready is an occasion. One thread. The
- * group and the gradients are borrowed. */
+ * group, the backend and the gradients are borrowed. */
 #pragma once
 
 #include <mpi.h>
@@ -40,6 +40,7 @@ struct levels_piece {
 
 struct levels {
         const struct group *group;
+        const struct backend *backend; /* which adds up what comes to a leader */
         float *values;
         size_t count, piece_count;
         size_t from;                              /* values from here on are final */
@@ -54,7 +55,8 @@ struct levels {
 };
 
 /* levels_open() - collective. Return: 0 or -ENOMEM, of this rank alone; to be closed either way. */
-int levels_open(struct levels *l, const struct group *g, float *values, size_t count, struct err *err);
+int levels_open(struct levels *l, const struct group *g, const struct backend *b, float *values, size_t count,
+                struct err *err);
 void levels_close(struct levels *l); /* collective */
 
 /* levels_begin() - before the backward pass of a step. levels_ready() - as `ready` of runner_backward(), the

@@ -304,7 +304,7 @@ static int sync_step(struct server *s, struct err *err)
         patience_wait(s->requests, (int) s->sender_count);
         at = record_done(&t->record, RECORD_WAIT, t->step, at);
         for (size_t i = 1; i < s->sender_count; i++)
-                vector_add((size_t) s->count, s->inbox + i * (size_t) s->count, sum);
+                backend_add(&t->backend, (size_t) s->count, s->inbox + i * (size_t) s->count, sum);
         apply(s, sum, t->step);
         (void) record_done(&t->record, RECORD_UPDATE, t->step, at);
         for (size_t i = 0; i < s->sender_count; i++)

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "trainer/operators/vector.h"
 #include "trainer/strategy.h"
 
 struct serial {
@@ -27,7 +26,7 @@ static int one_step(void *context, struct err *err)
                 if (worker == 0)
                         memcpy(s->sum, t->gradients, t->model.parameter_count * sizeof(*s->sum));
                 else
-                        vector_add(t->model.parameter_count, t->gradients, s->sum);
+                        backend_add(&t->backend, t->model.parameter_count, t->gradients, s->sum);
         }
         at = record_now();
         backend_to_device(&t->backend, s->sum);

@@ -1,6 +1,6 @@
-/* The real CPEs (slave cores), by Sunway's athread library: the master core's side. Compiled only where
+/* The real CPEs (slave cores), by Sunway's athread library: the management core's side. Compiled only where
  * athread.h is (trainer/build.mk); the CPEs' side is athread_cpe.c, compiled for them. It has not run on a
- * Sunway processor: there was none. */
+ * Sunway processor: there was none. The calls are those of SW26010's athread.h. */
 #include <athread.h>
 #include <errno.h>
 
@@ -17,9 +17,19 @@ static void athread_close(void *state)
         (void) athread_halt();
 }
 
-static int athread_open(struct cpe *cores, size_t count, size_t cpus, void **ret, struct err *err)
+static int athread_open(struct cpe *cores, const struct cpe_group_rule *rule, void **ret, struct err *err)
 {
-        (void) cpus;
+        size_t count = rule->count;
+
+        if (rule->dma_bytes_per_s > 0)
+                return err_set(err, -EINVAL, "--simulate-dma is for --variant threads: leave it out");
+        if (rule->store_bytes > ATHREAD_STORE_BYTES)
+                return err_set(
+                        err, -EINVAL,
+                        "the slave cores' half was compiled for local stores of %d bytes, not %zu: give "
+                        "--local-store %d, or build with SLAVE_STORE_BYTES=%zu",
+                        ATHREAD_STORE_BYTES, rule->store_bytes, ATHREAD_STORE_BYTES / 1024,
+                        rule->store_bytes);
         if (athread_init() != 0)
                 return err_set(err, -EIO, "athread_init failed: is this a Sunway core group?");
         if (count > (size_t) athread_get_max_threads()) {

@@ -4,52 +4,87 @@
 
 #include "trainer/sunway/athread_cpe.h"
 
-#define KEPT_BYTES 6144 /* stack and the variables below lie in the same 64 KB */
-
-__thread_local unsigned char store[CPE_STORE_BYTES - KEPT_BYTES] __attribute__((aligned(CPE_ALIGN_BYTES)));
+/* Stack and the variables below lie in the rest. */
+__thread_local unsigned char store[ATHREAD_STORE_BYTES - CPE_KEPT_BYTES]
+        __attribute__((aligned(CPE_ALIGN_BYTES)));
 __thread_local struct cpe me;
-__thread_local volatile unsigned long reply;
 
-static void transfer_in(void *local, const void *main_memory, size_t bytes)
+void cpe_begin_get(struct cpe *core, struct cpe_transfer *t, void *local, const void *main_memory,
+                   size_t bytes)
 {
-        reply = 0;
-        athread_get(PE_MODE, (void *) main_memory, local, (int) bytes, (void *) &reply, 0, 0, 0);
-        while (reply != 1)
-                ;
+        core->read_bytes += bytes;
+        if (bytes == 0)
+                return;
+        athread_get(PE_MODE, (void *) main_memory, local, (int) bytes, (void *) &t->arrived, 0, 0, 0);
+        t->begun++;
 }
 
-static void transfer_out(void *main_memory, const void *local, size_t bytes)
+void cpe_begin_get_rows(struct cpe *core, struct cpe_transfer *t, float *local, const float *main_memory,
+                        size_t rows, size_t cols, size_t stride)
 {
-        reply = 0;
-        athread_put(PE_MODE, (void *) local, main_memory, (int) bytes, (void *) &reply, 0, 0);
-        while (reply != 1)
+        if (cols == stride) {
+                cpe_begin_get(core, t, local, main_memory, rows * cols * sizeof(*local));
+                return;
+        }
+        for (size_t r = 0; r < rows; r++)
+                cpe_begin_get(core, t, local + r * cols, main_memory + r * stride, cols * sizeof(*local));
+}
+
+void cpe_begin_put(struct cpe *core, struct cpe_transfer *t, void *main_memory, const void *local,
+                   size_t bytes)
+{
+        core->written_bytes += bytes;
+        if (bytes == 0)
+                return;
+        athread_put(PE_MODE, (void *) local, main_memory, (int) bytes, (void *) &t->arrived, 0, 0);
+        t->begun++;
+}
+
+void cpe_begin_put_rows(struct cpe *core, struct cpe_transfer *t, float *main_memory, const float *local,
+                        size_t rows, size_t cols, size_t stride)
+{
+        if (cols == stride) {
+                cpe_begin_put(core, t, main_memory, local, rows * cols * sizeof(*local));
+                return;
+        }
+        for (size_t r = 0; r < rows; r++)
+                cpe_begin_put(core, t, main_memory + r * stride, local + r * cols, cols * sizeof(*local));
+}
+
+void cpe_wait(struct cpe *core, struct cpe_transfer *t)
+{
+        (void) core;
+        while (t->arrived != t->begun)
                 ;
+        t->arrived = t->begun = 0;
 }
 
 void cpe_get(struct cpe *core, void *local, const void *main_memory, size_t bytes)
 {
-        if (bytes > 0)
-                transfer_in(local, main_memory, bytes);
-        core->read_bytes += bytes;
+        struct cpe_transfer t = { 0 };
+
+        cpe_begin_get(core, &t, local, main_memory, bytes);
+        cpe_wait(core, &t);
 }
 
 void cpe_put(struct cpe *core, void *main_memory, const void *local, size_t bytes)
 {
-        if (bytes > 0)
-                transfer_out(main_memory, local, bytes);
-        core->written_bytes += bytes;
+        struct cpe_transfer t = { 0 };
+
+        cpe_begin_put(core, &t, main_memory, local, bytes);
+        cpe_wait(core, &t);
 }
 
 void remuda_cpe_main(void *argument);
 void remuda_cpe_main(void *argument)
 {
         struct athread_cpe_order order;
+        struct cpe uncounted = { 0 };
         size_t index = (size_t) athread_get_id(-1);
 
-        transfer_in(&order, argument, sizeof(order));
-        transfer_in(&me, &order.cores[index], sizeof(me));
-        me.store = store;
-        me.store_bytes = sizeof(store);
+        cpe_get(&uncounted, &order, argument, sizeof(order));
+        cpe_get(&uncounted, &me, &order.cores[index], sizeof(me));
+        me.store = store; /* at most as large: athread.c has seen to that */
         cpe_do(&me, &order.order);
-        transfer_out(&order.cores[index], &me, sizeof(me));
+        cpe_put(&uncounted, &order.cores[index], &me, sizeof(me));
 }

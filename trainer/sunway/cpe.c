@@ -1,4 +1,5 @@
-/* What a CPE (slave core) does with an order: the table of its tasks, and the local store's allocator. */
+/* What a CPE (slave core) does with an order: the table of its tasks, the local store's allocator, and what
+ * both kinds of CPE make of a transfer. */
 #include "trainer/sunway/cpe.h"
 
 #include "trainer/sunway/cpe_class.h"
@@ -12,6 +13,7 @@ static void (*const tasks[CPE_TASKS])(struct cpe *core, const void *job) = {
         [CPE_VECTOR]           = cpe_vector_work,
         [CPE_BIAS]             = cpe_vector_bias,
         [CPE_SUMS]             = cpe_vector_sums,
+        [CPE_MERGE]            = cpe_vector_merge,
         [CPE_IM2COL]           = cpe_image_im2col,
         [CPE_COL2IM]          = cpe_image_col2im,
         [CPE_POOL]             = cpe_image_pool,
@@ -53,4 +55,11 @@ void *cpe_take(struct cpe *core, size_t bytes)
         if (core->used_bytes > core->peak_bytes)
                 core->peak_bytes = core->used_bytes;
         return memory;
+}
+
+size_t cpe_piece(const struct cpe *core, size_t arrays)
+{
+        size_t each = cpe_left(core) / arrays / CPE_ALIGN_BYTES * CPE_ALIGN_BYTES / sizeof(float);
+
+        return cpe_smaller(each > 0 ? each : 1, CPE_PIECE_MOST); /* one that does not fit is refused */
 }

@@ -4,12 +4,12 @@
 
 #include <math.h>
 
-static float largest_of_row(struct cpe *core, const float *x, size_t cols, float *piece)
+static float largest_of_row(struct cpe *core, const float *x, size_t cols, float *piece, size_t most_cols)
 {
         float most = -INFINITY;
 
-        for (size_t at = 0; at < cols; at += CPE_PIECE) {
-                size_t count = cpe_smaller(CPE_PIECE, cols - at);
+        for (size_t at = 0; at < cols; at += most_cols) {
+                size_t count = cpe_smaller(most_cols, cols - at);
 
                 cpe_get(core, piece, x + at, count * sizeof(*piece));
                 for (size_t c = 0; c < count; c++)
@@ -18,20 +18,21 @@ static float largest_of_row(struct cpe *core, const float *x, size_t cols, float
         return most;
 }
 
-static void softmax_row(struct cpe *core, const float *x, float *y, size_t cols, float *piece)
+static void softmax_row(struct cpe *core, const float *x, float *y, size_t cols, float *piece,
+                        size_t most_cols)
 {
-        float most = largest_of_row(core, x, cols, piece), sum = 0;
+        float most = largest_of_row(core, x, cols, piece, most_cols), sum = 0;
 
-        for (size_t at = 0; at < cols; at += CPE_PIECE) {
-                size_t count = cpe_smaller(CPE_PIECE, cols - at);
+        for (size_t at = 0; at < cols; at += most_cols) {
+                size_t count = cpe_smaller(most_cols, cols - at);
 
                 cpe_get(core, piece, x + at, count * sizeof(*piece));
                 for (size_t c = 0; c < count; c++)
                         sum += piece[c] = expf(piece[c] - most);
                 cpe_put(core, y + at, piece, count * sizeof(*piece));
         }
-        for (size_t at = 0; at < cols; at += CPE_PIECE) {
-                size_t count = cpe_smaller(CPE_PIECE, cols - at);
+        for (size_t at = 0; at < cols; at += most_cols) {
+                size_t count = cpe_smaller(most_cols, cols - at);
 
                 cpe_get(core, piece, y + at, count * sizeof(*piece));
                 for (size_t c = 0; c < count; c++)
@@ -43,20 +44,22 @@ static void softmax_row(struct cpe *core, const float *x, float *y, size_t cols,
 void cpe_class_softmax(struct cpe *core, const void *argument)
 {
         const struct cpe_class *job = argument;
-        float *piece = cpe_take(core, CPE_PIECE * sizeof(*piece));
+        size_t most_cols = cpe_piece(core, 1);
+        float *piece = cpe_take(core, most_cols * sizeof(*piece));
 
         for (size_t r = core->index; piece != NULL && r < job->rows; r += core->count)
-                softmax_row(core, job->x + r * job->cols, job->y + r * job->cols, job->cols, piece);
+                softmax_row(core, job->x + r * job->cols, job->y + r * job->cols, job->cols, piece,
+                            most_cols);
 }
 
 static void softmax_gradient_row(struct cpe *core, const struct cpe_class *job, size_t row, float *p,
-                                 float *dp)
+                                 float *dp, size_t most_cols)
 {
         float sum = 0;
 
         for (int pass = 0; pass < 2; pass++)
-                for (size_t at = 0; at < job->cols; at += CPE_PIECE) {
-                        size_t count = cpe_smaller(CPE_PIECE, job->cols - at), from = row * job->cols + at;
+                for (size_t at = 0; at < job->cols; at += most_cols) {
+                        size_t count = cpe_smaller(most_cols, job->cols - at), from = row * job->cols + at;
 
                         cpe_get(core, p, job->x + from, count * sizeof(*p));
                         cpe_get(core, dp, job->x2 + from, count * sizeof(*dp));
@@ -72,10 +75,11 @@ static void softmax_gradient_row(struct cpe *core, const struct cpe_class *job, 
 void cpe_class_softmax_gradient(struct cpe *core, const void *argument)
 {
         const struct cpe_class *job = argument;
-        float *p = cpe_take(core, CPE_PIECE * sizeof(*p)), *dp = cpe_take(core, CPE_PIECE * sizeof(*dp));
+        size_t most_cols = cpe_piece(core, 2);
+        float *p = cpe_take(core, most_cols * sizeof(*p)), *dp = cpe_take(core, most_cols * sizeof(*dp));
 
         for (size_t r = core->index; p != NULL && dp != NULL && r < job->rows; r += core->count)
-                softmax_gradient_row(core, job, r, p, dp);
+                softmax_gradient_row(core, job, r, p, dp, most_cols);
 }
 
 void cpe_class_embed(struct cpe *core, const void *argument)

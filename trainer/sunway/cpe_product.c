@@ -93,78 +93,170 @@ ON_WIDE_UNIT static void multiply_tile_wide(size_t rows, size_t cols, size_t inn
 #define multiply_tile_wide multiply_tile
 #endif
 
-/* Brings rows x cols of a matrix with lines of `stride` floats to the local store, turned if it lies turned.
- */
-static void get_tile(struct cpe *core, float *tile, size_t rows, size_t cols, const float *from,
-                     size_t stride, bool turned, float *line)
-{
-        if (!turned && cols == stride) {
-                cpe_get(core, tile, from, rows * cols * sizeof(*tile));
-                return;
-        }
-        if (!turned) {
-                for (size_t r = 0; r < rows; r++)
-                        cpe_get(core, tile + r * cols, from + r * stride, cols * sizeof(*tile));
-                return;
-        }
-        for (size_t c = 0; c < cols; c++) {
-                cpe_get(core, line, from + c * stride, rows * sizeof(*line));
-                for (size_t r = 0; r < rows; r++)
-                        tile[r * cols + c] = line[r];
-        }
-}
-
-struct tile_buffers {
-        float *a, *b, *c, *line;
+struct tiles { /* of a and b, and what is under way for them */
+        float *a, *b;
+        struct cpe_transfer in;
 };
 
-static void staged_tile(struct cpe *core, const struct cpe_product *job, size_t row, size_t col,
-                        const struct tile_buffers *t)
+struct buffers {
+        struct tiles tiles[CPE_BUFFERS];
+        float *c, *turned;
+        struct cpe_transfer c_in, c_out;
+};
+
+/* Where a core is: the tile of c, and from which k on tiles of a and b are added to it. */
+struct place {
+        size_t unit, k;
+};
+
+struct extent { /* of a place: what of the matrices it is about */
+        size_t row, col, rows, cols, inner;
+};
+
+static size_t tiles_across(const struct cpe_product *job)
+{
+        return (job->m.cols + job->tile_cols - 1) / job->tile_cols;
+}
+
+static size_t unit_count(const struct cpe_product *job)
+{
+        return (job->m.rows + job->tile_rows - 1) / job->tile_rows * tiles_across(job);
+}
+
+static struct extent extent_of(const struct cpe_product *job, struct place at)
+{
+        size_t row = at.unit / tiles_across(job) * job->tile_rows,
+               col = at.unit % tiles_across(job) * job->tile_cols;
+
+        return (struct extent){ row, col, cpe_smaller(job->tile_rows, job->m.rows - row),
+                                cpe_smaller(job->tile_cols, job->m.cols - col),
+                                cpe_smaller(job->tile_inner, job->m.inner - at.k) };
+}
+
+static struct place place_after(const struct cpe *core, const struct cpe_product *job, struct place at)
+{
+        at.k += job->tile_inner;
+        return at.k < job->m.inner ? at : (struct place){ at.unit + core->count, 0 };
+}
+
+/* Both as they lie. */
+static void begin_tiles(struct cpe *core, const struct cpe_product *job, struct place at, struct tiles *t)
 {
         const struct kernels_matmul *m = &job->m;
-        size_t rows = cpe_smaller(job->tile_rows, m->rows - row),
-               cols = cpe_smaller(job->tile_cols, m->cols - col);
-        size_t stride_a = m->transpose_a ? m->rows : m->inner, stride_b = m->transpose_b ? m->inner : m->cols;
+        struct extent e = extent_of(job, at);
 
-        if (m->accumulate)
-                get_tile(core, t->c, rows, cols, m->c + row * m->cols + col, m->cols, false, NULL);
+        if (m->transpose_a)
+                cpe_begin_get_rows(core, &t->in, t->a, m->a + at.k * m->rows + e.row, e.inner, e.rows,
+                                   m->rows);
         else
-                memset(t->c, 0, rows * cols * sizeof(float));
-        for (size_t k = 0; k < m->inner; k += job->tile_inner) {
-                size_t inner = cpe_smaller(job->tile_inner, m->inner - k);
-                struct tile_lines a;
+                cpe_begin_get_rows(core, &t->in, t->a, m->a + e.row * m->inner + at.k, e.rows, e.inner,
+                                   m->inner);
+        if (m->transpose_b)
+                cpe_begin_get_rows(core, &t->in, t->b, m->b + e.col * m->inner + at.k, e.cols, e.inner,
+                                   m->inner);
+        else
+                cpe_begin_get_rows(core, &t->in, t->b, m->b + at.k * m->cols + e.col, e.inner, e.cols,
+                                   m->cols);
+}
 
-                if (m->transpose_a) /* is used as it lies */
-                        get_tile(core, t->a, inner, rows, m->a + k * stride_a + row, stride_a, false, NULL);
-                else
-                        get_tile(core, t->a, rows, inner, m->a + row * stride_a + k, stride_a, false, NULL);
-                get_tile(core, t->b, inner, cols,
-                         m->transpose_b ? m->b + col * stride_b + k : m->b + k * stride_b + col, stride_b,
-                         m->transpose_b, t->line);
-                a = m->transpose_a ? (struct tile_lines){ t->a, 1, rows }
-                                   : (struct tile_lines){ t->a, inner, 1 };
-                if (job->lanes > 16 && HAS_WIDE_UNIT)
-                        multiply_tile_wide(rows, cols, inner, a, t->b, t->c);
-                else
-                        multiply_tile(rows, cols, inner, a, t->b, t->c);
+/* The tile of c that is begun: what it is added to, once the one before is out. */
+static void open_c(struct cpe *core, const struct cpe_product *job, struct place at, struct buffers *b)
+{
+        const struct kernels_matmul *m = &job->m;
+        struct extent e = extent_of(job, at);
+
+        cpe_wait(core, &b->c_out);
+        if (m->accumulate)
+                cpe_begin_get_rows(core, &b->c_in, b->c, m->c + e.row * m->cols + e.col, e.rows, e.cols,
+                                   m->cols);
+        else
+                memset(b->c, 0, e.rows * e.cols * sizeof(*b->c));
+}
+
+static void close_c(struct cpe *core, const struct cpe_product *job, struct place at, struct buffers *b)
+{
+        const struct kernels_matmul *m = &job->m;
+        struct extent e = extent_of(job, at);
+
+        cpe_begin_put_rows(core, &b->c_out, m->c + e.row * m->cols + e.col, b->c, e.rows, e.cols, m->cols);
+}
+
+static const float *turn(const struct extent *e, const float *lying, float *turned)
+{
+        for (size_t c = 0; c < e->cols; c++)
+                for (size_t k = 0; k < e->inner; k++)
+                        turned[k * e->cols + c] = lying[c * e->inner + k];
+        return turned;
+}
+
+static void multiply_tiles(struct cpe *core, const struct cpe_product *job, struct place at, struct tiles *t,
+                           struct buffers *buffers)
+{
+        struct extent e = extent_of(job, at);
+        struct tile_lines a = job->m.transpose_a ? (struct tile_lines){ t->a, 1, e.rows }
+                                                 : (struct tile_lines){ t->a, e.inner, 1 };
+        const float *b;
+
+        cpe_wait(core, &t->in);
+        cpe_wait(core, &buffers->c_in);
+        b = job->m.transpose_b ? turn(&e, t->b, buffers->turned) : t->b;
+        if (job->lanes > 16 && HAS_WIDE_UNIT)
+                multiply_tile_wide(e.rows, e.cols, e.inner, a, b, buffers->c);
+        else
+                multiply_tile(e.rows, e.cols, e.inner, a, b, buffers->c);
+}
+
+static bool take_buffers(struct cpe *core, const struct cpe_product *job, struct buffers *b)
+{
+        size_t side_a = job->tile_rows * job->tile_inner * sizeof(float),
+               side_b = job->tile_inner * job->tile_cols * sizeof(float);
+        bool all;
+
+        b->c = cpe_take(core, job->tile_rows * job->tile_cols * sizeof(float));
+        b->turned = job->m.transpose_b ? cpe_take(core, side_b) : b->c;
+        all = b->c != NULL && b->turned != NULL;
+        for (size_t i = 0; i < core->buffers; i++) {
+                b->tiles[i].a = cpe_take(core, side_a);
+                b->tiles[i].b = cpe_take(core, side_b);
+                all = all && b->tiles[i].a != NULL && b->tiles[i].b != NULL;
         }
-        if (cols == m->cols) {
-                cpe_put(core, m->c + row * cols, t->c, rows * cols * sizeof(float));
+        return all;
+}
+
+static void staged_tiles(struct cpe *core, const struct cpe_product *job)
+{
+        struct buffers b = { 0 };
+        struct place at = { core->index, 0 }, next;
+        size_t units = unit_count(job);
+
+        if (at.unit >= units || !take_buffers(core, job, &b))
                 return;
+        begin_tiles(core, job, at, &b.tiles[0]);
+        for (size_t i = 0; at.unit < units; i++, at = next) {
+                struct tiles *coming = &b.tiles[(i + 1) % core->buffers];
+
+                next = place_after(core, job, at);
+                if (at.k == 0)
+                        open_c(core, job, at, &b);
+                if (core->buffers > 1 && next.unit < units)
+                        begin_tiles(core, job, next, coming);
+                multiply_tiles(core, job, at, &b.tiles[i % core->buffers], &b);
+                if (next.k == 0)
+                        close_c(core, job, at, &b);
+                if (core->buffers == 1 && next.unit < units)
+                        begin_tiles(core, job, next, coming);
         }
-        for (size_t r = 0; r < rows; r++)
-                cpe_put(core, m->c + (row + r) * m->cols + col, t->c + r * cols, cols * sizeof(float));
+        cpe_wait(core, &b.c_out);
 }
 
 /* Every operand from main memory, which is counted as it would be were there no cache. */
-static void unstaged_tile(struct cpe *core, const struct cpe_product *job, size_t row, size_t col)
+static void unstaged_tile(struct cpe *core, const struct cpe_product *job, struct place at)
 {
         const struct kernels_matmul *m = &job->m;
-        size_t rows = cpe_smaller(job->tile_rows, m->rows - row),
-               cols = cpe_smaller(job->tile_cols, m->cols - col);
+        struct extent e = extent_of(job, at);
 
-        for (size_t r = row; r < row + rows; r++)
-                for (size_t c = col; c < col + cols; c++) {
+        for (size_t r = e.row; r < e.row + e.rows; r++)
+                for (size_t c = e.col; c < e.col + e.cols; c++) {
                         float sum = m->accumulate ? m->c[r * m->cols + c] : 0;
 
                         for (size_t k = 0; k < m->inner; k++)
@@ -172,30 +264,16 @@ static void unstaged_tile(struct cpe *core, const struct cpe_product *job, size_
                                        m->b[m->transpose_b ? c * m->inner + k : k * m->cols + c];
                         m->c[r * m->cols + c] = sum;
                 }
-        core->read_bytes += (2 * m->inner + m->accumulate) * rows * cols * sizeof(float);
-        core->written_bytes += rows * cols * sizeof(float);
+        core->read_bytes += (2 * m->inner + m->accumulate) * e.rows * e.cols * sizeof(float);
+        core->written_bytes += e.rows * e.cols * sizeof(float);
 }
 
 void cpe_product_work(struct cpe *core, const void *argument)
 {
         const struct cpe_product *job = argument;
-        size_t across = (job->m.cols + job->tile_cols - 1) / job->tile_cols;
-        size_t units = (job->m.rows + job->tile_rows - 1) / job->tile_rows * across;
-        size_t longest = job->tile_rows > job->tile_inner ? job->tile_rows : job->tile_inner;
-        struct tile_buffers t = { 0 };
 
-        if (job->staging) {
-                t.a = cpe_take(core, job->tile_rows * job->tile_inner * sizeof(float));
-                t.b = cpe_take(core, job->tile_inner * job->tile_cols * sizeof(float));
-                t.c = cpe_take(core, job->tile_rows * job->tile_cols * sizeof(float));
-                t.line = cpe_take(core, longest * sizeof(float));
-                if (t.a == NULL || t.b == NULL || t.c == NULL || t.line == NULL)
-                        return;
-        }
-        for (size_t u = core->index; u < units; u += core->count) {
-                if (job->staging)
-                        staged_tile(core, job, u / across * job->tile_rows, u % across * job->tile_cols, &t);
-                else
-                        unstaged_tile(core, job, u / across * job->tile_rows, u % across * job->tile_cols);
-        }
+        if (job->staging)
+                staged_tiles(core, job);
+        for (size_t u = core->index; !job->staging && u < unit_count(job); u += core->count)
+                unstaged_tile(core, job, (struct place){ u, 0 });
 }

@@ -1,5 +1,9 @@
 /* Matrix product on a CPE (slave core): tiles of c, each from the tiles of a and b that it takes, in the
- * local store; CPE i of n makes the tiles i, i + n, ... */
+ * local store; CPE i of n makes the tiles i, i + n, ...
+ *
+ * With two buffers the next tiles of a and b are on their way while these are multiplied; a tile of c has
+ * one. A b that lies turned is turned in the store, into a buffer of its own. What all that takes of a store
+ * tile_plan.h adds up. */
 #pragma once
 
 #include <stdbool.h>

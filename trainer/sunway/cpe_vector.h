@@ -1,4 +1,6 @@
-/* Arrays and rows of matrices on a CPE (slave core): element by element, bias, column sums. */
+/* Arrays and rows of matrices on a CPE (slave core): element by element, bias, column sums, and the merging
+ * of gradients: a CPE's own columns of what the others have summed up (cpe_vector_merge()), or another rank's
+ * array (CPE_VECTOR_ADD). Both add in the order that one core would, so that the sums are the same. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,6 +10,7 @@
 /* One array in, one array out, piece by piece. */
 enum cpe_vector_operation {
         CPE_VECTOR_SCALE,
+        CPE_VECTOR_ADD, /* y += x */
         CPE_VECTOR_RELU,
         CPE_VECTOR_RELU_GRADIENT,
         CPE_VECTOR_UPDATE,
@@ -36,3 +39,14 @@ struct cpe_vector_rows {
 
 void cpe_vector_bias(struct cpe *core, const void *argument); /* y = x + b, ReLU of it */
 void cpe_vector_sums(struct cpe *core, const void *argument); /* partial sums of the columns */
+
+#define CPE_VECTOR_MERGE_LEAST                                                                               \
+        32 /* columns that a core merges, where there are so many: a transfer's worth */
+
+struct cpe_vector_merging {
+        size_t parts, cols;
+        const float *partial; /* parts x cols */
+        float *y;             /* cols */
+};
+
+void cpe_vector_merge(struct cpe *core, const void *argument); /* y += part 0, += part 1, ... */

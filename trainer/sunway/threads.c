@@ -29,7 +29,7 @@ struct stand_in {
 static void run_some(struct threads *g, size_t thread)
 {
         for (size_t i = thread; i < g->count; i += g->thread_count)
-                cpe_do(&g->cores[i], g->order);
+                cpe_group_do(&g->cores[i], g->order);
 }
 
 static void *stand_in_main(void *argument)
@@ -92,25 +92,24 @@ static void threads_close(void *state)
         free(g);
 }
 
-static int threads_open(struct cpe *cores, size_t count, size_t cpus, void **ret, struct err *err)
+static int threads_open(struct cpe *cores, const struct cpe_group_rule *rule, void **ret, struct err *err)
 {
+        size_t count = rule->count;
         struct threads *g = calloc(1, sizeof(*g));
 
         if (g == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu slave cores", count);
         g->cores = cores;
         g->count = count;
-        g->thread_count = cpus < count ? cpus : count;
+        g->thread_count = rule->cpus < count ? rule->cpus : count;
         g->thread_count = g->thread_count > 0 ? g->thread_count : 1;
         (void) pthread_mutex_init(&g->lock, NULL);
         (void) pthread_cond_init(&g->wake, NULL);
         (void) pthread_cond_init(&g->finished, NULL);
         g->threads = calloc(g->thread_count, sizeof(*g->threads));
-        g->stores = aligned_alloc(4096, g->thread_count * CPE_STORE_BYTES);
-        for (size_t i = 0; g->stores != NULL && i < count; i++) {
-                cores[i].store_bytes = CPE_STORE_BYTES;
-                cores[i].store = g->stores + i % g->thread_count * CPE_STORE_BYTES;
-        }
+        g->stores = aligned_alloc(4096, g->thread_count * rule->store_bytes);
+        for (size_t i = 0; g->stores != NULL && i < count; i++)
+                cores[i].store = g->stores + i % g->thread_count * rule->store_bytes;
         if (g->threads == NULL || g->stores == NULL || start_threads(g) < 0) {
                 threads_close(g);
                 return err_set(err, -ENOMEM, "%zu slave cores could not be set up", count);
