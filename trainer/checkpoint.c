@@ -61,14 +61,16 @@ static uint64_t shards_of(const struct training *t)
         return hash_bytes(t->shares.of, t->shares.workers * sizeof(*t->shares.of), hash) | 1;
 }
 
-static void write_all(FILE *f, const struct training *t, uint64_t step)
+/* @dealt: empty where workers keep no shards */
+static void write_all(FILE *f, const struct training *t, uint64_t step, const struct text *dealt)
 {
         struct writing c = { .f = f };
         uint8_t sum[SHA256_BYTES];
-        char header[CHECKPOINT_FILE_HEADER_MAX], shards[32] = "";
+        char header[CHECKPOINT_FILE_HEADER_MAX], shards[64] = "";
 
-        if (shards_of(t) != 0)
-                (void) text_format(shards, sizeof(shards), " shards=%llx", (unsigned long long) shards_of(t));
+        if (dealt->size_bytes > 0)
+                (void) text_format(shards, sizeof(shards), " shards=%llx dealt=%zu",
+                                   (unsigned long long) shards_of(t), dealt->size_bytes);
         (void) text_format(header, sizeof(header),
                            "remuda-checkpoint version=%d model=%llx step=%llu seed=%zu batch=%zu "
                            "parameters=%zu velocity=%d%s\n",
@@ -77,6 +79,8 @@ static void write_all(FILE *f, const struct training *t, uint64_t step)
                            t->model.parameter_count, t->velocity != NULL, shards);
         sha256_init(&c.hash);
         put_bytes(&c, header, strlen(header));
+        if (dealt->size_bytes > 0)
+                put_bytes(&c, dealt->data, dealt->size_bytes);
         stream_values(t, &c);
         sha256_final(&c.hash, sum);
         (void) fwrite(sum, 1, sizeof(sum), f);
@@ -155,6 +159,7 @@ static void put_aside(const struct training *t, uint64_t newest)
 int checkpoint_write(const struct training *t, uint64_t step, struct err *err)
 {
         const char *directory = t->options->checkpoint;
+        CLEANUP(text_free) struct text dealt = { 0 };
         struct whole_file w;
         char path[4096];
         int fd;
@@ -167,9 +172,12 @@ int checkpoint_write(const struct training *t, uint64_t step, struct err *err)
                 return err_set(err, -EINVAL, "--checkpoint: the directory's name is too long");
         if (mkdir(directory, 0777) < 0 && errno != EEXIST)
                 return err_set(err, -errno, "--checkpoint: directory '%s': %m", directory);
+        dealings_print(&t->dealings, &dealt);
+        if (dealt.failed)
+                return err_set(err, -ENOMEM, "no memory for a checkpoint");
         if (whole_file_open(&w, "--checkpoint", path, err) < 0)
                 return err->code;
-        write_all(w.f, t, step);
+        write_all(w.f, t, step, &dealt);
         if (whole_file_end(&w, err) < 0)
                 return err->code;
         if (!t->options->resume)
@@ -227,14 +235,19 @@ static int check_facts(const struct training *t, const struct checkpoint_file_fa
         if (f->velocity != (t->velocity != NULL))
                 return err_set(err, -EPROTO, "it is of a run with --optimiser %s",
                                f->velocity ? "momentum" : "sgd");
-        if (f->shards != shards_of(t))
+        if ((f->shards == 0) != (shards_of(t) == 0))
                 return err_set(err, -EPROTO,
                                f->shards == 0
                                        ? "it is of a run whose workers kept no shards: leave out "
                                          "--neighbour-exchange and --distribute once"
-                                       : "it is of a run whose workers kept shards, dealt otherwise: go on "
-                                         "with its --shares, --order, --no-shuffle, --neighbour-exchange and "
-                                         "number of workers");
+                                       : "it is of a run whose workers kept shards: go on with --distribute "
+                                         "once, or with --neighbour-exchange");
+        if (f->dealt_bytes == 0 && f->shards != shards_of(t))
+                return err_set(
+                        err, -EPROTO,
+                        "it is of a run whose workers kept shards, and does not say how they were dealt "
+                        "(it was written by an earlier release): go on with its --shares, --order, "
+                        "--no-shuffle, --neighbour-exchange and number of workers");
         return 0;
 }
 
@@ -297,6 +310,42 @@ static void spread(const struct training *t, const unsigned char *values, float 
                          MPI_STATUS_IGNORE);
 }
 
+/* Every rank learns how samples were dealt before; what is in force from this step on comes on top.
+ * Collective. */
+static int resume_dealings(struct training *t, const struct checkpoint_file_facts *f, struct err *err)
+{
+        unsigned long long size = f->dealt_bytes;
+        CLEANUP(free_p) char *text = NULL;
+        struct dealings before = { 0 };
+        struct dealing own;
+        int r;
+
+        if (t->dealings.count == 0) /* the same on every rank */
+                return 0;
+        if (t->world.parallel)
+                MPI_Bcast(&size, 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
+        text = calloc(size + 1, 1);
+        r = world_agree(&t->world, text != NULL ? 0 : err_set(err, -ENOMEM, "no memory for a checkpoint"),
+                        err);
+        if (r < 0 || size == 0)
+                return r;
+        if (t->world.rank == 0)
+                memcpy(text, f->dealt, size);
+        if (t->world.parallel)
+                MPI_Bcast(text, (int) size, MPI_CHAR, 0, MPI_COMM_WORLD);
+        own = t->dealings.list[t->dealings.count - 1];
+        own.from = t->step;
+        r = dealings_parse(text, t->shares.batch, &before, err);
+        if (r == 0)
+                r = dealings_add(&before, &own, err);
+        dealings_free(r == 0 ? &t->dealings : &before);
+        if (r == 0) {
+                t->dealings = before;
+                sampler_dealt(t->sampler, &t->dealings);
+        }
+        return world_agree(&t->world, r < 0 ? err_wrap(err, r, "--resume") : 0, err);
+}
+
 int checkpoint_resume(struct training *t, struct err *err)
 {
         struct checkpoint_file_facts facts = { 0 };
@@ -320,7 +369,8 @@ int checkpoint_resume(struct training *t, struct err *err)
                         spread(t, values != NULL ? values + facts.parameters * sizeof(float) : NULL,
                                t->velocity);
                 t->step = found[1];
+                r = resume_dealings(t, &facts, err);
         }
         unmap(&file);
-        return 0;
+        return r;
 }

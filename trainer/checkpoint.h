@@ -12,10 +12,11 @@
  * from step 100.
  *
  * Because sample order and initial values come from the seed, the step is all that a run must remember
- * besides its parameters; it may be resumed with other shares, workers or strategies. Only where workers keep
- * shards (trainer/data/owned.h) must it be the same workers with the same shares: the line then ends with
- * shards=, which names them. Rank 0 alone touches
- * the files; where the model is split, its values pass by piece by piece. */
+ * besides its parameters; it may be resumed with other shares, workers or strategies. Where workers keep
+ * shards (trainer/data/owned.h) it must also remember how these were dealt, each time: the first line then
+ * ends with shards=, which names the last dealing, and dealt=, so many bytes of lines
+ * (trainer/data/dealings.h) before the parameters. Who goes on with other workers, shares, order or exchange
+ * deals anew. Rank 0 alone touches the files; where the model is split, its values pass by piece by piece. */
 #pragma once
 
 #include "trainer/training.h"

@@ -6,6 +6,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "trainer/data/dealings.h"
 
 static int parse_field(const char **at, const char *name, int base, uint64_t *ret)
 {
@@ -26,7 +27,7 @@ static int parse_field(const char **at, const char *name, int base, uint64_t *re
 
 static int parse_header(const char *line, struct checkpoint_file_facts *f, struct err *err)
 {
-        uint64_t version, batch, parameters, velocity;
+        uint64_t version, batch, parameters, velocity, dealt_bytes = 0;
         const char *at = line + strlen("remuda-checkpoint");
 
         if (!text_starts_with(line, "remuda-checkpoint "))
@@ -41,11 +42,14 @@ static int parse_header(const char *line, struct checkpoint_file_facts *f, struc
             parse_field(&at, "parameters", 10, &parameters) < 0 ||
             parse_field(&at, "velocity", 10, &velocity) < 0 ||
             (strcmp(at, "\n") != 0 && parse_field(&at, "shards", 16, &f->shards) < 0) ||
-            strcmp(at, "\n") != 0 || velocity > 1 || parameters == 0 || parameters > (uint64_t) 1 << 40)
+            (strcmp(at, "\n") != 0 && parse_field(&at, "dealt", 10, &dealt_bytes) < 0) ||
+            strcmp(at, "\n") != 0 || dealt_bytes > DEALINGS_TEXT_MAX || velocity > 1 || parameters == 0 ||
+            parameters > (uint64_t) 1 << 40)
                 return err_set(err, -EINVAL, "its first line is damaged");
         f->batch = (size_t) batch;
         f->parameters = (size_t) parameters;
         f->velocity = velocity == 1;
+        f->dealt_bytes = (size_t) dealt_bytes;
         return 0;
 }
 
@@ -68,6 +72,8 @@ int checkpoint_file_parse(const unsigned char *bytes, size_t size_bytes,
         memcpy(line, bytes, header);
         if (parse_header(line, &f, err) < 0)
                 return err->code;
+        f.dealt = (const char *) bytes + header;
+        header += f.dealt_bytes;
         values = f.parameters * sizeof(float) * (f.velocity ? 2 : 1);
         if (size_bytes != header + values + SHA256_BYTES)
                 return err_set(err, -EINVAL, "%zu bytes where its first line promises %zu: half written",

@@ -15,7 +15,9 @@ struct checkpoint_file_facts {
         uint64_t step, seed, model;
         size_t batch, parameters;
         bool velocity;
-        uint64_t shards; /* names how shards were dealt that workers keep; 0 = they keep none */
+        uint64_t shards;   /* names how shards were dealt that workers keep; 0 = they keep none */
+        const char *dealt; /* trainer/data/dealings.h says how, in lines; borrowed, not ended by a NUL */
+        size_t dealt_bytes;
 };
 
 /* checkpoint_file_parse() - one file's bytes.

@@ -116,8 +116,15 @@ static int open_sampler(struct training *t, struct err *err)
                 .owned = train_options_owned(t->options),
                 .as_it_lies = t->options->as_it_lies,
         };
+        struct dealing dealing = { .exchange = rule.exchange,
+                                   .round_robin = rule.order == SAMPLER_ROUND_ROBIN,
+                                   .as_it_lies = rule.as_it_lies,
+                                   .workers = rule.workers,
+                                   .shares = t->shares.of };
         int r = sampler_new(&rule, &t->sampler, err);
 
+        if (r == 0 && rule.owned)
+                r = dealings_add(&t->dealings, &dealing, err);
         if (r < 0)
                 return r;
         t->last_step =
@@ -334,6 +341,7 @@ void rank_close(struct training *t)
         }
         backend_close(&t->backend);
         sampler_free(t->sampler);
+        dealings_free(&t->dealings);
         dataset_free(t->data);
         free(t->stages);
         shares_free(&t->shares);

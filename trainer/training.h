@@ -51,7 +51,8 @@ struct training {
         struct training_part part;
         struct training_part *stages; /* by rank; NULL unless the model is split */
         struct training_staged staged;
-        struct runner *runner; /* of the whole model; NULL where it is split */
+        struct runner *runner;    /* of the whole model; NULL where it is split */
+        struct dealings dealings; /* where workers keep shards: how they were dealt, so far */
         struct sampler *sampler;
         struct loader *loader;
         struct record record;

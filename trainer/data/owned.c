@@ -57,7 +57,10 @@ int owned_new(const struct owned_rule *rule, const uint32_t *ids, struct owned *
                 o->shards[w] = (struct shard){ o->ids + total, rule->sizes[w], rule->shares[w] };
                 total += rule->sizes[w];
         }
-        begin_epoch(o, 0);
+        if (rule->step == 0)
+                begin_epoch(o, rule->epoch);
+        o->epoch = rule->epoch;
+        o->rounds = rule->step;
         *ret = o;
         return 0;
 }
@@ -83,6 +86,39 @@ static size_t used_before(const struct owned *o, size_t step, size_t worker)
         const struct shard *s = &o->shards[worker];
 
         return step >= o->rule.steps ? s->size : step * s->share;
+}
+
+/* Copies samples `from`.. of all that are used (or not) at the beginning of a step, owner after owner. */
+static void copy_samples(const struct owned *o, size_t step, bool used, size_t from, size_t count,
+                         uint32_t *ids)
+{
+        for (size_t w = 0; count > 0 && w < o->rule.workers; w++) {
+                size_t before = used_before(o, step, w), all = used ? before : o->shards[w].size - before;
+                size_t some = from < all ? all - from : 0;
+
+                some = some < count ? some : count;
+                memcpy(ids, o->shards[w].ids + (used ? 0 : before) + (some > 0 ? from : 0),
+                       some * sizeof(*ids));
+                from = from < all ? 0 : from - all;
+                ids += some;
+                count -= some;
+        }
+}
+
+void owned_deal(const struct owned *o, size_t step, const struct owned_rule *rule, uint32_t *ids)
+{
+        size_t used = 0, unused = 0;
+
+        assert(o->kept == OWNED_ALL && o->rounds == step);
+        for (size_t w = 0; w < rule->workers; w++) {
+                size_t old = step * rule->shares[w], young = rule->sizes[w] - old;
+
+                copy_samples(o, step, true, used, old, ids);
+                copy_samples(o, step, false, unused, young, ids + old);
+                used += old;
+                unused += young;
+                ids += rule->sizes[w];
+        }
 }
 
 size_t owned_round(const struct owned *o, size_t step)

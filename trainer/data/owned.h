@@ -16,6 +16,13 @@
  * whoever holds all shards (one process, a run that goes on) replays what a world's messages did. Rounds of
  * one after another cost O(F * left) each and worker.
  *
+ * Workers that change deal anew (trainer/data/dealings.h), between two steps: samples that the epoch has used
+ * and samples that it has not are dealt apart, in the order in which they lie with their owners, so that a
+ * new worker has of either as many as if it had been there from the epoch's beginning.
+ *
+ *         step 2 of 3, shares 2 2: a b | c d | e f    g h | i j | k l      (used: a b g h and c d i j)
+ *         from there on 3 1:       a b g h c d | e f k            i j | l
+ *
  * Pure but for the heap; not thread-safe. */
 #pragma once
 
@@ -32,6 +39,8 @@ struct owned_rule {
         bool shuffle;                 /* before each epoch */
         size_t workers, steps;        /* steps of an epoch */
         const size_t *shares, *sizes; /* samples a full step, and of the shard, by worker; copied */
+        uint64_t epoch;               /* where these workers begin: within an epoch nothing is shuffled */
+        size_t step;
 };
 
 struct owned; /* opaque */
@@ -54,6 +63,10 @@ void owned_keep(struct owned *o, size_t worker);
 
 /* owned_shard() - a worker's samples in their order. @ret: borrowed. Return: how many. */
 size_t owned_shard(const struct owned *o, size_t worker, const uint32_t **ret);
+
+/* owned_deal() - to other workers, with all shards here, replayed to the beginning of that step.
+ * @rule: theirs: workers, shares, sizes; @ids: gets all samples, shard after shard */
+void owned_deal(const struct owned *o, size_t step, const struct owned_rule *rule, uint32_t *ids);
 
 /* owned_round() - how many each owner passes after that step. Largest after step 0. */
 size_t owned_round(const struct owned *o, size_t step);

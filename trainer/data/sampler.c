@@ -37,6 +37,8 @@ struct sampler {
                 kept[2];     /* of an even epoch and of an odd one: who works ahead asks for the next */
         struct owned *owned; /* once they are asked for */
         bool keeps;          /* one worker's shard alone */
+        const struct dealing *dealings; /* of them; the last is this rule's. None: it is dealt once */
+        size_t dealing_count;
 };
 
 /* @kept: so many of those that are there; the rest is forgotten */
@@ -255,21 +257,68 @@ static size_t take(const struct sampler *s, uint64_t epoch, size_t step, size_t 
         return count;
 }
 
-/* @ids: gets all samples, shard after shard; @sizes: of the shards */
-static void deal(const struct sampler *s, uint32_t *ids, size_t *sizes)
+/* A worker's parts of all batches of an epoch. */
+static size_t shard_size(const struct sampler *s, size_t worker)
+{
+        size_t size = 0;
+
+        for (size_t step = 0; step < sampler_steps(s, 0); step++)
+                size += sampler_count(s, 0, step, worker);
+        return size;
+}
+
+/* @ids: gets all samples, shard after shard; @sizes: of the shards. Return: 0 or -ENOMEM. */
+static int deal(struct sampler *s, uint32_t *ids, size_t *sizes)
 {
         size_t steps = sampler_steps(s, 0), samples = samples_of(s, 0), used = 0;
 
+        if (permute(s, 0) < 0)
+                return -ENOMEM;
         for (size_t w = 0; w < s->rule.workers; w++) {
-                sizes[w] = 0;
-                for (size_t step = 0; step < steps; step++) {
-                        if (s->rule.order == SAMPLER_ROUND_ROBIN)
-                                used += take(s, 0, step, w, ids + used);
-                        sizes[w] += sampler_count(s, 0, step, w);
-                }
+                sizes[w] = shard_size(s, w);
+                for (size_t step = 0; s->rule.order == SAMPLER_ROUND_ROBIN && step < steps; step++)
+                        used += take(s, 0, step, w, ids + used);
         }
         for (size_t i = 0; s->rule.order == SAMPLER_BLOCKS && i < samples; i++)
                 ids[i] = (uint32_t) i;
+        free(s->kept[0].ids);
+        s->kept[0] = (struct permutation){ 0 };
+        return 0;
+}
+
+void sampler_dealt(struct sampler *s, const struct dealings *d)
+{
+        s->dealings = d->list;
+        s->dealing_count = d->count;
+}
+
+/* From the workers before these, as they were when these began. */
+static int deal_anew(struct sampler *s, struct owned_rule *rule, uint32_t *ids, size_t *sizes)
+{
+        const struct dealing *d = &s->dealings[s->dealing_count - 2];
+        struct sampler_rule theirs = { .seed = s->rule.seed,
+                                       .samples = samples_of(s, 0),
+                                       .batch = s->rule.batch,
+                                       .workers = d->workers,
+                                       .shares = d->shares,
+                                       .order = d->round_robin ? SAMPLER_ROUND_ROBIN : SAMPLER_BLOCKS,
+                                       .exchange = d->exchange,
+                                       .owned = true,
+                                       .as_it_lies = d->as_it_lies };
+        CLEANUP(sampler_free_p) struct sampler *before = NULL;
+        struct err err = { 0 };
+
+        if (sampler_new(&theirs, &before, &err) < 0)
+                return err.code;
+        before->dealings = s->dealings;
+        before->dealing_count = s->dealing_count - 1;
+        if (sampler_replay(before, d[1].from) < 0)
+                return -ENOMEM;
+        sampler_locate(s, d[1].from, &rule->epoch, &rule->step);
+        for (size_t w = 0; w < s->rule.workers; w++)
+                sizes[w] = shard_size(s, w);
+        owned_deal(before->owned, rule->step, rule, ids);
+        return 0;
 }
 
 static int open_owned(struct sampler *s)
@@ -285,13 +334,12 @@ static int open_owned(struct sampler *s)
                                    .shares = shares,
                                    .sizes = sizes };
 
-        if (ids == NULL || sizes == NULL || shares == NULL || permute(s, 0) < 0)
+        if (ids == NULL || sizes == NULL || shares == NULL)
                 return -ENOMEM;
         for (size_t w = 0; w < s->rule.workers; w++)
                 shares[w] = s->cuts[0].bounds[w + 1] - s->cuts[0].bounds[w];
-        deal(s, ids, sizes);
-        free(s->kept[0].ids);
-        s->kept[0] = (struct permutation){ 0 };
+        if (s->dealing_count > 1 ? deal_anew(s, &rule, ids, sizes) < 0 : deal(s, ids, sizes) < 0)
+                return -ENOMEM;
         return owned_new(&rule, ids, &s->owned);
 }
 

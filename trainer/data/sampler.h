@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "trainer/data/dealings.h"
 #include "trainer/data/owned.h"
 
 enum sampler_order {
@@ -69,6 +70,11 @@ void sampler_locate(const struct sampler *s, uint64_t global_step, uint64_t *ret
  * @ids: room for sampler_count() (at most `batch`) numbers
  * Cheapest when steps are asked in rising order. Return: count, or -ENOMEM. */
 int sampler_chunk(struct sampler *s, uint64_t epoch, size_t step, size_t worker, uint32_t *ids);
+
+/* sampler_dealt() - where shards are owned: how they were dealt, the last time for this rule's workers;
+ * before anything is asked of it, and of no step before that.
+ * @d: borrowed */
+void sampler_dealt(struct sampler *s, const struct dealings *d);
 
 /* Where shards are owned: sampler_replay() - they are as at the beginning of that step. Return: 0 or -ENOMEM.
  * sampler_keep() - from there on that worker's chunks alone are asked for, and what comes from others comes

@@ -192,6 +192,135 @@ static void messages_do_what_is_replayed(void **state)
         }
 }
 
+/* Shards that are dealt anew, to other workers and with other rules, at these steps; 999 samples are 34 steps
+ * an epoch. */
+/* clang-format off */
+static struct {
+        uint64_t from;
+        size_t workers, shares[4];
+        double exchange;
+        bool round_robin, as_it_lies;
+} dealt[] = {
+        {   0, 3, { 10, 12, 8 },    0.25, false, false },
+        {   5, 2, { 18, 12 },       0.25, false, false }, /* within the first epoch */
+        {  33, 3, { 0, 1, 29 },     0.5,  true,  false }, /* before its last, shorter step */
+        {  68, 4, { 6, 8, 7, 9 },   0,    false, true },  /* between two epochs */
+        {  80, 1, { 30 },           0.25, false, false },
+        {  81, 3, { 10, 12, 8 },    1,    false, false }, /* after one step */
+};
+/* clang-format on */
+#define DEALT_SAMPLES 999
+#define DEALT_BATCH   30
+
+static void note_dealings(size_t count, struct dealings *ret)
+{
+        struct err err = { 0 };
+
+        *ret = (struct dealings){ 0 };
+        for (size_t i = 0; i < count; i++) {
+                struct dealing one = { dealt[i].from,       dealt[i].exchange, dealt[i].round_robin,
+                                       dealt[i].as_it_lies, dealt[i].workers,  dealt[i].shares };
+
+                assert_int_equal(dealings_add(ret, &one, &err), 0);
+        }
+}
+
+/* As a run finds them that goes on with the last of them. */
+static struct sampler *open_dealt(size_t last, const struct dealings *d)
+{
+        struct sampler_rule rule = { .seed = 3,
+                                     .samples = DEALT_SAMPLES,
+                                     .batch = DEALT_BATCH,
+                                     .workers = dealt[last].workers,
+                                     .shares = dealt[last].shares,
+                                     .order = dealt[last].round_robin ? SAMPLER_ROUND_ROBIN : SAMPLER_BLOCKS,
+                                     .exchange = dealt[last].exchange,
+                                     .owned = true,
+                                     .as_it_lies = dealt[last].as_it_lies };
+        struct err err = { 0 };
+        struct sampler *s = NULL;
+
+        assert_int_equal(sampler_new(&rule, &s, &err), 0);
+        sampler_dealt(s, d);
+        return s;
+}
+
+static void uses_every_sample_once_whoever_keeps_them(void **state)
+{
+        unsigned char seen[DEALT_SAMPLES] = { 0 };
+        size_t used = 0;
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(dealt); i++) {
+                uint64_t end = i + 1 < ARRAY_SIZE(dealt) ? dealt[i + 1].from : 4 * 34;
+                struct dealings d;
+                struct sampler *s;
+
+                note_dealings(i + 1, &d);
+                s = open_dealt(i, &d);
+                for (uint64_t step = dealt[i].from; step < end; step++) {
+                        uint32_t ids[DEALT_BATCH];
+                        uint64_t epoch;
+                        size_t epoch_step;
+
+                        sampler_locate(s, step, &epoch, &epoch_step);
+                        for (size_t w = 0; w < dealt[i].workers; w++) {
+                                int n = sampler_chunk(s, epoch, epoch_step, w, ids);
+
+                                assert_int_equal(n, sampler_count(s, epoch, epoch_step, w));
+                                for (int k = 0; k < n; k++)
+                                        if (ids[k] >= DEALT_SAMPLES || seen[ids[k]]++ != epoch)
+                                                fail_msg("sample %u twice in epoch %d, at step %d", ids[k],
+                                                         (int) epoch, (int) step);
+                                used += (size_t) n;
+                        }
+                }
+                sampler_free(s);
+                dealings_free(&d);
+        }
+        assert_int_equal(used, 4 * DEALT_SAMPLES);
+}
+
+/* A world that goes on with others' shards does by messages what one process replays. */
+static void messages_do_what_is_replayed_after_a_dealing(void **state)
+{
+        struct passing *world = calloc(4, sizeof(*world));
+
+        (void) state;
+        for (size_t i = 1; i < ARRAY_SIZE(dealt); i++) {
+                uint32_t a[DEALT_BATCH], b[DEALT_BATCH];
+                struct dealings d;
+                struct sampler *whole;
+
+                note_dealings(i + 1, &d);
+                whole = open_dealt(i, &d);
+                for (size_t w = 0; w < dealt[i].workers; w++) {
+                        world[w] = (struct passing){ .s = open_dealt(i, &d) };
+                        assert_int_equal(sampler_replay(world[w].s, dealt[i].from), 0);
+                        sampler_keep(world[w].s, w);
+                }
+                for (uint64_t step = dealt[i].from; step < dealt[i].from + 40; step++) {
+                        uint64_t epoch;
+                        size_t epoch_step;
+
+                        if (step > dealt[i].from)
+                                pass_on(world, dealt[i].workers, step);
+                        sampler_locate(whole, step, &epoch, &epoch_step);
+                        for (size_t w = 0; w < dealt[i].workers; w++) {
+                                int n = sampler_chunk(whole, epoch, epoch_step, w, a);
+
+                                assert_int_equal(sampler_chunk(world[w].s, epoch, epoch_step, w, b), n);
+                                assert_memory_equal(a, b, (size_t) n * sizeof(*a));
+                        }
+                }
+                for (size_t w = 0; w < dealt[i].workers; w++)
+                        sampler_free(world[w].s);
+                sampler_free(whole);
+                dealings_free(&d);
+        }
+        free(world);
+}
+
 static void grows_at_an_epoch(void **state)
 {
         const size_t shares[] = { 10 };
@@ -297,6 +426,8 @@ int main(void)
                 cmocka_unit_test(uses_every_sample_once_an_epoch),
                 cmocka_unit_test(answers_alike_in_any_order),
                 cmocka_unit_test(messages_do_what_is_replayed),
+                cmocka_unit_test(uses_every_sample_once_whoever_keeps_them),
+                cmocka_unit_test(messages_do_what_is_replayed_after_a_dealing),
                 cmocka_unit_test(grows_at_an_epoch),
                 cmocka_unit_test(uses_every_sample_once_through_cuts),
                 cmocka_unit_test(the_latest_cut_counts_whatever_its_step),
