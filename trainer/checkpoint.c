@@ -327,9 +327,9 @@ static int resume_dealings(struct training *t, const struct checkpoint_file_fact
         text = calloc(size + 1, 1);
         r = world_agree(&t->world, text != NULL ? 0 : err_set(err, -ENOMEM, "no memory for a checkpoint"),
                         err);
-        if (r < 0 || size == 0)
+        if (r < 0 || text == NULL || size == 0)
                 return r;
-        if (t->world.rank == 0)
+        if (f->dealt != NULL) /* rank 0 */
                 memcpy(text, f->dealt, size);
         if (t->world.parallel)
                 MPI_Bcast(text, (int) size, MPI_CHAR, 0, MPI_COMM_WORLD);

@@ -308,8 +308,8 @@ static int deal_anew(struct sampler *s, struct owned_rule *rule, uint32_t *ids, 
         CLEANUP(sampler_free_p) struct sampler *before = NULL;
         struct err err = { 0 };
 
-        if (sampler_new(&theirs, &before, &err) < 0)
-                return err.code;
+        if (sampler_new(&theirs, &before, &err) < 0 || before == NULL)
+                return -ENOMEM;
         before->dealings = s->dealings;
         before->dealing_count = s->dealing_count - 1;
         if (sampler_replay(before, d[1].from) < 0)
