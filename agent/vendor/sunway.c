@@ -5,5 +5,6 @@ const struct vendor vendor_sunway = {
         .name = "sunway",
         .runtime = "sunway",
         .resource = "remuda.dev/sunway-cg",
-        .unsure = "",
+        .unsure = "that each processor of an SW26010's kernel is a core group, and the words of its "
+                  "/proc/cpuinfo: from descriptions",
 };
