@@ -13,11 +13,12 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "trainer/export/export.h"
+#include "trainer/fusion_gain.h"
 #include "trainer/json_line.h"
 #include "trainer/measure.h"
 #include "trainer/operators/conformance.h"
-#include "trainer/operators/operator_library.h"
 #include "trainer/operators/tune.h"
+#include "trainer/own_operators.h"
 #include "trainer/rank.h"
 #include "trainer/stop.h"
 #include "trainer/strategy.h"
@@ -217,23 +218,21 @@ static void explain_fusion(struct training *t)
                 return;
         if (t->options->activation != NULL)
                 model_activate(&m, t->options->activation);
-        model_fuse(&m, t->backend.bypass, print_line, NULL);
+        model_fuse(&m, &t->rules, print_line, NULL);
 }
 
 static int test_operators(const struct train_options *o, const char *program)
 {
         struct backend_options options = train_options_backend(o, 1, 0);
         struct backend b;
+        struct fusion_table rules;
         struct err err = { 0 };
         int failed = backend_open(&backend_linked, &options, &b, &err);
 
         if (failed == 0) {
-                if (o->operator_library != NULL)
-                        failed = operator_library_load(o->operator_library, &b, &err);
-                if (failed == 0 && o->activation != NULL)
-                        failed = operator_library_activation(o->activation, &b, &err);
+                failed = own_operators_load(o, &b, &rules, &err);
                 if (failed == 0)
-                        failed = conformance_run(&b, &err);
+                        failed = conformance_run(&b, &rules, &err);
                 backend_close(&b);
         }
         if (failed < 0)
@@ -267,9 +266,12 @@ static int run(struct train_options *o, const struct world *w, const char *progr
         r = rank_open(&t, o, w, &err);
         if (r < 0 && w->rank == 0)
                 say(program, &err);
-        if (r == 0 && o->explain_fusion)
+        if (r == 0 && o->explain_fusion) {
                 explain_fusion(&t);
-        else if (r == 0 && o->measure)
+                r = o->measure ? fusion_gain_run(&t, &err) : 0;
+                if (r < 0)
+                        say(program, &err);
+        } else if (r == 0 && o->measure)
                 measure(&t, program, &err);
         else if (r == 0)
                 r = train(&t, program, &err);

@@ -181,7 +181,7 @@ static size_t held_bytes(const struct model *m, size_t first, size_t last)
         for (size_t i = first; i <= last; i++) {
                 size_t outputs = shape_size(&m->nodes[i].out);
 
-                bytes += 2 * outputs * sizeof(float) + (op_has(m->nodes[i].op, OP_POOL) ? outputs : 0);
+                bytes += 2 * outputs * sizeof(float) + (model_has(&m->nodes[i], OP_POOL) ? outputs : 0);
         }
         return bytes;
 }

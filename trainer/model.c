@@ -55,13 +55,13 @@ static void add_tensor(struct model *m, size_t count, size_t layer, bool bias)
 
 void model_size_node(struct model_node *n, size_t width, size_t kernel, size_t vocabulary)
 {
-        enum op parts[OP_PARTS_MAX];
-        size_t count = op_parts(n->op, parts);
         struct shape *out = &n->out; /* of the parts so far */
 
+        if (n->op != OP_OWN)
+                n->part_count = op_parts(n->op, n->parts);
         *out = n->in;
-        for (size_t i = 0; i < count; i++) {
-                switch (parts[i]) {
+        for (size_t i = 0; i < n->part_count; i++) {
+                switch (n->parts[i]) {
                 case OP_MATMUL:
                         n->weight_count = shape_size(out) * width;
                         *out = (struct shape){ 1, 1, width };
@@ -132,11 +132,19 @@ int model_build(const char *name, const struct model_size *size, struct model *r
         return 0;
 }
 
+bool model_has(const struct model_node *n, enum op part)
+{
+        for (size_t i = 0; i < n->part_count; i++)
+                if (n->parts[i] == part)
+                        return true;
+        return false;
+}
+
 static bool feeds_relu(const struct model *m, const struct model_node *n)
 {
         for (const struct model_node *next = n; next < m->nodes + m->node_count && next->layer == n->layer;
              next++)
-                if (op_has(next->op, OP_RELU) || next->op == OP_ACTIVATION)
+                if (model_has(next, OP_RELU) || model_has(next, OP_ACTIVATION))
                         return true;
         return false;
 }
@@ -180,53 +188,72 @@ uint64_t model_hash(const struct model *m)
         return mix(hash, shape_size(&m->input));
 }
 
-static void explain_one(const struct model_node *nodes, size_t count, enum op fused,
-                        void (*explain)(void *context, const char *line), void *context)
-{
-        struct text line = { 0 };
-
-        text_printf(&line, "layer %zu: ", nodes->layer);
-        for (size_t i = 0; i < count; i++)
-                text_printf(&line, "%s%s", i > 0 ? ", " : "", op_name(nodes[i].op));
-        text_printf(&line, " -> %s", op_name(fused));
-        if (!line.failed)
-                explain(context, line.data);
-        text_free(&line);
-}
-
 void model_activate(struct model *m, const char *name)
 {
         m->activation = name;
         for (size_t i = 0; i < m->node_count; i++)
                 if (m->nodes[i].op == OP_RELU)
-                        m->nodes[i].op = OP_ACTIVATION;
+                        m->nodes[i].op = m->nodes[i].parts[0] = OP_ACTIVATION;
 }
 
-void model_fuse(struct model *m, uint32_t bypass, void (*explain)(void *context, const char *line),
-                void *context)
+static void explain_one(const struct model_node *first, const struct fusion_rule *rule,
+                        void (*explain)(void *context, const char *line), void *context)
 {
+        struct text line = { 0 };
+
+        text_printf(&line, "layer %zu: ", first->layer);
+        for (size_t i = 0; i < rule->part_count; i++)
+                text_printf(&line, "%s%s", i > 0 ? ", " : "", op_name(rule->parts[i]));
+        text_printf(&line, " -> %s%s", rule->name, rule->fused == OP_OWN ? ", of a library" : "");
+        if (!line.failed)
+                explain(context, line.data);
+        text_free(&line);
+}
+
+/* Each operator of a model reads what comes out of the one before. */
+static struct fusion_graph graph_of(const struct model *m)
+{
+        struct fusion_graph g = { .count = m->node_count };
+
+        for (size_t i = 0; i < m->node_count; i++) {
+                g.nodes[i].op = m->nodes[i].op;
+                g.nodes[i].input_count = i > 0;
+                g.nodes[i].inputs[0] = i > 0 ? i - 1 : 0;
+        }
+        return g;
+}
+
+/* The nodes first..last as what the rule says; of the parts one at most has weights, and one a bias. */
+static struct model_node join(const struct model_node *nodes, const struct fusion_rule *rule)
+{
+        struct model_node fused = nodes[0];
+
+        fused.op = rule->fused;
+        fused.own = rule->fused == OP_OWN ? &rule->own : NULL;
+        fused.part_count = rule->part_count;
+        memcpy(fused.parts, rule->parts, sizeof(fused.parts));
+        fused.out = nodes[rule->part_count - 1].out;
+        for (size_t i = 1; i < rule->part_count; i++)
+                if (nodes[i].bias_count > 0) {
+                        fused.bias = nodes[i].bias;
+                        fused.bias_count = nodes[i].bias_count;
+                }
+        return fused;
+}
+
+void model_fuse(struct model *m, const struct fusion_table *rules,
+                void (*explain)(void *context, const char *line), void *context)
+{
+        struct fusion_graph g = graph_of(m);
         size_t to = 0, count;
 
         for (size_t at = 0; at < m->node_count; at += count, to++) {
-                const struct model_node *nodes = &m->nodes[at];
-                struct model_node fused = nodes[0];
-                enum op ops[OP_PARTS_MAX];
-                size_t ahead = 0;
+                const struct fusion_rule *rule = fusion_match(&g, rules, at).rule;
 
-                for (; ahead < OP_PARTS_MAX && at + ahead < m->node_count; ahead++)
-                        ops[ahead] = nodes[ahead].op;
-                count = op_fused(ops, ahead, bypass, &fused.op);
-                if (count > 0 && explain != NULL)
-                        explain_one(nodes, count, fused.op, explain, context);
-                count = count > 0 ? count : 1;
-                for (size_t i = 1; i < count; i++) {
-                        fused.out = nodes[i].out;
-                        if (nodes[i].bias_count > 0) {
-                                fused.bias = nodes[i].bias;
-                                fused.bias_count = nodes[i].bias_count;
-                        }
-                }
-                m->nodes[to] = fused;
+                count = rule != NULL ? rule->part_count : 1;
+                if (rule != NULL && explain != NULL)
+                        explain_one(&m->nodes[at], rule, explain, context);
+                m->nodes[to] = rule != NULL ? join(&m->nodes[at], rule) : m->nodes[at];
         }
         m->node_count = to;
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "trainer/operators/fusion.h"
 #include "trainer/operators/op.h"
 #include "trainer/shape.h"
 
@@ -20,6 +21,9 @@
 
 struct model_node {
         enum op op;
+        size_t part_count; /* what it does, in order: OP_OWN's are its rule's */
+        enum op parts[OP_PARTS_MAX];
+        const struct kernels_fused *own; /* of OP_OWN, in the table of rules */
         struct shape in, out;
         size_t kernel;               /* convolution: edge of the window */
         size_t vocabulary;           /* embedding: rows of the table */
@@ -50,7 +54,8 @@ struct model_size {
         size_t classes;     /* text: words known */
 };
 
-/* model_size_node() - what comes out of an operator, and how many parameters it has, from its op and `in`.
+/* model_size_node() - an operator's parts (but OP_OWN's, which it has), what comes out of it, and how many
+ * parameters it has, from its op and `in`.
  * @width: outputs of a matmul, channels of a convolution, floats a word of an embedding; @kernel: of a
  * convolution;
  * @vocabulary: of an embedding */
@@ -69,11 +74,13 @@ void model_initialise(const struct model *m, uint64_t seed, size_t first_node, s
  * end or a '=' */
 void model_activate(struct model *m, const char *name);
 
-/* model_fuse() - apply the fusion rules; the parameters stay where they are.
- * @bypass: OP_BIT()s of the operators that are not to come about
+/* model_has() - is this among what the node does? */
+bool model_has(const struct model_node *n, enum op part);
+
+/* model_fuse() - apply the rules; the parameters stay where they are. @rules: outlive the model
  * @explain: called once for each fusion with one line; may be NULL */
-void model_fuse(struct model *m, uint32_t bypass, void (*explain)(void *context, const char *line),
-                void *context);
+void model_fuse(struct model *m, const struct fusion_table *rules,
+                void (*explain)(void *context, const char *line), void *context);
 
 /* model_hash() - of names, shapes and order: equal for models whose parameters mean the same. */
 uint64_t model_hash(const struct model *m);

@@ -11,8 +11,8 @@
 #include "base/text.h"
 #include "trainer/checkpoint.h"
 #include "trainer/export/onnx_read.h"
-#include "trainer/operators/operator_library.h"
 #include "trainer/outputs.h"
+#include "trainer/own_operators.h"
 #include "trainer/strategies/stages.h"
 #include "trainer/strategy.h"
 
@@ -49,11 +49,9 @@ static int open_backend(struct training *t, struct err *err)
         t->load_segment = t->options->load_auto          ? PRESET_LOAD_AUTO
                           : t->options->load_segment > 0 ? t->options->load_segment
                                                          : t->preset.load_segment;
-        if (r == 0 && t->options->operator_library != NULL)
-                r = operator_library_load(t->options->operator_library, &t->backend, err);
-        if (r == 0 && t->options->activation != NULL)
-                r = operator_library_activation(t->options->activation, &t->backend, err);
-        return r;
+        if (r == 0)
+                r = own_operators_load(t->options, &t->backend, &t->rules, err);
+        return r < 0 ? r : own_operators_judge(t->options, &t->backend, &t->rules, err);
 }
 
 static int open_model(struct training *t, struct err *err)
@@ -66,7 +64,7 @@ static int open_model(struct training *t, struct err *err)
         if (t->options->activation != NULL)
                 model_activate(&t->model, t->options->activation);
         if (!t->options->no_fuse && t->preset.fuse)
-                model_fuse(&t->model, t->backend.bypass, NULL, NULL);
+                model_fuse(&t->model, &t->rules, NULL, NULL);
         t->part = (struct training_part){ 0, t->model.node_count - 1, 0, t->model.parameter_count };
         return 0;
 }

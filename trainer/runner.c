@@ -30,7 +30,7 @@ static int allocate_node(struct runner *n, size_t i)
 
         n->activations[i + 1] = floats(n, n->capacity * shape_size(&node->out));
         n->gradients[i + 1] = floats(n, n->capacity * shape_size(&node->out));
-        if (op_has(node->op, OP_POOL)) {
+        if (model_has(node, OP_POOL)) {
                 n->which[i] = backend_allocate(n->backend, n->capacity * shape_size(&node->out));
                 if (n->which[i] == NULL)
                         return -ENOMEM;

@@ -70,6 +70,7 @@ static const struct row rows[] = {
         { "--explain-fusion", NULL, FLAG, AT(explain_fusion), 0, 0, "print which operators run as one, and stop" },
         { "--operator", "NAME=FILE", STRING, AT(operator_library), 0, 0, "take kernel NAME from the shared library FILE" },
         { "--activation", "NAME=FILE", STRING, AT(activation), 0, 0, "in place of the ReLUs NAME, an operator of the shared library FILE" },
+        { "--fusion", "FILE", STRING, AT(fusion), 0, 0, "rules of fusion of one's own: operators that a shared library does in one pass, or that stay apart" },
         { "--tune", NULL, FLAG, AT(tune), 0, 0, "search the tile sizes of this device, keep the best in the cache, and stop" },
         { "--cache", "FILE", STRING, AT(cache), 0, 0, "where they are kept (default ~/.cache/remuda/tiles)" },
         { "--no-preset", NULL, FLAG, AT(no_preset), 0, 0, "neither presets nor cache" },

@@ -19,7 +19,8 @@ struct train_options {
         const char *data, *model, *strategy; /* borrowed from argv */
         const char *distribute;
         size_t poll; /* seconds, 0 = never */
-        const char *preprocess, *operator_library, *activation, *cache, *export_file, *import_file, *quantise;
+        const char *preprocess, *operator_library, *activation, *fusion, *cache, *export_file, *import_file,
+                *quantise;
         struct train_options_list speeds; /* simulated: samples a second at most, by rank; 0: as it is */
         struct train_options_list slow;   /* simulated: percent of the time that computing takes, by rank */
         const char *variant, *convolution, *chip, *merge;

@@ -42,7 +42,8 @@ struct training {
         struct shares shares;
         struct backend backend;
         struct preset preset;
-        size_t load_segment; /* as in the preset */
+        struct fusion_table rules; /* of fusion; the model points into it */
+        size_t load_segment;       /* as in the preset */
         struct dataset *data;
         struct distribution distribution; /* how the data come to this rank */
         struct stream stream;             /* from the manager, while it trains */

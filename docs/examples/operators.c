@@ -1,9 +1,11 @@
-/* Operators of one's own for the reference trainer: another kernel for the ReLU, and an activation that the
- * trainer lacks. At its end the library says how often it was called.
+/* Operators of one's own for the reference trainer: another kernel for the ReLU, an activation that the
+ * trainer lacks, and that activation fused with the bias before it. At its end the library says how often it
+ * was called.
  *
  *     cc -shared -fPIC -I. docs/examples/operators.c -o liboperators.so -lm
  *     remuda-train-cpu --operator ramp=./liboperators.so --conformance      # judged
- *     remuda-train-cpu --activation silu=./liboperators.so ...              # trained with */
+ *     remuda-train-cpu --activation silu=./liboperators.so ...              # trained with
+ *     remuda-train-cpu --activation silu=./liboperators.so --fusion docs/examples/fusion.json ... */
 #include <math.h>
 #include <stdio.h>
 
@@ -49,7 +51,46 @@ void remuda_activation_silu_reference(size_t rows, size_t cols, const double *x,
                 y[i] = x[i] / (1 + exp(-x[i]));
 }
 
+/* The bias and the SiLU in one pass over the numbers, and back: what docs/examples/fusion.json names. */
+static unsigned long fused_calls;
+
+static float slope(float x)
+{
+        float part = 1 / (1 + expf(-x));
+
+        return part * (1 + x * (1 - part));
+}
+
+void remuda_fused_bias_silu(void *state, struct kernels_fused_call *c)
+{
+        size_t rows = c->count * c->in_height * c->in_width, cols = c->in_channels;
+
+        (void) state;
+        fused_calls++;
+        for (size_t r = 0; r < rows; r++)
+                for (size_t k = 0; k < cols; k++) {
+                        float x = c->x[r * cols + k] + c->bias[k];
+
+                        c->y[r * cols + k] = x / (1 + expf(-x));
+                }
+}
+
+void remuda_fused_bias_silu_gradient(void *state, struct kernels_fused_call *c)
+{
+        size_t rows = c->count * c->in_height * c->in_width, cols = c->in_channels;
+
+        (void) state;
+        for (size_t r = 0; r < rows; r++)
+                for (size_t k = 0; k < cols; k++) {
+                        float d = c->dy[r * cols + k] * slope(c->x[r * cols + k] + c->bias[k]);
+
+                        c->dbias[k] += d;
+                        if (c->dx != NULL)
+                                c->dx[r * cols + k] = d;
+                }
+}
+
 __attribute__((destructor)) static void say(void)
 {
-        (void) fprintf(stderr, "operators.c: called %lu times\n", calls);
+        (void) fprintf(stderr, "operators.c: called %lu times, fused %lu times\n", calls, fused_calls);
 }

@@ -223,11 +223,9 @@ static int add_model(struct writer *w, struct err *err)
         add_constant(&w->graph, "relu.factor", 0.5F / RELU_KNEE);
         for (size_t i = 0; i < w->model->node_count; i++) {
                 const struct model_node *n = &w->model->nodes[i];
-                enum op parts[OP_PARTS_MAX];
-                size_t count = op_parts(n->op, parts);
 
-                for (size_t k = 0; k < count; k++)
-                        if (add_part(w, n, parts[k], err) < 0)
+                for (size_t k = 0; k < n->part_count; k++)
+                        if (add_part(w, n, n->parts[k], err) < 0)
                                 return err->code;
         }
         return 0;

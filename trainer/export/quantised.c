@@ -257,22 +257,19 @@ const float *quantised_forward(struct quantised *q, const float *x, size_t count
 /* What a layer is, from its nodes, fused or not. */
 static void describe(const struct model *m, size_t layer, struct layer *l)
 {
-        enum op parts[OP_PARTS_MAX];
-
         for (size_t i = m->node_count; i-- > 0;) {
                 const struct model_node *n = &m->nodes[i];
 
                 if (n->layer != layer)
                         continue;
-                l->relu = l->relu || op_has(n->op, OP_RELU);
-                l->pool = l->pool || op_has(n->op, OP_POOL);
+                l->relu = l->relu || model_has(n, OP_RELU);
+                l->pool = l->pool || model_has(n, OP_POOL);
                 if (n->weight_count == 0)
                         continue;
                 l->in = n->in;
                 l->kernel = n->kernel;
                 l->vocabulary = n->vocabulary;
-                (void) op_parts(n->op, parts);
-                l->op = parts[0];
+                l->op = n->parts[0];
                 l->inner = l->op == OP_EMBEDDING     ? n->vocabulary
                            : l->op == OP_CONVOLUTION ? n->kernel * n->kernel * n->in.channels
                                                      : shape_size(&n->in);

@@ -5,7 +5,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "trainer/operators/operator.h"
 #include "trainer/operators/reference.h"
 #include "trainer/random.h"
@@ -32,6 +35,7 @@ enum side { INPUT, WEIGHT, BIAS, SIDES };
 
 struct trial {
         const struct backend *backend;
+        const char *name; /* of the operator */
         struct model_node node;
         size_t count;
         size_t sizes[SIDES], outputs;            /* floats */
@@ -43,13 +47,21 @@ struct trial {
         double loss;
 };
 
-static struct model_node node_for(enum op op, size_t index)
+/* @rule: of OP_OWN */
+static struct model_node node_for(enum op op, const struct fusion_rule *rule, size_t index)
 {
         struct model_node n = { .op = op, .in = trials[index].in };
 
-        if (op == OP_EMBEDDING)
+        if (rule != NULL) {
+                n.own = &rule->own;
+                n.part_count = rule->part_count;
+                memcpy(n.parts, rule->parts, sizeof(n.parts));
+        } else {
+                n.part_count = op_parts(op, n.parts);
+        }
+        if (n.parts[0] == OP_EMBEDDING)
                 n.in = (struct shape){ 1, 1, shape_size(&n.in) < 100 ? 4 : 37 };
-        else if (op_has(op, OP_SOFTMAX) || op_has(op, OP_CROSS_ENTROPY))
+        else if (model_has(&n, OP_SOFTMAX) || model_has(&n, OP_CROSS_ENTROPY))
                 n.in = (struct shape){ 1, 1, shape_size(&n.in) };
         model_size_node(&n, trials[index].width, trials[index].kernel, trials[index].vocabulary);
         return n;
@@ -110,16 +122,16 @@ static int allocate(struct trial *t)
 /* Probabilities for a loss that stands alone, word numbers for an embedding, otherwise anything. */
 static float draw(struct trial *t, enum side side, struct random_source *r)
 {
-        if (side == INPUT && t->node.op == OP_EMBEDDING)
+        if (side == INPUT && t->node.parts[0] == OP_EMBEDDING)
                 return (float) random_below(r, t->node.vocabulary);
-        if (side == INPUT && t->node.op == OP_CROSS_ENTROPY)
+        if (side == INPUT && t->node.parts[0] == OP_CROSS_ENTROPY)
                 return 0.1F + 0.9F * random_unit(r);
         return 2 * random_unit(r) - 1;
 }
 
 static void fill(struct trial *t, size_t index)
 {
-        struct random_source r = random_for(index, op_name(t->node.op), 0);
+        struct random_source r = random_for(index, t->name, 0);
 
         for (int side = 0; side < SIDES; side++)
                 for (size_t i = 0; i < t->sizes[side]; i++)
@@ -162,7 +174,7 @@ static void run_operator(struct trial *t, double *loss)
                                       .count = t->count,
                                       .x = t->values[INPUT],
                                       .y = t->y,
-                                      .dx = t->node.op == OP_EMBEDDING ? NULL : t->gradients[INPUT],
+                                      .dx = t->node.parts[0] == OP_EMBEDDING ? NULL : t->gradients[INPUT],
                                       .dy = t->dy,
                                       .weight = t->values[WEIGHT],
                                       .bias = t->values[BIAS],
@@ -205,7 +217,7 @@ static struct verdict judge_outputs(const struct trial *t, double loss)
 
         for (size_t i = 0; i < t->outputs; i++)
                 compare(&v, t->y[i], t->wide_y[i]);
-        if (op_has(t->node.op, OP_CROSS_ENTROPY))
+        if (model_has(&t->node, OP_CROSS_ENTROPY))
                 compare(&v, loss, t->loss);
         return v;
 }
@@ -214,68 +226,109 @@ static struct verdict judge_gradients(const struct trial *t)
 {
         struct verdict v = { 0 };
 
-        for (int side = t->node.op == OP_EMBEDDING ? WEIGHT : INPUT; side < SIDES; side++)
+        for (int side = t->node.parts[0] == OP_EMBEDDING ? WEIGHT : INPUT; side < SIDES; side++)
                 for (size_t i = 0; i < t->sizes[side]; i++)
                         compare(&v, t->gradients[side][i], t->wide_gradients[side][i]);
         return v;
 }
 
-static int report(const struct backend *b, enum op op, size_t index, const char *what,
-                  const struct verdict *v, size_t *number)
+struct judgement { /* of all trials so far */
+        bool told; /* as TAP */
+        size_t number, failed;
+        char first[200]; /* failure */
+};
+
+static void report(struct judgement *j, const struct trial *t, size_t index, const char *what,
+                   const struct verdict *v)
 {
-        printf("%s %zu - %s %s %s, %zu samples of %zu x %zu x %zu: differs by %.1e of %.1e\n",
-               good(v) ? "ok" : "not ok", ++*number, b->row->runtime, op_name(op), what, trials[index].count,
-               trials[index].in.height, trials[index].in.width, trials[index].in.channels, v->worst,
-               v->largest);
-        return good(v) ? 0 : 1;
+        CLEANUP(text_free) struct text line = { 0 };
+
+        text_printf(&line, "%s %s, %zu samples of %zu x %zu x %zu: differs by %.1e of %.1e", t->name, what,
+                    trials[index].count, trials[index].in.height, trials[index].in.width,
+                    trials[index].in.channels, v->worst, v->largest);
+        j->number++;
+        if (j->told)
+                printf("%s %zu - %s %s\n", good(v) ? "ok" : "not ok", j->number, t->backend->row->runtime,
+                       line.failed ? t->name : line.data);
+        if (!good(v) && j->failed++ == 0)
+                (void) text_format(j->first, sizeof(j->first), "%.190s", line.failed ? t->name : line.data);
 }
 
-static int try_operator(const struct backend *b, enum op op, size_t index, size_t *number, struct err *err)
+/* Return: false: there is nothing to try, or to judge it by. */
+static bool open_trial(struct trial *t, size_t index)
 {
-        struct trial t = { .backend = b, .node = node_for(op, index), .count = trials[index].count };
-        struct verdict outputs, gradients;
-        double loss;
-        int failed;
-
-        if (!has_place(&t.node) || (op == OP_ACTIVATION && b->activation_reference == NULL))
-                return 0;
-        t.sizes[INPUT] = t.count * shape_size(&t.node.in);
-        t.sizes[WEIGHT] = t.node.weight_count;
-        t.sizes[BIAS] = t.node.bias_count;
-        t.outputs = t.count * shape_size(&t.node.out);
-        failed = allocate(&t);
-        if (failed == 0) {
-                fill(&t, index);
-                failed = run_reference(&t);
-        }
-        if (failed < 0) {
-                give_back(&t);
-                return err_set(err, -ENOMEM, "no memory for the conformance test");
-        }
-        run_operator(&t, &loss);
-        outputs = judge_outputs(&t, loss);
-        gradients = judge_gradients(&t);
-        failed = report(b, op, index, "forward", &outputs, number);
-        failed += report(b, op, index, "backward", &gradients, number);
-        give_back(&t);
-        return failed;
+        t->count = trials[index].count;
+        t->sizes[INPUT] = t->count * shape_size(&t->node.in);
+        t->sizes[WEIGHT] = t->node.weight_count;
+        t->sizes[BIAS] = t->node.bias_count;
+        t->outputs = t->count * shape_size(&t->node.out);
+        return has_place(&t->node) &&
+               (!model_has(&t->node, OP_ACTIVATION) || t->backend->activation_reference != NULL);
 }
 
-int conformance_run(const struct backend *b, struct err *err)
+static int try_operator(const struct backend *b, enum op op, const struct fusion_rule *rule,
+                        struct judgement *j, struct err *err)
 {
-        size_t number = 0;
-        int failed = 0;
+        for (size_t index = 0; index < sizeof(trials) / sizeof(trials[0]); index++) {
+                struct trial t = { .backend = b,
+                                   .name = rule != NULL ? rule->name : op_name(op),
+                                   .node = node_for(op, rule, index) };
+                struct verdict outputs, gradients;
+                double loss;
+                int r;
 
-        for (int op = 0; op < OP_COUNT; op++)
-                for (size_t index = 0; index < sizeof(trials) / sizeof(trials[0]); index++) {
-                        int r = try_operator(b, (enum op) op, index, &number, err);
-
-                        if (r < 0)
-                                return r;
-                        failed += r;
+                if (!open_trial(&t, index))
+                        continue;
+                r = allocate(&t);
+                if (r == 0) {
+                        fill(&t, index);
+                        r = run_reference(&t);
                 }
-        printf("1..%zu\n", number);
-        if (backend_trouble(b, err) < 0)
-                return err->code;
-        return failed;
+                if (r < 0) {
+                        give_back(&t);
+                        return err_set(err, -ENOMEM, "no memory for the conformance test");
+                }
+                run_operator(&t, &loss);
+                outputs = judge_outputs(&t, loss);
+                gradients = judge_gradients(&t);
+                report(j, &t, index, "forward", &outputs);
+                report(j, &t, index, "backward", &gradients);
+                give_back(&t);
+        }
+        return 0;
+}
+
+static int try_all(const struct backend *b, const struct fusion_table *rules, struct judgement *j,
+                   struct err *err)
+{
+        int r = 0;
+
+        for (enum op op = 0; r == 0 && op < OP_COUNT; op++)
+                r = try_operator(b, op, NULL, j, err);
+        for (size_t i = 0; r == 0 && i < rules->count; i++)
+                if (rules->rules[i].fused == OP_OWN)
+                        r = try_operator(b, OP_OWN, &rules->rules[i], j, err);
+        return r == 0 ? backend_trouble(b, err) : r;
+}
+
+int conformance_run(const struct backend *b, const struct fusion_table *rules, struct err *err)
+{
+        struct judgement j = { .told = true };
+        int r = try_all(b, rules, &j, err);
+
+        printf("1..%zu\n", j.number);
+        return r < 0 ? r : (int) j.failed;
+}
+
+int conformance_judge(const struct backend *b, const struct fusion_table *rules, struct err *err)
+{
+        struct judgement j = { 0 };
+        int r = try_all(b, rules, &j, err);
+
+        if (r == 0 && j.failed > 0)
+                r = err_set(err, -EINVAL,
+                            "%s; --conformance shows all %zu that are wrong: mend the library, or leave its "
+                            "option out",
+                            j.first, j.failed);
+        return r;
 }

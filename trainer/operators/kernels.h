@@ -87,3 +87,25 @@ struct kernels {
         void (*activation_gradient)(void *state, size_t rows, size_t cols, const float *x, const float *y,
                                     const float *dy, float *dx);
 };
+
+/* What a fused operator of a library (--fusion) is called with: the rule's operators one after the other. */
+struct kernels_fused_call {
+        size_t count;                            /* samples */
+        size_t in_height, in_width, in_channels; /* of each */
+        size_t out_height, out_width, out_channels;
+        size_t kernel; /* with a convolution: edge of the window */
+        const float *x, *weight, *bias;
+        float *y;       /* forward writes it */
+        uint8_t *which; /* with a pool: as big as y, for the library's own use from forward to backward */
+        const int32_t *labels;  /* with a cross-entropy */
+        double loss;            /* with a cross-entropy: forward writes the sum over samples */
+        float scale;            /* with a cross-entropy: of the loss; dy says nothing then */
+        float *dy;              /* of y, may be overwritten */
+        float *dx;              /* backward overwrites it; NULL: nobody wants it */
+        float *dweight, *dbias; /* backward adds to them */
+};
+
+struct kernels_fused {
+        void (*forward)(void *state, struct kernels_fused_call *c);
+        void (*backward)(void *state, struct kernels_fused_call *c);
+};

@@ -2,7 +2,7 @@
 #include "trainer/operators/operator.h"
 
 /* clang-format off */
-static const struct operator *const operators[OP_COUNT] = {
+static const struct operator *const operators[OP_COUNT + 1] = {
         [OP_MATMUL]                     = &operator_matmul,
         [OP_BIAS]                       = &operator_bias,
         [OP_RELU]                       = &operator_relu,
@@ -17,6 +17,7 @@ static const struct operator *const operators[OP_COUNT] = {
         [OP_CONVOLUTION_BIAS_RELU]      = &operator_convolution_bias_relu,
         [OP_CONVOLUTION_BIAS_RELU_POOL] = &operator_convolution_bias_relu_pool,
         [OP_SOFTMAX_CROSS_ENTROPY]      = &operator_softmax_cross_entropy,
+        [OP_OWN]                        = &operator_own,
 };
 /* clang-format on */
 

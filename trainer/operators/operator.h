@@ -40,7 +40,7 @@ struct operator
 extern const struct operator operator_matmul, operator_matmul_bias, operator_matmul_bias_relu, operator_bias,
         operator_relu, operator_convolution, operator_convolution_bias_relu,
         operator_convolution_bias_relu_pool, operator_pool, operator_softmax, operator_cross_entropy,
-        operator_softmax_cross_entropy, operator_embedding, operator_activation;
+        operator_softmax_cross_entropy, operator_embedding, operator_activation, operator_own;
 
 void operator_forward(struct operator_call *call);
 void operator_backward(struct operator_call *call);

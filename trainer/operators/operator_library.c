@@ -1,4 +1,5 @@
-/* The table of kernels that a library may replace, by name, and what must not be fused around each. */
+/* The table of kernels that a library may replace, by name, and what must not be fused around each; what else
+ * a library brings. */
 #include "trainer/operators/operator_library.h"
 
 #include <dlfcn.h>
@@ -44,15 +45,10 @@ struct library {
         void *handle;
 };
 
-static int open_library(struct library *l, const char *spec, const struct backend *b, struct err *err)
+static int open_file(struct library *l, const struct backend *b, struct err *err)
 {
-        const char *equals = strchr(spec, '=');
         const int *version;
 
-        if (equals == NULL || !text_format(l->name, sizeof(l->name), "%.*s", (int) (equals - spec), spec))
-                return err_set(err, -EINVAL, "%s '%.80s': NAME=FILE is wanted, e.g. ramp=/opt/ramp.so",
-                               l->option, spec);
-        l->file = equals + 1;
         if (backend_has_own_memory(b))
                 return err_set(
                         err, -ENOTSUP,
@@ -69,6 +65,17 @@ static int open_library(struct library *l, const char *spec, const struct backen
                        l->option, l->file, OPERATOR_LIBRARY_VERSION, version != NULL ? *version : 0);
         (void) dlclose(l->handle);
         return err->code;
+}
+
+static int open_library(struct library *l, const char *spec, const struct backend *b, struct err *err)
+{
+        const char *equals = strchr(spec, '=');
+
+        if (equals == NULL || !text_format(l->name, sizeof(l->name), "%.*s", (int) (equals - spec), spec))
+                return err_set(err, -EINVAL, "%s '%.80s': NAME=FILE is wanted, e.g. ramp=/opt/ramp.so",
+                               l->option, spec);
+        l->file = equals + 1;
+        return open_file(l, b, err);
 }
 
 /* Copies the address of a function of the library to *ret, whatever its type is. */
@@ -122,6 +129,22 @@ int operator_library_activation(const char *spec, struct backend *b, struct err 
         if (find_function(&l, "activation", "", &b->kernels.activation, err) < 0 ||
             find_function(&l, "activation", "_gradient", &b->kernels.activation_gradient, err) < 0 ||
             find_function(&l, "activation", "_reference", &b->activation_reference, err) < 0) {
+                (void) dlclose(l.handle);
+                return err->code;
+        }
+        return 0;
+}
+
+int operator_library_fused(const char *name, const char *file, const struct backend *b,
+                           struct kernels_fused *ret, struct err *err)
+{
+        struct library l = { .option = "--fusion", .file = file };
+
+        (void) text_copy(l.name, sizeof(l.name), name);
+        if (open_file(&l, b, err) < 0)
+                return err->code;
+        if (find_function(&l, "fused", "", &ret->forward, err) < 0 ||
+            find_function(&l, "fused", "_gradient", &ret->backward, err) < 0) {
                 (void) dlclose(l.handle);
                 return err->code;
         }

@@ -47,7 +47,7 @@ static double objective(struct fixture *f)
         double sum = 0;
 
         assert_int_equal(reference_forward(&c), 0);
-        if (op_has(f->node.op, OP_CROSS_ENTROPY))
+        if (model_has(&f->node, OP_CROSS_ENTROPY))
                 return SCALE * c.loss;
         for (size_t i = 0; i < f->count * shape_size(&f->node.out); i++)
                 sum += f->dy[i] * f->y[i];
@@ -71,9 +71,10 @@ static void prepare(struct fixture *f, enum op op)
         struct random_source r = random_for(1, op_name(op), 0);
 
         *f = (struct fixture){ .node = { .op = op, .in = { 6, 5, 2 } }, .count = 3 };
+        f->node.part_count = op_parts(op, f->node.parts);
         if (op == OP_EMBEDDING)
                 f->node.in = (struct shape){ 1, 1, 4 };
-        else if (op_has(op, OP_SOFTMAX) || op_has(op, OP_CROSS_ENTROPY))
+        else if (model_has(&f->node, OP_SOFTMAX) || model_has(&f->node, OP_CROSS_ENTROPY))
                 f->node.in = (struct shape){ 1, 1, 60 };
         model_size_node(&f->node, 5, 3, 11);
         f->sizes[INPUT] = f->count * shape_size(&f->node.in);
