@@ -1,8 +1,7 @@
 /* Store: where inventories, nodes, pods and jobs are read from and where binds are written to.
  *
- * One interface, two backends: "dir:PATH" (files watched by inotify) and "kubernetes" (list + watch on the
- * API server). Everything happens on the caller's loop; callbacks are never made from within the call that
- * caused them. JSON objects are borrowed for the callback. */
+ * One interface, two backends: "dir:PATH" and "kubernetes". All happens on the caller's loop; callbacks are
+ * never made from within the call that caused them. JSON objects are borrowed for the callback. */
 #pragma once
 
 #include <jansson.h>
@@ -24,8 +23,10 @@ enum store_kind {
         STORE_LEASE,             /* of kubelets (kube-node-lease); kubernetes only */
         STORE_SECRET,            /* made, never watched */
         STORE_DISRUPTION_BUDGET, /* made without being watched where that is not allowed */
-        STORE_RESOURCE_SLICE,    /* this and the next: of DRA; an API server without them is whole */
+        STORE_RESOURCE_SLICE,    /* this and the next three: of DRA, which a cluster may lack */
         STORE_RESOURCE_CLAIM,
+        STORE_RESOURCE_CLAIM_TEMPLATE,
+        STORE_DEVICE_CLASS,
         STORE_WORKLOAD, /* this and the next: of gangs, scheduling.k8s.io; likewise */
         STORE_POD_GROUP,
         STORE_KUEUE_WORKLOAD, /* this and the next: of Kueue; likewise */
@@ -44,11 +45,10 @@ struct store_options {
         const char *spec;                /* "dir:PATH" or "kubernetes" */
         const char *kubeconfig;          /* kubernetes: NULL = in-cluster, else KUBECONFIG */
         unsigned kinds;                  /* bit set of (1u << STORE_...) to watch; 0 = write only */
-        const char *field_selector_node; /* pods of this node only; NULL = all */
+        const char *field_selector_node; /* pods and slices of this node only; NULL = all */
         const char *const *namespaces; /* kubernetes: read what is in one in these alone; borrowed, as kept */
         size_t namespace_count;
-        /* New or changed; NULL: gone, also before another uid comes under the same "namespace/name", "name"
-         */
+        /* New or changed; NULL: gone, also before another uid comes under the same key. */
         void (*changed)(void *userdata, enum store_kind kind, const char *key, const json_t *object);
         /* The first complete list of a kind was delivered (again after every re-list, deletions first). */
         void (*synced)(void *userdata, enum store_kind kind);
@@ -101,8 +101,8 @@ void store_bind(struct store *store, const struct store_binding *binding, store_
                 void *userdata);
 
 /* store_put() - create or replace an object of ours (NodeAccelerators incl. its status, TrainingJob status,
- * SpeedTable). dir: PATH/NAME.<kind>.json by rename. kubernetes: server-side apply, status subresource where
- * the kind has one. The object is copied. */
+ * SpeedTable, ResourceSlice). dir: PATH/NAME.<kind>.json by rename. kubernetes: server-side apply, status
+ * subresource where the kind has one. The object is copied. */
 void store_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                const json_t *object, store_answer answer, void *userdata);
 

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "store/budgets.h"
 #include "store/store.h"
+#include "store/store_read.h"
 
 struct store_kind_info {
         const char *kind, *api_version; /* kind: as store_kind_name() has it */
@@ -38,6 +39,8 @@ struct store_backend {
                     const json_t *object, store_answer answer, void *userdata);
         void (*change)(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                        store_changer change, store_answer answer, void *userdata);
+        void (*read)(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                     store_read_taker take, store_answer answer, void *userdata);
         void (*patch)(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                       const json_t *patch, store_answer answer, void *userdata);
         void (*create)(struct store *store, enum store_kind kind, const char *namespace_,

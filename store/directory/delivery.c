@@ -1,6 +1,7 @@
 /* An object's bytes are read again from their place, and what was committed and laid over them is put on. */
 #include "store/directory/delivery.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,9 +96,14 @@ static json_t *load_yaml(const struct store_dir *d, const struct object *object)
         return found;
 }
 
+static json_t *load(const struct store_dir *d, const struct object *object)
+{
+        return object->size_bytes > 0 ? delivery_load_json(d, object) : load_yaml(d, object);
+}
+
 void delivery_again(struct store_dir *d, struct object *object)
 {
-        json_t *json = object->size_bytes > 0 ? delivery_load_json(d, object) : load_yaml(d, object);
+        json_t *json = load(d, object);
         char key[OBJECTS_KEY_BYTES];
         enum store_kind kind;
 
@@ -107,4 +113,66 @@ void delivery_again(struct store_dir *d, struct object *object)
         else
                 (void) store_dir_queue(d, object->file->entry.key, false);
         json_decref(json);
+}
+
+/* Of a file that we would have written; NULL = there is none, or it is about something else. */
+static json_t *from_own_file(const struct store_dir *d, enum store_kind kind, const char *namespace_,
+                             const char *name, const char *key)
+{
+        char file[OBJECTS_FILE_BYTES], found[OBJECTS_KEY_BYTES];
+        enum store_kind found_kind;
+        size_t size = 0;
+        CLEANUP(free_p) char *bytes = NULL;
+        json_t *json;
+
+        if (objects_file_name(file, kind, namespace_, name, false, NULL) < 0)
+                return NULL;
+        bytes = json_file_read(d->fd, file, YAML_PARSE_MAX_BYTES, &size, NULL, NULL);
+        json = bytes == NULL ? NULL : json_read(bytes, size, 0, NULL);
+        if (json != NULL && objects_identify(json, "", &found_kind, found, NULL) == 0 &&
+            strcmp(found, key) == 0)
+                return json;
+        json_decref(json);
+        return NULL;
+}
+
+/* Return: a new reference; NULL = there is none. */
+static json_t *present(const struct store_dir *d, enum store_kind kind, const char *namespace_,
+                       const char *name, const char *key)
+{
+        const struct object *object = objects_find(&d->objects, kind, key + 1);
+        const struct overlay *overlay = object == NULL ? NULL : overlays_of(&d->overlays, object);
+        json_t *json;
+
+        if (overlay != NULL && overlays_deletes(overlay, object))
+                return NULL;
+        json = from_own_file(d, kind, namespace_, name, key);
+        if (json == NULL && object != NULL)
+                json = load(d, object);
+        if (json != NULL && overlay != NULL)
+                overlays_apply(overlay, json);
+        return json;
+}
+
+void delivery_read(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                   store_read_taker take, store_answer answer, void *userdata)
+{
+        struct store_dir *d = (struct store_dir *) store;
+        char key[OBJECTS_KEY_BYTES];
+        json_t *json;
+
+        if (!objects_key(key, kind, namespace_, name)) {
+                store_answer_later(store, answer, userdata, -EINVAL, "'%.100s' is no name for an object",
+                                   name);
+                return;
+        }
+        json = present(d, kind, namespace_, name, key);
+        if (json == NULL) {
+                store_answer_later(store, answer, userdata, -ENOENT, "%s '%s' is not in the store",
+                                   store_kind_name(kind), key + 1);
+                return;
+        }
+        take(userdata, json);
+        json_decref(json);
+        store_answer_later(store, answer, userdata, 0, "%s", "");
 }

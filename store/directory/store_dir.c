@@ -16,6 +16,7 @@
 #include "io/clock.h"
 #include "io/loop.h"
 #include "store/directory/binding.h"
+#include "store/directory/delivery.h"
 #include "store/directory/reading.h"
 #include "store/directory/writes.h"
 
@@ -363,6 +364,7 @@ static const struct store_backend backend = {
         .touch = writes_touch,
         .bind = binding_bind,
         .put = writes_put,
+        .read = delivery_read,
         .patch = writes_patch,
         .change = writes_change,
         .create = writes_create,

@@ -1,5 +1,5 @@
-/* Operation: a write to the API server, of one call or several, each of which may be repeated. What one kind
- * of write does is in api_writes.c and events.c; nobody else includes this. */
+/* Operation: a write to the API server, or a read, of one call or several, each of which may be repeated.
+ * What one kind of them does is in api_writes.c, api_read.c and events.c; nobody else includes this. */
 #pragma once
 
 #include "store/kubernetes/kube.h"
@@ -31,7 +31,8 @@ struct operation {
         bool unnamed;  /* the path is the collection's, though there is a name */
         bool disowned; /* of a put: it was refused with its owner */
         store_changer change;
-        unsigned conflicts; /* of a change */
+        store_read_taker take; /* of a read */
+        unsigned conflicts;    /* of a change */
         sd_event_source *waiting;
 };
 

@@ -233,7 +233,7 @@ static void on_list(void *userdata, const struct http_call_result *result)
 
 static void append_selector(const struct reflector *r, struct text *path)
 {
-        if (r->kind == STORE_POD && r->node != NULL)
+        if ((r->kind == STORE_POD || r->kind == STORE_RESOURCE_SLICE) && r->node != NULL)
                 text_printf(path, "&fieldSelector=spec.nodeName%%3D%s", r->node);
 }
 

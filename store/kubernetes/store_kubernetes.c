@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "io/loop.h"
+#include "store/kubernetes/api_read.h"
 #include "store/kubernetes/api_writes.h"
 #include "store/kubernetes/budget_reads.h"
 
@@ -145,14 +146,26 @@ static int touch(struct store *store, const char *node)
         return k->owner.due ? -ENOENT : 0;
 }
 
+/* Of a slice, written whole: it is its node's. */
+static void own_slice(struct store_kubernetes *k, json_t *slice)
+{
+        const char *node = json_string_value(json_object_get(json_object_get(slice, "spec"), "nodeName"));
+
+        if (node != NULL)
+                set_owner(k, node, slice);
+}
+
 /* Whose an inventory is stands beside its status, and is written where it is not known to stand there. */
 static void put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                 const json_t *object, store_answer answer, void *userdata)
 {
         struct store_kubernetes *k = (struct store_kubernetes *) store;
-        json_t *owned = kind == STORE_INVENTORY ? json_deep_copy(object) : NULL;
+        json_t *owned =
+                kind == STORE_INVENTORY || kind == STORE_RESOURCE_SLICE ? json_deep_copy(object) : NULL;
 
-        if (owned != NULL) {
+        if (owned != NULL && kind == STORE_RESOURCE_SLICE) {
+                own_slice(k, owned);
+        } else if (owned != NULL) {
                 set_owner(k, name, owned);
                 k->owner.sent = k->owner.due;
                 if (!k->owner.due)
@@ -177,6 +190,7 @@ static const struct store_backend backend = {
         .touch = touch,
         .bind = api_writes_bind,
         .put = put,
+        .read = api_read,
         .patch = api_writes_patch,
         .change = api_writes_change,
         .create = api_writes_create,

@@ -135,6 +135,17 @@ static void drop_nulls(json_t *object)
         }
 }
 
+static void do_read(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                    store_read_taker take, store_answer answer, void *userdata)
+{
+        struct memory_store *m = (struct memory_store *) store;
+        char key[NAME_BYTES];
+        const json_t *object = json_object_get(m->objects, object_name(key, kind, namespace_, name));
+
+        if (takes(m, "read", key, object == NULL ? -ENOENT : 0, answer, userdata) && object != NULL)
+                take(userdata, object);
+}
+
 static void do_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                      const json_t *patch, store_answer answer, void *userdata)
 {
@@ -286,6 +297,7 @@ struct memory_store *memory_store_new(sd_event *loop, const struct store_options
                                                       .refresh = do_refresh,
                                                       .put = do_put,
                                                       .change = do_change,
+                                                      .read = do_read,
                                                       .patch = do_patch,
                                                       .create = do_create,
                                                       .delete = do_delete,
