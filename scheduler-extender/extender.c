@@ -375,6 +375,7 @@ static int open_cluster(struct extender *x, struct err *err)
 {
         struct cluster_options options = settings_cluster(&x->settings, &x->options->server);
 
+        options.reads_templates = true;
         options.reads_classes = strcmp(x->options->jobs, "on") == 0;
         options.reads_queues = options.reads_classes && strcmp(x->options->server.kueue, "on") == 0;
         options.reads_budgets = options.reads_classes && strcmp(x->options->server.store, "kubernetes") == 0;

@@ -99,13 +99,15 @@ static void on_dead(void *userdata)
 static int load(struct cluster_arguments_opened *opened, const struct cluster_options *options,
                 struct err *err)
 {
+        struct cluster_options all = *options;
         sd_event_source *silent = NULL, *dead = NULL;
         int r = loop_after(opened->loop, SILENT_USEC, on_silent, opened, &silent);
 
+        all.reads_templates = true;
         if (r == 0)
                 r = loop_after(opened->loop, DEAD_USEC, on_dead, opened, &dead);
         r = r < 0 ? err_set(err, r, "no timer: %s", strerrordesc_np(-r))
-                  : cluster_load(opened->loop, options, LOAD_USEC, &opened->cluster, err);
+                  : cluster_load(opened->loop, &all, LOAD_USEC, &opened->cluster, err);
         if (r < 0 && opened->refusal.code != 0)
                 *err = opened->refusal; /* the reason of the others, too */
         else if (opened->none.data != NULL)

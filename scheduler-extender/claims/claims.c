@@ -12,6 +12,15 @@ struct claims *claims_new(void)
         return calloc(1, sizeof(struct claims));
 }
 
+struct claims *claims_new_on(const struct claims *base)
+{
+        struct claims *c = claims_new();
+
+        if (c != NULL)
+                c->base = base;
+        return c;
+}
+
 static void free_all(struct name_map *map)
 {
         for (struct name_map_entry *e = name_map_first(map), *next; e != NULL; e = next) {
@@ -189,7 +198,8 @@ static size_t slice_text_bytes(const char *name, const struct claims_slice_facts
         for (size_t i = 0; i < facts->device_count; i++) {
                 const struct claims_slice_device *d = &facts->devices[i];
 
-                bytes += strlen(d->name) + 1 + (d->counters == NULL ? 0 : strlen(d->counters) + 1);
+                bytes += strlen(d->name) + 1 + (d->counters == NULL ? 0 : strlen(d->counters) + 1) +
+                         (d->group == NULL ? 0 : strlen(d->group) + 1);
         }
         return bytes;
 }
@@ -216,6 +226,9 @@ static struct slice *make_slice(const char *name, const struct claims_slice_fact
                 to->name = to->chip = (uint32_t) (keep(&text, from->name) - slice->text);
                 if (from->counters != NULL)
                         to->chip = (uint32_t) (keep(&text, from->counters) - slice->text);
+                if (from->group != NULL)
+                        to->group = (uint32_t) (keep(&text, from->group) - slice->text);
+                to->vendor = from->vendor != NULL ? from->vendor : facts->vendor;
                 to->part = from->part;
                 to->shared = from->shared;
         }
@@ -273,10 +286,32 @@ static void drop_claim(struct claims *c, const char *key)
         free(claim);
 }
 
+static size_t asks_text_bytes(const struct claims_claim_facts *facts)
+{
+        size_t bytes = 0;
+
+        for (size_t i = 0; i < facts->ask_count; i++)
+                for (size_t k = 0; k < facts->asks[i].choice_count; k++)
+                        bytes += strlen(facts->asks[i].choices[k].of) + 1;
+        return bytes;
+}
+
+static void keep_asks(struct claim *claim, char **text, const struct claims_claim_facts *facts)
+{
+        for (size_t i = 0; i < facts->ask_count; i++) {
+                struct claims_ask *ask = &claim->asks[claim->ask_count++];
+
+                *ask = facts->asks[i];
+                for (size_t k = 0; k < ask->choice_count; k++)
+                        ask->choices[k].of = keep(text, ask->choices[k].of);
+        }
+}
+
 static struct claim *make_claim(const char *key, const struct claims_claim_facts *facts)
 {
-        size_t fixed = sizeof(struct claim) + facts->result_count * sizeof(struct result);
-        size_t bytes = strlen(key) + 1;
+        size_t results_bytes = sizeof(struct claim) + facts->result_count * sizeof(struct result);
+        size_t fixed = results_bytes + facts->ask_count * sizeof(struct claims_ask);
+        size_t bytes = strlen(key) + 1 + asks_text_bytes(facts);
         struct claim *claim;
         char *text;
 
@@ -287,7 +322,9 @@ static struct claim *make_claim(const char *key, const struct claims_claim_facts
         if (claim == NULL)
                 return NULL;
         text = (char *) claim + fixed;
+        claim->asks = (struct claims_ask *) (void *) ((char *) claim + results_bytes);
         claim->entry.key = keep(&text, key);
+        keep_asks(claim, &text, facts);
         claim->asked = facts->asked;
         claim->allocated = facts->allocated;
         for (size_t i = 0; i < facts->result_count; i++)
@@ -324,6 +361,16 @@ int claims_set_claim(struct claims *c, const char *key, const struct claims_clai
         return 0;
 }
 
+/* It is kept as a claim that nobody has. */
+int claims_set_template(struct claims *c, const char *key, const struct claims_claim_facts *facts)
+{
+        char marked[600];
+
+        if (!text_format(marked, sizeof(marked), TEMPLATE_MARK "%s", key))
+                return 0;
+        return claims_set_claim(c, marked, facts);
+}
+
 /* The claim of extended resources counts by its pod, or again by itself. */
 static void change_extended(struct claims *c, const struct pod *pod)
 {
@@ -347,14 +394,16 @@ static void drop_pod(struct claims *c, const char *key)
         free(pod);
 }
 
-static const char *keep_claim(char **text, const char *pod_key, const char *name)
+static const char *keep_claim(char **text, const char *pod_key, const char *name, bool of_template)
 {
         size_t bytes = (size_t) (strchrnul(pod_key, '/') - pod_key);
         char *key = *text;
 
-        memcpy(key, pod_key, bytes);
-        key[bytes] = '/';
-        memcpy(key + bytes + 1, name, strlen(name) + 1);
+        if (of_template)
+                *(*text)++ = TEMPLATE_MARK[0];
+        memcpy(*text, pod_key, bytes);
+        (*text)[bytes] = '/';
+        memcpy(*text + bytes + 1, name, strlen(name) + 1);
         *text += bytes + strlen(name) + 2;
         return key;
 }
@@ -362,7 +411,7 @@ static const char *keep_claim(char **text, const char *pod_key, const char *name
 static struct pod *make_pod(const char *key, const struct claims_pod_facts *facts)
 {
         size_t fixed = sizeof(struct pod) + facts->name_count * sizeof(const char *);
-        size_t bytes = strlen(key) + 1, prefix = strlen(key) + 2; /* more than enough */
+        size_t bytes = strlen(key) + 1, prefix = strlen(key) + 3; /* more than enough */
         struct pod *pod;
         char *text;
 
@@ -378,9 +427,10 @@ static struct pod *make_pod(const char *key, const struct claims_pod_facts *fact
         pod->has_claims = facts->has_claims;
         pod->asks_us = facts->asks_us;
         for (size_t i = 0; i < facts->name_count; i++)
-                pod->claims[pod->claim_count++] = keep_claim(&text, key, facts->names[i]);
+                pod->claims[pod->claim_count++] =
+                        keep_claim(&text, key, facts->names[i], facts->of_template[i]);
         if (facts->extended != NULL)
-                pod->extended_entry.key = keep_claim(&text, key, facts->extended);
+                pod->extended_entry.key = keep_claim(&text, key, facts->extended, false);
         return pod;
 }
 
@@ -419,52 +469,4 @@ bool claims_has_slices(const struct claims *c)
 uint32_t claims_held(const struct claims *c)
 {
         return c->held;
-}
-
-/* What one claim adds to those before it. */
-static uint64_t asked_of(const struct claims *c, const char *const *keys, size_t index)
-{
-        const struct claim *claim = (struct claim *) name_map_find(&c->claims, keys[index]);
-
-        for (size_t i = 0; i < index; i++)
-                if (strcmp(keys[i], keys[index]) == 0)
-                        return 0;
-        return claim == NULL || claim->allocated ? 0 : claim->asked;
-}
-
-static uint32_t sum_asked(const struct claims *c, const char *const *keys, size_t count)
-{
-        uint64_t asked = 0;
-
-        for (size_t i = 0; i < count && asked < CLAIMS_ASKED_MAX; i++)
-                asked += asked_of(c, keys, i);
-        return asked < CLAIMS_ASKED_MAX ? (uint32_t) asked : CLAIMS_ASKED_MAX;
-}
-
-uint32_t claims_asked(const struct claims *c, const char *namespace_, const struct claims_pod_facts *facts)
-{
-        char keys[CLAIMS_PER_POD_MAX][512];
-        const char *names[CLAIMS_PER_POD_MAX];
-
-        for (size_t i = 0; i < facts->name_count; i++) {
-                (void) text_format(keys[i], sizeof(keys[i]), "%s/%s", namespace_, facts->names[i]);
-                names[i] = keys[i];
-        }
-        return sum_asked(c, names, facts->name_count);
-}
-
-uint32_t claims_asked_by(const struct claims *c, const char *pod_key)
-{
-        const struct pod *pod = (struct pod *) name_map_find(&c->pods, pod_key);
-
-        return pod == NULL ? 0 : sum_asked(c, pod->claims, pod->claim_count);
-}
-
-bool claims_pod(const struct claims *c, const char *pod_key, bool *ret_asks_us)
-{
-        const struct pod *pod = (struct pod *) name_map_find(&c->pods, pod_key);
-
-        if (pod != NULL && ret_asks_us != NULL)
-                *ret_asks_us = pod->asks_us;
-        return pod != NULL && pod->has_claims;
 }

@@ -8,9 +8,10 @@
  * at least so many devices, a node has at most so many free ones. Classes, selectors, constraints, taints,
  * and shares of one device are kube-scheduler's to judge.
  *
- * Of drivers that a vendor's row names, chips are counted too: devices that draw on one counter set are one
- * chip, which is held once any of them is; partitions that draw on none are no chips. A claim that
- * kube-scheduler made for a pod's extended resources holds none: the pod's requests count them.
+ * Of drivers that a vendor's row names, and of ours, whose devices name their vendor and their group, chips
+ * are counted too: devices that draw on one counter set are one chip, which is held once any of them is;
+ * partitions that draw on none are no chips. A claim that kube-scheduler made for a pod's extended resources
+ * holds none: the pod's requests count them.
  *
  * Pure but for the heap. A change costs O(devices x claims) of its node, a look-up O(1). */
 #pragma once
@@ -20,8 +21,13 @@
 
 #include "agent/vendor/vendor.h"
 
-#define CLAIMS_DEVICES_MAX 128        /* of a slice; this and the next as Kubernetes has it */
-#define CLAIMS_RESULTS_MAX 32         /* of a claim */
+#define CLAIMS_OUR_DRIVER  "remuda.dev" /* and the domain of its attributes */
+#define CLAIMS_DEVICES_MAX 128          /* of a slice; this and the next as Kubernetes has it */
+#define CLAIMS_RESULTS_MAX 32           /* of a claim */
+#define CLAIMS_ASKS_MAX    8            /* requests of a pod's claims by classes of ours that are read */
+#define CLAIMS_CHOICES_MAX 8            /* of one of them */
+#define CLAIMS_CLASS                                                                                         \
+        "remuda-" /* what the names of our device classes begin with; behind it stands whose chips */
 #define CLAIMS_PER_POD_MAX 32         /* that are read of a pod: with more it is asked for less */
 #define CLAIMS_ASKED_MAX   UINT32_MAX /* devices that a pod is said to ask for */
 
@@ -29,9 +35,11 @@ struct claims;
 
 struct claims_slice_device {
         const char *name;
-        const char *counters; /* the first counter set that it draws on; NULL = none */
-        bool part;            /* its driver calls it something else than a whole device */
-        bool shared;          /* several claims may have it */
+        const char *counters;        /* the first counter set that it draws on; NULL = none */
+        const struct vendor *vendor; /* of a device of our driver; NULL = as the slice has it */
+        const char *group;           /* likewise: the device group that it is of; NULL = not told */
+        bool part;                   /* its driver calls it something else than a whole device */
+        bool shared;                 /* several claims may have it */
 };
 
 /* This and the next two: what an object says. Borrowed. */
@@ -44,6 +52,17 @@ struct claims_slice_facts {
         size_t device_count;
 };
 
+/* A request by classes of ours: so many devices of a vendor, or of a runtime; the first choice that is there.
+ */
+struct claims_ask {
+        struct claims_choice {
+                const char *of; /* "nvidia", "cuda" */
+                uint32_t devices;
+        } choices[CLAIMS_CHOICES_MAX];
+        size_t choice_count;
+        bool one_group; /* all of them of one device group */
+};
+
 struct claims_claim_facts {
         bool allocated;
         const char *node; /* of its allocation; NULL = not one node's */
@@ -52,10 +71,13 @@ struct claims_claim_facts {
                 const char *driver, *pool, *device;
         } results[CLAIMS_RESULTS_MAX]; /* without those of admin access */
         size_t result_count;
+        struct claims_ask asks[CLAIMS_ASKS_MAX]; /* of its requests those by classes of ours alone */
+        size_t ask_count;
 };
 
 struct claims_pod_facts {
         const char *names[CLAIMS_PER_POD_MAX]; /* of claims in its namespace, as far as they are there */
+        bool of_template[CLAIMS_PER_POD_MAX];  /* ... or of the template of one that is still to be made */
         size_t name_count;
         bool has_claims;      /* there or not */
         const char *extended; /* the claim that was made for its extended resources; NULL = none */
@@ -63,12 +85,22 @@ struct claims_pod_facts {
 };
 
 struct claims *claims_new(void);
+
+/* claims_new_on() - pods to be tried, with the claims of another one, which outlives it: claims_asked.h. */
+struct claims *claims_new_on(const struct claims *base);
 void claims_free(struct claims *claims); /* accepts NULL */
 
 /* claims_set_*() - an object is new or changed; NULL = it is gone. 0 or -ENOMEM: what was there is gone. */
 int claims_set_slice(struct claims *claims, const char *name, const struct claims_slice_facts *facts);
 int claims_set_claim(struct claims *claims, const char *key, const struct claims_claim_facts *facts);
 int claims_set_pod(struct claims *claims, const char *key, const struct claims_pod_facts *facts);
+
+/* claims_set_template() - what a claim that is made of it would ask for. */
+int claims_set_template(struct claims *claims, const char *key, const struct claims_claim_facts *facts);
+
+/* claims_pod() - has the pod of that key claims at all?
+ * @ret_asks_us: may be NULL */
+bool claims_pod(const struct claims *claims, const char *pod_key, bool *ret_asks_us);
 
 /* claims_next_changed() - the name of a node whose account may have changed since it was named last; NULL =
  * there is no other. It is valid until the next call of any of these functions. */
@@ -80,11 +112,3 @@ const char *claims_next_changed(struct claims *claims);
 uint32_t claims_loose(const struct claims *claims);
 bool claims_has_slices(const struct claims *claims);
 uint32_t claims_held(const struct claims *claims);
-
-/* claims_asked() - devices that the claims of a pod still ask for, at least: without those that are allocated
- * or not there yet. claims_asked_by() - of the pod of that key. claims_pod() - has it claims at all?
- * @ret_asks_us: may be NULL */
-uint32_t claims_asked(const struct claims *claims, const char *namespace_,
-                      const struct claims_pod_facts *facts);
-uint32_t claims_asked_by(const struct claims *claims, const char *pod_key);
-bool claims_pod(const struct claims *claims, const char *pod_key, bool *ret_asks_us);

@@ -76,6 +76,8 @@ static void take_claim(const struct claims *c, struct place *place, const struct
                 chips = chips_of(ret, vendor_of_claims(claim->results[i].driver, &whole));
                 if (chips != NULL)
                         chips->held++;
+                else if (strcmp(claim->results[i].driver, CLAIMS_OUR_DRIVER) == 0)
+                        ret->unnamed++;
         }
 }
 
@@ -108,6 +110,19 @@ static bool is_first_of_chip(const struct place *place, const struct slice *slic
         return true;
 }
 
+static void hold_in_group(const char *name, struct claims_account *ret)
+{
+        size_t i = 0;
+
+        while (i < ret->group_count && strcmp(ret->groups[i].name, name) != 0)
+                i++;
+        if (i == CLAIMS_ACCOUNT_GROUPS_MAX) /* held, and where is not told */
+                return;
+        if (i == ret->group_count)
+                ret->groups[ret->group_count++] = (struct claims_account_group){ .name = name };
+        ret->groups[i].held++;
+}
+
 static void add_slice(const struct place *place, const struct slice *slice, struct claims_account *ret)
 {
         struct claims_account_chips *chips = chips_of(ret, slice->vendor);
@@ -122,10 +137,14 @@ static void add_slice(const struct place *place, const struct slice *slice, stru
                 ret->judged = ret->judged && !device->shared;
                 ret->offered += slice->whole;
                 ret->free += slice->whole && !device->taken;
+                chips = chips_of(ret, device->vendor);
                 if (chips == NULL || !is_first_of_chip(place, slice, device, &held))
                         continue;
+                chips->offers = true;
                 chips->offered += slice->whole;
                 chips->held += held;
+                if (held && device->group != 0)
+                        hold_in_group(slice->text + device->group, ret);
         }
 }
 

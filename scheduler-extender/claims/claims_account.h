@@ -4,7 +4,8 @@
 
 #include "scheduler-extender/claims/claims.h"
 
-#define CLAIMS_ACCOUNT_VENDORS_MAX 4 /* whose chips are counted on one node */
+#define CLAIMS_ACCOUNT_VENDORS_MAX 4  /* whose chips are counted on one node */
+#define CLAIMS_ACCOUNT_GROUPS_MAX  16 /* that claims hold chips of on one node, by name */
 
 struct claims_account {
         bool judged; /* else nothing is known of what is free */
@@ -15,6 +16,13 @@ struct claims_account {
                 uint32_t offered, held;
         } chips[CLAIMS_ACCOUNT_VENDORS_MAX];
         size_t chip_count;
+        struct claims_account_group {
+                const char *name; /* borrowed until a slice changes */
+                uint32_t held;
+        } groups[CLAIMS_ACCOUNT_GROUPS_MAX];
+        size_t group_count;
+        uint32_t unnamed; /* devices of our driver that are held, and that no slice has: nobody says whose
+                             chips they are */
 };
 
 /* claims_account() - of a node; one that nothing is known of has no devices. */

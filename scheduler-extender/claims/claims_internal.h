@@ -8,7 +8,9 @@
 #include "scheduler-extender/claims/claims.h"
 
 struct offered {
-        uint32_t name, chip; /* in the slice's text; chip: its counter set, else its own name */
+        uint32_t name, chip;         /* in the slice's text; chip: its counter set, else its own name */
+        uint32_t group;              /* likewise; 0 = not told */
+        const struct vendor *vendor; /* NULL = nobody's that is known */
         bool part, shared;
         bool taken, held; /* by claims; and as a chip */
 };
@@ -18,7 +20,7 @@ struct slice {
         struct place *place; /* NULL = of no single node */
         struct slice *next;
         int64_t generation, slice_count;
-        const struct vendor *vendor;
+        const struct vendor *vendor; /* of its driver */
         uint32_t device_count;
         bool counts;  /* is of the generation of its pool that counts: the newest, or until that one is
                          whole the last one that was */
@@ -34,6 +36,8 @@ static inline bool same_pool(const struct slice *slice, const char *driver, cons
         return strcmp(slice->driver, driver) == 0 && strcmp(slice->pool, pool) == 0;
 }
 
+#define TEMPLATE_MARK "#" /* before the key of a template, among the claims: no namespace begins so */
+
 struct result {
         const char *driver, *pool, *device;
 };
@@ -44,7 +48,8 @@ struct claim {
         struct claim *next;
         uint64_t asked;
         bool allocated;
-        uint32_t result_count;
+        struct claims_ask *asks; /* behind the results */
+        uint32_t result_count, ask_count;
         struct result results[];
 };
 
@@ -66,6 +71,8 @@ struct place {
 };
 
 struct claims {
+        const struct claims
+                *base; /* whose claims these are, and pods that are not here; NULL = all are here */
         struct name_map slices, claims, pods, extended, places;
         struct place *changed, *named;
         uint32_t loose, held;

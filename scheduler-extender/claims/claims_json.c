@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json/json_field.h"
+#include "base/text.h"
 
 /* A member that is a string, or NULL. */
 static const char *string_of(const struct json_field *in, const char *name)
@@ -28,8 +29,29 @@ static int required(const struct json_field *in, const char *name, const char **
         return 0;
 }
 
-static int decode_device(const struct json_field *at, const char *whole, struct claims_slice_device *ret,
-                         struct err *err)
+/* An attribute of ours that is a string, by its name alone or with our domain before it. */
+static const char *attribute_of(const struct json_field *attributes, const char *name)
+{
+        char full[64];
+        struct json_field at = json_field_get(attributes, name);
+
+        (void) text_format(full, sizeof(full), CLAIMS_OUR_DRIVER "/%s", name);
+        if (at.value == NULL)
+                at = json_field_get(attributes, full);
+        return string_of(&at, "string");
+}
+
+/* Our driver has devices of every vendor. */
+static void decode_ours(const struct json_field *attributes, struct claims_slice_device *ret)
+{
+        const char *vendor = attribute_of(attributes, "vendor"), *group = attribute_of(attributes, "group");
+
+        ret->vendor = vendor == NULL ? NULL : vendor_find(vendor, NULL);
+        ret->group = group == NULL || group[0] == '\0' ? NULL : group;
+}
+
+static int decode_device(const struct json_field *at, const char *whole, bool ours,
+                         struct claims_slice_device *ret, struct err *err)
 {
         struct json_field attributes = json_field_get(at, "attributes"),
                           type_at = json_field_get(&attributes, "type"),
@@ -40,6 +62,8 @@ static int decode_device(const struct json_field *at, const char *whole, struct 
         *ret = (struct claims_slice_device){ .counters = string_of(&first, "counterSet") };
         ret->part = whole != NULL && type != NULL && strcmp(type, whole) != 0;
         ret->shared = is_true(at, "allowMultipleAllocations");
+        if (ours)
+                decode_ours(&attributes, ret);
         return required(at, "name", &ret->name, err);
 }
 
@@ -48,6 +72,7 @@ int claims_json_slice(const json_t *object, struct claims_slice_facts *ret, stru
         struct json_field root = json_field_root(object), spec = json_field_get(&root, "spec"),
                           pool = json_field_get(&spec, "pool"), devices;
         const char *whole = NULL;
+        bool ours;
 
         *ret = (struct claims_slice_facts){ .slice_count = 1 };
         if (json_field_is_object(&root, err) < 0 || required(&spec, "driver", &ret->driver, err) < 0 ||
@@ -60,10 +85,11 @@ int claims_json_slice(const json_t *object, struct claims_slice_facts *ret, stru
         if (ret->node != NULL && ret->node[0] == '\0')
                 ret->node = NULL;
         ret->vendor = vendor_of_claims(ret->driver, &whole);
+        ours = strcmp(ret->driver, CLAIMS_OUR_DRIVER) == 0;
         for (size_t i = 0; i < json_field_count(&devices); i++) {
                 struct json_field at = json_field_at(&devices, i);
 
-                if (decode_device(&at, whole, &ret->devices[ret->device_count++], err) < 0)
+                if (decode_device(&at, whole, ours, &ret->devices[ret->device_count++], err) < 0)
                         return -EBADMSG;
         }
         return 0;
@@ -97,6 +123,78 @@ static uint64_t asked_of(const struct json_field *request)
                 least = asked < least ? asked : least;
         }
         return least;
+}
+
+/* Return: is it of a class of ours, and for so many? */
+static bool decode_choice(const struct json_field *at, struct claims_choice *ret)
+{
+        const char *class_ = string_of(at, "deviceClassName");
+        uint64_t asked = asked_exactly(at);
+
+        if (class_ == NULL || !text_starts_with(class_, CLAIMS_CLASS) || asked == 0)
+                return false;
+        *ret = (struct claims_choice){ .of = class_ + strlen(CLAIMS_CLASS), .devices = (uint32_t) asked };
+        return true;
+}
+
+/* Return: is each of its choices by a class of ours? Where one is not, nobody here knows what it would take.
+ */
+static bool decode_ask(const struct json_field *request, struct claims_ask *ret)
+{
+        struct json_field exactly = json_field_get(request, "exactly"),
+                          choices = json_field_get(request, "firstAvailable");
+        size_t count = json_field_count(&choices);
+
+        *ret = (struct claims_ask){ 0 };
+        if (count == 0 && decode_choice(&exactly, &ret->choices[0]))
+                ret->choice_count = 1;
+        for (size_t i = 0; i < count; i++) {
+                struct json_field at = json_field_at(&choices, i);
+
+                if (count > CLAIMS_CHOICES_MAX || !decode_choice(&at, &ret->choices[i]))
+                        return false;
+                ret->choice_count = count;
+        }
+        return ret->choice_count > 0;
+}
+
+/* Does a constraint that devices have one group speak of the request of that name? */
+static bool is_in_one_group(const struct json_field *devices, const char *name)
+{
+        struct json_field constraints = json_field_get(devices, "constraints");
+
+        for (size_t i = 0; i < json_field_count(&constraints); i++) {
+                struct json_field at = json_field_at(&constraints, i), of = json_field_get(&at, "requests");
+                const char *attribute = string_of(&at, "matchAttribute"), *one = NULL;
+
+                if (attribute == NULL || strcmp(attribute, CLAIMS_OUR_DRIVER "/group") != 0)
+                        continue;
+                for (size_t k = 0; k < json_field_count(&of); k++) {
+                        struct json_field item = json_field_at(&of, k);
+
+                        if (name != NULL && json_field_as_string(&item, &one, NULL) == 0 &&
+                            strcmp(one, name) == 0)
+                                return true;
+                }
+                if (json_field_count(&of) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static void decode_asks(const struct json_field *devices, struct claims_claim_facts *ret)
+{
+        struct json_field requests = json_field_get(devices, "requests");
+
+        for (size_t i = 0; i < json_field_count(&requests) && ret->ask_count < CLAIMS_ASKS_MAX; i++) {
+                struct json_field request = json_field_at(&requests, i);
+                struct claims_ask *ask = &ret->asks[ret->ask_count];
+
+                if (!decode_ask(&request, ask))
+                        continue;
+                ask->one_group = is_in_one_group(devices, string_of(&request, "name"));
+                ret->ask_count++;
+        }
 }
 
 /* metadata.name of the one node that the selector names, as allocations of a node's devices have it. */
@@ -160,9 +258,20 @@ int claims_json_claim(const json_t *object, struct claims_claim_facts *ret, stru
 
                 ret->asked += asked_of(&request);
         }
+        decode_asks(&devices, ret);
         ret->allocated = allocation.value != NULL;
         ret->node = node_of(&allocation);
         return decode_results(&allocation, ret, err);
+}
+
+int claims_json_template(const json_t *object, struct claims_claim_facts *ret, struct err *err)
+{
+        struct json_field root = json_field_root(object), spec = json_field_get(&root, "spec");
+
+        *ret = (struct claims_claim_facts){ 0 };
+        if (json_field_is_object(&root, err) < 0 || json_field_is_object(&spec, err) < 0)
+                return -EBADMSG;
+        return claims_json_claim(spec.value, ret, err); /* its own spec is in there */
 }
 
 /* The claim that was made of a template, once it is. */
@@ -211,6 +320,9 @@ void claims_json_pod(const json_t *pod, struct claims_pod_facts *ret)
 
                 if (name == NULL)
                         name = made_claim(&statuses, string_of(&at, "name"));
+                ret->of_template[ret->name_count] = name == NULL;
+                if (name == NULL)
+                        name = string_of(&at, "resourceClaimTemplateName");
                 if (name != NULL)
                         ret->names[ret->name_count++] = name;
         }

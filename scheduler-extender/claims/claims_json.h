@@ -16,5 +16,8 @@
 int claims_json_slice(const json_t *object, struct claims_slice_facts *ret, struct err *err);
 int claims_json_claim(const json_t *object, struct claims_claim_facts *ret, struct err *err);
 
+/* claims_json_template() - likewise of what its claims ask for. */
+int claims_json_template(const json_t *object, struct claims_claim_facts *ret, struct err *err);
+
 /* claims_json_pod() - what cannot be read is not there. */
 void claims_json_pod(const json_t *pod, struct claims_pod_facts *ret);

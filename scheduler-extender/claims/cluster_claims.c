@@ -13,7 +13,10 @@
 
 #define RESOURCES_MAX 32 /* of one vendor */
 
+static_assert(CLAIMS_ASKS_MAX <= DEVICE_ASKS_MAX && CLAIMS_CHOICES_MAX <= DEVICE_ASKS_CHOICES_MAX,
+              "an ask for each request");
 static_assert(CLAIMS_ACCOUNT_VENDORS_MAX <= LEDGER_DEVICES_OFFERS_MAX, "an offer for each vendor");
+static_assert(CLAIMS_ACCOUNT_GROUPS_MAX <= LEDGER_DEVICES_GROUPS_MAX, "a place for each group");
 
 static bool has_resource(const struct ledger_node *node, uint32_t resource)
 {
@@ -39,13 +42,55 @@ static uint32_t resource_of(const struct symbols *symbols, const struct ledger_n
         return symbols_find(symbols, names[0], strlen(names[0]));
 }
 
+/* The row of a resource, made if need be; NULL = one too many. */
+static struct ledger_devices_offer *offer_of(struct ledger_devices *devices, uint32_t resource)
+{
+        struct ledger_devices_offer *offer =
+                (struct ledger_devices_offer *) ledger_devices_offer(devices, resource);
+
+        if (offer != NULL || devices->offer_count == LEDGER_DEVICES_OFFERS_MAX)
+                return offer;
+        offer = &devices->offers[devices->offer_count++];
+        *offer = (struct ledger_devices_offer){ .resource = resource };
+        return offer;
+}
+
+/* A kubelet has wiped our slices, and chips stay held: those of the first group that is no CPU's. */
+static void hold_unnamed(const struct symbols *symbols, const struct ledger_node *node, uint32_t held,
+                         struct ledger_devices *devices)
+{
+        uint32_t cpu = symbols_find(symbols, "cpu", 3), g = 0;
+        struct ledger_devices_offer *offer;
+
+        while (g + 1 < node->group_count && node->groups[g].vendor == cpu)
+                g++;
+        offer = held == 0 || g >= node->group_count ? NULL : offer_of(devices, node->groups[g].resource);
+        if (offer != NULL)
+                offer->held += held;
+}
+
+static void name_groups(const struct symbols *symbols, const struct claims_account *account,
+                        struct ledger_devices *devices)
+{
+        for (size_t i = 0; i < account->group_count; i++) {
+                const char *name = account->groups[i].name;
+                uint32_t symbol = symbols_find(symbols, name, strlen(name));
+
+                if (symbol == 0)
+                        continue;
+                devices->groups[devices->group_count].name = symbol;
+                devices->groups[devices->group_count++].held = account->groups[i].held;
+        }
+}
+
 static void apply(struct cluster *c, struct ledger_node *node)
 {
         struct ledger_devices devices = { 0 };
         struct claims_account account;
 
         claims_account(c->claims, node->name, &account);
-        if (node->devices == NULL && account.offered == 0 && account.chip_count == 0 && account.judged)
+        if (node->devices == NULL && account.offered == 0 && account.chip_count == 0 &&
+            account.unnamed == 0 && account.judged)
                 return;
         devices.unjudged = !account.judged;
         devices.offered = account.offered;
@@ -57,6 +102,8 @@ static void apply(struct cluster *c, struct ledger_node *node)
                         .offered = account.chips[i].offered,
                         .held = account.chips[i].held,
                 };
+        hold_unnamed(&c->ledger->symbols, node, account.unnamed, &devices);
+        name_groups(&c->ledger->symbols, &account, &devices);
         (void) ledger_nodes_set_devices(c->ledger, node, &devices); /* without memory as it was */
 }
 
@@ -88,7 +135,7 @@ int cluster_claims_take_slice(struct cluster *c, const char *key, const json_t *
         struct claims_slice_facts facts;
         int r = 0;
 
-        if (c->claims_borrowed)
+        if (c->tried != NULL)
                 return 0;
         if (object != NULL)
                 r = claims_json_slice(object, &facts, err);
@@ -103,7 +150,7 @@ int cluster_claims_take_claim(struct cluster *c, const char *key, const json_t *
         struct claims_claim_facts facts;
         int r = 0;
 
-        if (c->claims_borrowed)
+        if (c->tried != NULL)
                 return 0;
         if (object != NULL)
                 r = claims_json_claim(object, &facts, err);
@@ -113,29 +160,114 @@ int cluster_claims_take_claim(struct cluster *c, const char *key, const json_t *
         return r;
 }
 
+int cluster_claims_take_template(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        struct claims_claim_facts facts;
+        int r = 0;
+
+        if (c->tried != NULL)
+                return 0;
+        if (object != NULL)
+                r = claims_json_template(object, &facts, err);
+        return r < 0 ? r : claims_set_template(c->claims, key, object == NULL ? NULL : &facts);
+}
+
+bool cluster_claims_has(const json_t *pod)
+{
+        return json_array_size(json_object_get(json_object_get(pod, "spec"), "resourceClaims")) > 0;
+}
+
 int cluster_claims_take_pod(struct cluster *c, const char *key, const json_t *object)
 {
         struct claims_pod_facts facts;
         int r;
 
-        if (c->claims_borrowed)
-                return 0;
         if (object != NULL)
                 claims_json_pod(object, &facts);
+        if (c->tried != NULL)
+                return claims_set_pod(c->tried, key, object == NULL ? NULL : &facts);
         r = claims_set_pod(c->claims, key, object == NULL ? NULL : &facts);
         apply_changes(c);
         return r;
 }
 
-uint32_t cluster_claims_asked(const struct cluster *c, const char *namespace_, const json_t *pod)
+/* Names of vendors and runtimes as the ledger's groups have them. */
+static void turn_asks(const struct symbols *symbols, const struct claims_ask *asks, size_t count,
+                      struct device_asks *ret)
 {
+        *ret = (struct device_asks){ .count = count };
+        for (size_t i = 0; i < count; i++) {
+                struct device_ask *to = &ret->asks[i];
+
+                to->one_group = asks[i].one_group;
+                to->choice_count = asks[i].choice_count;
+                for (size_t k = 0; k < asks[i].choice_count; k++)
+                        to->choices[k] = (struct device_choice){
+                                .of = symbols_find(symbols, asks[i].choices[k].of,
+                                                   strlen(asks[i].choices[k].of)),
+                                .devices = asks[i].choices[k].devices,
+                        };
+        }
+}
+
+uint32_t cluster_claims_asked(const struct cluster *c, const char *namespace_, const json_t *pod,
+                              struct device_asks *ret_asks)
+{
+        struct claims_ask asks[CLAIMS_ASKS_MAX];
         struct claims_pod_facts facts;
 
+        ret_asks->count = 0;
         claims_json_pod(pod, &facts);
+        if (facts.name_count == 0)
+                return 0;
+        turn_asks(&c->ledger->symbols, asks, claims_asked_classes(c->claims, namespace_, &facts, asks),
+                  ret_asks);
         return claims_asked(c->claims, namespace_, &facts);
+}
+
+uint32_t cluster_claims_asked_by(const struct cluster *c, const char *pod_key, struct device_asks *ret_asks)
+{
+        struct claims_ask asks[CLAIMS_ASKS_MAX];
+
+        ret_asks->count = 0;
+        if (!claims_pod(cluster_claims(c), pod_key, NULL))
+                return 0;
+        turn_asks(&c->ledger->symbols, asks, claims_asked_classes_by(cluster_claims(c), pod_key, asks),
+                  ret_asks);
+        return claims_asked_by(cluster_claims(c), pod_key);
 }
 
 const struct claims *cluster_claims(const struct cluster *c)
 {
-        return c->claims;
+        return c->tried != NULL ? c->tried : c->claims;
+}
+
+static uint32_t chips_of(const struct request *request, uint32_t resource)
+{
+        for (size_t i = 0; i < request->item_count; i++)
+                if (request->items[i].resource == resource)
+                        return request->items[i].chips;
+        return 0;
+}
+
+void cluster_claims_try(struct cluster *c, struct ledger_node *node, const struct rules_context *context)
+{
+        struct ledger_devices devices = { 0 };
+        struct rules_on room;
+        const struct request *on = rules_on(context, node, &room)->request;
+
+        if (context->devices == 0)
+                return;
+        if (node->devices != NULL)
+                devices = *node->devices;
+        devices.free -= devices.free < context->devices ? devices.free : context->devices;
+        for (size_t i = 0; i < on->item_count; i++) {
+                uint32_t taken = on->items[i].chips - chips_of(context->request, on->items[i].resource);
+                struct ledger_devices_offer *offer =
+                        taken == 0 ? NULL : offer_of(&devices, on->items[i].resource);
+
+                if (offer != NULL)
+                        offer->held += taken;
+        }
+        (void) ledger_nodes_set_devices(c->ledger, node, &devices);
 }

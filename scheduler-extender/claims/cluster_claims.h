@@ -2,7 +2,8 @@
  * Of its chips a DRA driver's are counted by the first resource of its vendor's that the node has. */
 #pragma once
 
-#include "scheduler-extender/claims/claims.h"
+#include "scheduler-extender/claims/claims_asked.h"
+#include "scheduler-extender/decide/rules.h"
 #include "scheduler-extender/ledger/cluster.h"
 
 /* cluster_claims_take_*() - as the store tells it; NULL = it is gone. Return: 0, -EBADMSG, -ENOMEM. */
@@ -10,12 +11,25 @@ int cluster_claims_take_slice(struct cluster *cluster, const char *key, const js
                               struct err *err);
 int cluster_claims_take_claim(struct cluster *cluster, const char *key, const json_t *object,
                               struct err *err);
+int cluster_claims_take_template(struct cluster *cluster, const char *key, const json_t *object,
+                                 struct err *err);
 int cluster_claims_take_pod(struct cluster *cluster, const char *key, const json_t *object);
+
+bool cluster_claims_has(const json_t *pod); /* does it name any? */
 
 /* cluster_claims_update() - the devices of a node that has come, or has other resources now. */
 void cluster_claims_update(struct cluster *cluster, const char *name);
 
-/* cluster_claims_asked() - devices that the claims of a pod ask for at least, and have not got. Of a pod that
- * the store knows claims.h tells, of cluster_claims(). */
-uint32_t cluster_claims_asked(const struct cluster *cluster, const char *namespace_, const json_t *pod);
+/* cluster_claims_asked() - devices that the claims of a pod ask for at least, and have not got;
+ * cluster_claims_asked_by() - of one that the store knows.
+ * @ret_asks: of them, what they ask for by classes of ours */
+uint32_t cluster_claims_asked(const struct cluster *cluster, const char *namespace_, const json_t *pod,
+                              struct device_asks *ret_asks);
+uint32_t cluster_claims_asked_by(const struct cluster *cluster, const char *pod_key,
+                                 struct device_asks *ret_asks);
 const struct claims *cluster_claims(const struct cluster *cluster);
+
+/* cluster_claims_try() - in a copy of a cluster: the pod of that request takes the devices that it asks for
+ * there. */
+void cluster_claims_try(struct cluster *cluster, struct ledger_node *node,
+                        const struct rules_context *context);

@@ -187,7 +187,7 @@ int candidates_score(const struct rules_context *ctx, struct ledger *ledger, con
         struct panel panel;
         int r;
 
-        if (ctx->request->item_count == 0) { /* one place is as good as another */
+        if (ctx->request->item_count == 0 && ctx->asks == NULL) { /* one place is as good as another */
                 for (size_t i = 0; i < count; i++)
                         scores[i] = nodes[i] == ROSTER_NONE ? 0 : SCORE_BEST;
                 return 0;
@@ -314,7 +314,7 @@ int candidates_shorten(const struct rules_context *ctx, struct ledger *ledger, c
         struct panel panel;
         int r;
 
-        if (ctx->request->item_count == 0) /* kube-scheduler knows better */
+        if (ctx->request->item_count == 0 && ctx->asks == NULL) /* kube-scheduler knows better */
                 return 0;
         if (panel_open(ctx, ledger, &panel) < 0)
                 return -ENOMEM;

@@ -323,10 +323,24 @@ static enum reason judge_node(const struct rules_context *ctx, const struct ledg
         return rules_unfiltered(ctx, node, judge_fresh(ctx, node));
 }
 
+const struct rules_context *rules_on(const struct rules_context *ctx, const struct ledger_node *node,
+                                     struct rules_on *room)
+{
+        if (ctx->asks == NULL || node == NULL || !node->has_inventory)
+                return ctx;
+        device_asks_on(ctx->asks, node, ctx->request, &room->request);
+        room->context = *ctx;
+        room->context.request = &room->request;
+        room->context.asks = NULL;
+        return &room->context;
+}
+
 /* A pod that asks for no chips and no devices is not ours to judge. */
 enum reason rules_judge(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        enum reason reason = ctx->request->item_count == 0 ? REASON_NONE : judge_node(ctx, node);
+        struct rules_on room;
+        const struct rules_context *on = ctx->asks == NULL ? ctx : rules_on(ctx, node, &room);
+        enum reason reason = on->request->item_count == 0 ? REASON_NONE : judge_node(on, node);
 
         return reason == REASON_NONE && node != NULL ? rules_devices(ctx, node) : reason;
 }

@@ -6,6 +6,7 @@
  * out once, by rules_prepare(); judging a node is then O(groups). */
 #pragma once
 
+#include "scheduler-extender/claims/device_asks.h"
 #include "scheduler-extender/decide/overflow.h"
 #include "scheduler-extender/decide/reason.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -35,14 +36,15 @@ struct rules {
 struct rules_context {
         const struct ledger *ledger;
         const struct rules *rules;
-        const struct request *request; /* chips only */
-        const struct ledger_job *job;  /* NULL = of no job, or a job that nobody else speaks of yet */
-        const struct ledger_pod *self; /* NULL = the store does not know the pod yet */
-        const char *namespace_;        /* of the pod; NULL = nobody's: its word is taken */
-        uint64_t created_usec;         /* of the pod; 0 = not known (as young as can be) */
-        uint64_t now_usec;             /* clock_steady_usec(): leases, holds and pauses end by it */
-        uint32_t devices;              /* that its claims ask for at least and have not got yet */
-        bool planning;                 /* a gang is being planned: its own slots count as taken */
+        const struct request *request;  /* chips only */
+        const struct ledger_job *job;   /* NULL = of no job, or a job that nobody else speaks of yet */
+        const struct ledger_pod *self;  /* NULL = the store does not know the pod yet */
+        const char *namespace_;         /* of the pod; NULL = nobody's: its word is taken */
+        uint64_t created_usec;          /* of the pod; 0 = not known (as young as can be) */
+        uint64_t now_usec;              /* clock_steady_usec(): leases, holds and pauses end by it */
+        uint32_t devices;               /* that its claims ask for at least and have not got yet */
+        const struct device_asks *asks; /* of them, those by classes that say whose chips; NULL = none */
+        bool planning;                  /* a gang is being planned: its own slots count as taken */
         bool unfiltered; /* no scheduler has chosen the nodes: the pod's selector, affinity, tolerations,
                             requests and neighbours are judged, too */
         bool neighbours_judged; /* ... but for neighbours, which the asker has judged */
@@ -79,6 +81,16 @@ bool rules_incomplete(const struct rules_context *ctx, const struct ledger_node 
 
 /* rules_devices() - of rules_judge() what is about the devices that the pod's claims ask for. */
 enum reason rules_devices(const struct rules_context *ctx, const struct ledger_node *node);
+
+/* rules_on() - the context as it is on one node: what the pod's claims ask for is then a part of its request.
+ * @room: what it borrows from. Return: it, or `ctx` itself where no such claims are, or nobody knows the
+ * chips of the node. */
+struct rules_on {
+        struct rules_context context;
+        struct request request;
+};
+const struct rules_context *rules_on(const struct rules_context *ctx, const struct ledger_node *node,
+                                     struct rules_on *room);
 
 /* rules_judge_known() - of rules_judge() for a pod that asks for chips everything but the node's age and
  * devices, for a node whose name is known. */

@@ -203,7 +203,7 @@ static int64_t off_plan(const struct rules_context *ctx, const struct ledger_nod
         return OFF_PLAN;
 }
 
-void score_tuple(const struct rules_context *ctx, const struct ledger_node *node, struct score_tuple *ret)
+static void tuple_of(const struct rules_context *ctx, const struct ledger_node *node, struct score_tuple *ret)
 {
         bool fastest = placement_of(ctx) == PLACEMENT_FASTEST || (ctx->planning && ctx->weighting != NULL);
         int64_t step = step_key(ctx, node);
@@ -216,6 +216,13 @@ void score_tuple(const struct rules_context *ctx, const struct ledger_node *node
         ret->key[2] = class_key(ctx, node);
         placement_keys(ctx, node, &ret->key[3]); /* at most four keys */
         ret->key[7] = fastest ? 0 : step;
+}
+
+void score_tuple(const struct rules_context *ctx, const struct ledger_node *node, struct score_tuple *ret)
+{
+        struct rules_on room;
+
+        tuple_of(ctx->asks == NULL ? ctx : rules_on(ctx, node, &room), node, ret);
 }
 
 int score_compare(const struct score_tuple *a, const struct score_tuple *b)

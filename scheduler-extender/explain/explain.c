@@ -109,6 +109,9 @@ static const char ignored_urgency[] =
         "the label remuda.dev/urgency is ignored: its namespace is not among --emergency-namespaces";
 static const char claims_counted[] =
         "its claims are kube-scheduler's to allocate: here their devices are counted, no more";
+static const char claims_judged[] = "its claims are kube-scheduler's to allocate: whose chips, class, pool, "
+                                    "groups and packing are judged here, "
+                                    "selectors are not";
 static const char claims_alone[] =
         "its claims are kube-scheduler's alone to judge, unless it also asks for " POD_RESOURCE_CLAIM
         ": 1: a scheduler that lists managedResources asks the extender for such pods only";
@@ -137,7 +140,15 @@ static const char *note_of(const struct cluster *cluster, const struct rules_con
                 return who_is_spared(ctx);
         if (!claims_pod(cluster_claims(cluster), pod->key, &asks_us))
                 return NULL;
-        return asks_us || request->item_count > 0 ? claims_counted : claims_alone;
+        if (!asks_us && request->item_count == 0)
+                return claims_alone;
+        return ctx->asks != NULL ? claims_judged : claims_counted;
+}
+
+static json_int_t chips_asked(const struct rules_context *ctx)
+{
+        return (json_int_t) (request_chips(ctx->request) +
+                             (ctx->asks == NULL ? 0 : device_asks_least(ctx->asks)));
 }
 
 /* @ret_verdict: of a pod that runs it is that it fits, wherever else it would not. */
@@ -156,7 +167,7 @@ static void tell_verdict(const struct rules_context *ctx, const struct tally *ta
                        : tally->nodes == 0 ? "never"
                                            : tally_verdict(tally_top(tally));
         (void) json_object_set_new(reply, "pod", json_string(pod->key));
-        (void) json_object_set_new(reply, "chips", json_integer(request_chips(ctx->request)));
+        (void) json_object_set_new(reply, "chips", json_integer(chips_asked(ctx)));
         (void) json_object_set_new(reply, "verdict", json_string(*ret_verdict));
         (void) json_object_set_new(reply, "summary", json_string(summary));
         if (pod->node != NULL)

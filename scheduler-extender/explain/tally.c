@@ -19,8 +19,10 @@ const char *tally_verdict(enum reason reason)
 }
 
 /* Chips that are still to become open there. */
-static uint64_t missing_chips(const struct rules_context *ctx, const struct ledger_node *node)
+static uint64_t missing_chips(const struct rules_context *of, const struct ledger_node *node)
 {
+        struct rules_on on_node;
+        const struct rules_context *ctx = rules_on(of, node, &on_node);
         uint64_t missing = 0;
 
         for (size_t i = 0; i < ctx->request->item_count; i++) {
@@ -102,7 +104,9 @@ void tally_sentence(const struct rules_context *ctx, const struct tally *tally,
                     char sentence[TALLY_SENTENCE_BYTES])
 {
         const struct ledger_node *held = tally->nearest[REASON_HELD_FOR_OLDER][0];
-        const struct ledger_pod *holder = held == NULL ? NULL : rules_holder(ctx, held);
+        struct rules_on room;
+        const struct ledger_pod *holder =
+                held == NULL ? NULL : rules_holder(rules_on(ctx, held, &room), held);
         CLEANUP(text_free) struct text said = { 0 };
         uint32_t told = 0, rest = 0;
 

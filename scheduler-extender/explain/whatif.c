@@ -9,6 +9,7 @@
 #include "base/json/json_field.h"
 #include "base/text.h"
 #include "base/timestamp.h"
+#include "scheduler-extender/claims/cluster_claims.h"
 #include "scheduler-extender/decide/assignment.h"
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/gang_members.h"
@@ -91,6 +92,7 @@ static int place(struct cluster *c, struct ledger_pod *pod, uint64_t now_usec, j
                 if (pod_request.request.item_count > 0)
                         part_count = score_parts(&pod_request.context, choice.node, parts);
                 r = ledger_pods_assume(cluster_ledger(c), pod, choice.node, parts, part_count);
+                cluster_claims_try(c, choice.node, &pod_request.context);
                 (*placed)++;
                 (void) json_array_append_new(
                         placements, json_pack("{s:s, s:s, s:i, s:s, s:o, s:{}, s:[]}", "pod", pod->key,
@@ -125,6 +127,7 @@ static void start_at(struct cluster *c, struct waiting *waiting, uint64_t at_use
                 (void) timestamp_format(at_usec, when);
                 (void) json_object_set_new(waiting->answer, "when", json_string(when));
                 waiting->pod = NULL; /* it has started */
+                cluster_claims_try(c, choice.node, &pod_request.context);
         }
         pod_request_end(c, &pod_request);
 }

@@ -176,16 +176,20 @@ static void devices_message(const struct rules_context *ctx, const struct ledger
                            devices->unjudged ? " (not all of them can be counted)" : "");
 }
 
-void why_node(const struct rules_context *ctx, const struct ledger_node *node, enum reason reason, char *text,
-              size_t text_bytes)
+/* Is the reason what the devices of its claims make it, or has nobody more to say of them? */
+static bool is_of_devices(const struct rules_context *ctx, const struct rules_context *on,
+                          const struct ledger_node *node, enum reason reason)
+{
+        if (ctx->devices == 0)
+                return false;
+        return on->request->item_count == 0 || (reason != REASON_NONE && rules_devices(ctx, node) == reason);
+}
+
+static void why_on(const struct rules_context *ctx, const struct ledger_node *node, enum reason reason,
+                   char *text, size_t text_bytes)
 {
         const char *field;
 
-        if (ctx->devices > 0 && (ctx->request->item_count == 0 ||
-                                 (reason != REASON_NONE && rules_devices(ctx, node) == reason))) {
-                devices_message(ctx, node, text, text_bytes);
-                return;
-        }
         switch (reason) {
         case REASON_NONE:
                 if (ctx->request->item_count == 0)
@@ -252,4 +256,16 @@ void why_node(const struct rules_context *ctx, const struct ledger_node *node, e
         default:
                 room_message(ctx, node, text, text_bytes);
         }
+}
+
+void why_node(const struct rules_context *ctx, const struct ledger_node *node, enum reason reason, char *text,
+              size_t text_bytes)
+{
+        struct rules_on room;
+        const struct rules_context *on = rules_on(ctx, node, &room);
+
+        if (is_of_devices(ctx, on, node, reason))
+                devices_message(ctx, node, text, text_bytes);
+        else
+                why_on(on, node, reason, text, text_bytes);
 }

@@ -118,7 +118,8 @@ static int take_pod(struct cluster *c, const char *key, const json_t *object, st
         r = pod_json_decode(object, &c->options.policy, c->ledger, true, &facts, err);
         if (facts.name[0] == '\0')
                 return r;
-        if (facts.request.item_count > 0 && (facts.node == NULL || facts.node[0] == '\0')) {
+        if ((facts.request.item_count > 0 || cluster_claims_has(object)) &&
+            (facts.node == NULL || facts.node[0] == '\0')) {
                 pod_node_match(object, &match);
                 facts.node_match = match.failed ? NULL : match.data == NULL ? "" : match.data;
         }
@@ -293,6 +294,7 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
                 [STORE_PRIORITY_CLASS] = cluster_classes_take,
                 [STORE_RESOURCE_SLICE] = cluster_claims_take_slice,
                 [STORE_RESOURCE_CLAIM] = cluster_claims_take_claim,
+                [STORE_RESOURCE_CLAIM_TEMPLATE] = cluster_claims_take_template,
                 [STORE_WORKLOAD] = take_workload,
                 [STORE_POD_GROUP] = take_pod_group,
         };
@@ -412,7 +414,8 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
         int r;
 
         store.kinds |= (unsigned) options->reads_classes << STORE_PRIORITY_CLASS |
-                       (unsigned) options->reads_budgets << STORE_DISRUPTION_BUDGET;
+                       (unsigned) options->reads_budgets << STORE_DISRUPTION_BUDGET |
+                       (unsigned) options->reads_templates << STORE_RESOURCE_CLAIM_TEMPLATE;
         if (options->reads_queues)
                 store.kinds |= 1u << STORE_KUEUE_WORKLOAD | 1u << STORE_KUEUE_FLAVOR;
         if (options->may_commit != NULL)
@@ -449,8 +452,7 @@ void cluster_close(struct cluster *cluster)
         ledger_life_free(cluster->ledger);
         cluster_ages_free(cluster);
         cluster_classes_free(cluster);
-        if (!cluster->claims_borrowed)
-                claims_free(cluster->claims);
+        claims_free(cluster->tried != NULL ? cluster->tried : cluster->claims);
         name_numbers_free(&cluster->speed_troubles);
         name_numbers_free(&cluster->offer_troubles);
         for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
@@ -476,9 +478,10 @@ struct cluster *cluster_fork(const struct cluster *cluster)
         memcpy(fork->programs, cluster->programs, sizeof(fork->programs));
         fork->program_count = cluster->program_count;
         fork->claims = cluster->claims;
-        fork->claims_borrowed = true;
-        fork->ledger = ledger_life_copy(cluster->ledger);
+        fork->tried = claims_new_on(cluster_claims(cluster));
+        fork->ledger = fork->tried == NULL ? NULL : ledger_life_copy(cluster->ledger);
         if (fork->ledger == NULL) {
+                claims_free(fork->tried);
                 free(fork);
                 return NULL;
         }

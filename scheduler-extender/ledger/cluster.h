@@ -33,8 +33,9 @@ struct cluster_options {
         bool reads_classes;                   /* PriorityClasses are watched, too */
         bool reads_queues;                    /* and Kueue's Workloads and ResourceFlavors */
         bool reads_budgets;                   /* and disruption budgets, for `observed` */
-        bool judge_age;                       /* false: nobody is stale (saved clusters) */
-        void (*changed)(void *userdata);      /* something in the ledger changed; may be NULL */
+        bool reads_templates;            /* and ResourceClaimTemplates: of claims that are still to be made */
+        bool judge_age;                  /* false: nobody is stale (saved clusters) */
+        void (*changed)(void *userdata); /* something in the ledger changed; may be NULL */
         /* a node's inventory says something else (or is gone), or it was heard of again; gained: it takes
          * more than before. And the labels of a Node object, NULL when it is gone. May be NULL */
         void (*node_changed)(void *userdata, const char *node, bool gained);

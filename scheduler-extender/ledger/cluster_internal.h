@@ -21,8 +21,9 @@ struct cluster {
         struct name_numbers offer_troubles; /* of each node, likewise */
         struct name_numbers unreadable[STORE_KIND_COUNT]; /* of each object that cannot be read, likewise */
         struct claims *claims; /* of DRA: scheduler-extender/claims/cluster_claims.h */
-        bool claims_borrowed;  /* they are the original's: nothing of them changes here */
-        uint64_t names_usec;   /* when unused names were given back last */
+        struct claims
+                *tried; /* of a copy: its own pods; its claims are the original's, and stay as they are */
+        uint64_t names_usec; /* when unused names were given back last */
         sd_event *loop;
         struct ledger_program programs[PROGRAM_TABLE_MAX]; /* the program table, with symbols */
         size_t program_count;

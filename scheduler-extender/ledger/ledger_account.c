@@ -121,14 +121,31 @@ static bool asks_for(const struct request *request, uint32_t resource)
         return false;
 }
 
-/* Chips that claims hold: which groups they are of is not told. */
+/* Return: how many of `chips` are in no group that their driver names. */
+static uint32_t hold_named(const struct ledger_devices *devices, uint32_t resource, uint32_t chips,
+                           struct ledger_group *groups, size_t group_count)
+{
+        for (size_t i = 0; i < devices->group_count && chips > 0; i++) {
+                struct ledger_group *g = named(groups, group_count, devices->groups[i].name);
+                uint32_t part = devices->groups[i].held < chips ? devices->groups[i].held : chips;
+
+                if (g == NULL || g->resource != resource)
+                        continue;
+                g->held += part;
+                chips -= part;
+        }
+        return chips;
+}
+
+/* Chips that claims hold: drivers of others do not tell which groups they are of. */
 static void hold_claimed(const struct ledger_devices *devices, struct ledger_group *groups,
                          size_t group_count)
 {
         for (size_t i = 0; devices != NULL && i < devices->offer_count; i++) {
-                struct request request = { .item_count = devices->offers[i].held > 0,
-                                           .items = { { .resource = devices->offers[i].resource,
-                                                        .chips = devices->offers[i].held } } };
+                uint32_t resource = devices->offers[i].resource;
+                uint32_t left = hold_named(devices, resource, devices->offers[i].held, groups, group_count);
+                struct request request = { .item_count = left > 0,
+                                           .items = { { .resource = resource, .chips = left } } };
 
                 (void) ledger_account_place(groups, group_count, &request, false, NULL);
         }

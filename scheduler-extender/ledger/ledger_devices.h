@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LEDGER_DEVICES_OFFERS_MAX 4 /* resources of one node */
+#define LEDGER_DEVICES_OFFERS_MAX 4  /* resources of one node */
+#define LEDGER_DEVICES_GROUPS_MAX 16 /* that claims hold chips of, by name */
 
 struct ledger_devices_offer {
         uint32_t resource; /* symbol */
@@ -16,9 +17,13 @@ struct ledger_devices_offer {
 
 struct ledger_devices {
         bool unjudged; /* how many are free is not known */
-        uint8_t offer_count;
+        uint8_t offer_count, group_count;
         uint32_t offered, free;
         struct ledger_devices_offer offers[LEDGER_DEVICES_OFFERS_MAX];
+        struct {
+                uint32_t name, held;         /* the first a symbol */
+        } groups[LEDGER_DEVICES_GROUPS_MAX]; /* of what offers hold, where the driver says which group it is
+                                                of */
 };
 
 /* ledger_devices_offer() - of a resource; NULL = none. @devices: may be NULL */

@@ -27,14 +27,13 @@ static int find_job(struct cluster *c, struct pod_request *in)
 /* The class rule counts the whole job: the TrainingJob's chips, else what the pod says of its gang. */
 static void count_class_chips(struct pod_request *in)
 {
-        uint32_t chips = request_chips(&in->request);
+        uint64_t chips = request_chips(&in->request) + device_asks_least(&in->asks);
 
         if (in->job != NULL && in->job->training != NULL)
                 in->request.class_chips =
                         job_worker_chips(in->job->training) + job_server_chips(in->job->training);
         else if (in->facts.kind_count == 0)
-                in->request.class_chips =
-                        (uint64_t) chips * (in->request.gang_size > 1 ? in->request.gang_size : 1);
+                in->request.class_chips = chips * (in->request.gang_size > 1 ? in->request.gang_size : 1);
 }
 
 static void fill_context(struct cluster *c, struct pod_request *in, uint64_t now_usec)
@@ -53,6 +52,7 @@ static void fill_context(struct cluster *c, struct pod_request *in, uint64_t now
                 .created_usec = in->facts.created_usec,
                 .now_usec = now_usec,
                 .devices = in->devices,
+                .asks = in->asks.count > 0 ? &in->asks : NULL,
         };
         rules_prepare(&in->context);
 }
@@ -160,13 +160,14 @@ int pod_request_begin(struct cluster *cluster, const json_t *pod, uint64_t now_u
         int r;
 
         memset(ret, 0, offsetof(struct pod_request, weighting.rows)); /* rows are many, and counted */
+        ret->asks.count = 0;
         r = pod_json_decode(pod, &cluster->options.policy, cluster->ledger, false, &ret->facts, err);
         if (r < 0)
                 return r;
         if (find_job(cluster, ret) < 0)
                 return err_set(err, -ENOMEM, "no memory");
         find_texts(cluster, pod, ret);
-        ret->devices = cluster_claims_asked(cluster, ret->facts.namespace_, pod);
+        ret->devices = cluster_claims_asked(cluster, ret->facts.namespace_, pod, &ret->asks);
         return prepare(cluster, now_usec, purpose_of(keep_lease, PURPOSE_FILTER), ret, err);
 }
 
@@ -189,8 +190,9 @@ static int begin_pod(struct cluster *cluster, const struct ledger_pod *pod, uint
         ret->job = pod->job;
         if (ret->job != NULL)
                 ret->job->references++;
-        if (purpose != PURPOSE_BIND) /* which comes when its claims have been allocated */
-                ret->devices = claims_asked_by(cluster->claims, pod->key);
+        ret->asks.count = 0;
+        if (purpose != PURPOSE_BIND || cluster->tried != NULL) /* a bind's claims have been allocated */
+                ret->devices = cluster_claims_asked_by(cluster, pod->key, &ret->asks);
         return prepare(cluster, now_usec, purpose, ret, err);
 }
 

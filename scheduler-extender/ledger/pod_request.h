@@ -18,7 +18,8 @@ struct pod_request {
                               */
         bool leased;         /* a lease was made for it */
         bool in_pass;        /* it is answered with one node: group_pass_choose() */
-        struct weighting weighting; /* last: its rows are not cleared */
+        struct weighting weighting; /* its rows are not cleared, nor is what follows */
+        struct device_asks asks;    /* as the context has them */
 };
 
 /* pod_request_begin() - read the pod and work out what is the same for all nodes.

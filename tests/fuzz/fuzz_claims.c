@@ -7,6 +7,7 @@
 
 #include "base/json/json_read.h"
 #include "scheduler-extender/claims/claims_account.h"
+#include "scheduler-extender/claims/claims_asked.h"
 #include "scheduler-extender/claims/claims_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -34,6 +35,25 @@ static void tell_changes(struct claims *claims)
                 check_node(claims, node);
 }
 
+/* By classes of ours no more is asked for than at all. */
+static void check_asks(const struct claims *claims, const char *pod)
+{
+        struct claims_ask asks[CLAIMS_ASKS_MAX];
+        size_t count = claims_asked_classes_by(claims, pod, asks);
+        uint64_t least = 0;
+
+        for (size_t i = 0; i < count; i++) {
+                uint64_t smallest = UINT32_MAX;
+
+                for (size_t k = 0; k < asks[i].choice_count; k++)
+                        if (asks[i].choices[k].devices < smallest)
+                                smallest = asks[i].choices[k].devices;
+                least += smallest;
+        }
+        if (least < UINT32_MAX && least > claims_asked_by(claims, pod))
+                __builtin_trap();
+}
+
 static void take(struct claims *claims, const json_t *object, size_t index)
 {
         struct claims_slice_facts slice;
@@ -46,10 +66,13 @@ static void take(struct claims *claims, const json_t *object, size_t index)
                 (void) claims_set_slice(claims, key + 3, &slice);
         if (claims_json_claim(object, &claim, NULL) == 0)
                 (void) claims_set_claim(claims, key, &claim);
+        if (claims_json_template(object, &claim, NULL) == 0)
+                (void) claims_set_template(claims, key, &claim);
         claims_json_pod(object, &pod);
         (void) claims_set_pod(claims, key, &pod);
         if (claims_asked(claims, "ns", &pod) < claims_asked_by(claims, key))
                 __builtin_trap();
+        check_asks(claims, key);
         tell_changes(claims);
 }
 
@@ -60,6 +83,7 @@ static void drop(struct claims *claims, size_t index)
         (void) snprintf(key, sizeof(key), "ns/%zu", index);
         (void) claims_set_pod(claims, key, NULL);
         (void) claims_set_claim(claims, key, NULL);
+        (void) claims_set_template(claims, key, NULL);
         (void) claims_set_slice(claims, key + 3, NULL);
         tell_changes(claims);
 }
