@@ -36,6 +36,7 @@ const struct uninstall_step uninstall_steps[] = {
         { "customresourcedefinition", "/apis/apiextensions.k8s.io/v1", "customresourcedefinitions", NULL, UNINSTALL_PART_OF, UNINSTALL_WAIT },
         { "validatingadmissionpolicybinding", RULES, "validatingadmissionpolicybindings", NULL, UNINSTALL_PART_OF, UNINSTALL_DELETE },
         { "validatingadmissionpolicy", RULES, "validatingadmissionpolicies", NULL, UNINSTALL_PART_OF, UNINSTALL_DELETE },
+        { "deviceclass",      "/apis/resource.k8s.io/v1", "deviceclasses", NULL, UNINSTALL_PART_OF, UNINSTALL_DELETE },
         { "priorityclass",    "/apis/scheduling.k8s.io/v1", "priorityclasses", NULL, UNINSTALL_PART_OF, UNINSTALL_DELETE },
         { "rolebinding",      RBAC,      "rolebindings", NULL, UNINSTALL_ADMITTING, UNINSTALL_DELETE },
         { "rolebinding",      RBAC,      "rolebindings", NULL, UNINSTALL_PART_OF, UNINSTALL_DELETE },
