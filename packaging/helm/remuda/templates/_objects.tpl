@@ -19,6 +19,18 @@
 {{- $_ := set $main "args" (concat $main.args $part.extraArgs) -}}
 {{- end }}
 
+{{- /* remuda.driver: the agent as a DRA driver, as the patch of manifests/dra has it */}}
+{{- define "remuda.driver" -}}
+{{- $pod := .spec.template.spec -}}
+{{- $main := first $pod.containers -}}
+{{- $_ := set $main "args" (concat $main.args (list "--dra=on" "--pod-uid=$(POD_UID)")) -}}
+{{- $_ := set $main "env" (append $main.env (dict "name" "POD_UID" "valueFrom" (dict "fieldRef" (dict "fieldPath" "metadata.uid")))) -}}
+{{- range list (list "plugins" "/var/lib/kubelet/plugins") (list "plugins-registry" "/var/lib/kubelet/plugins_registry") (list "cdi" "/var/run/cdi") -}}
+{{- $_ := set $main "volumeMounts" (append $main.volumeMounts (dict "name" (first .) "mountPath" (last .))) -}}
+{{- $_ := set $pod "volumes" (append $pod.volumes (dict "name" (first .) "hostPath" (dict "path" (last .) "type" "DirectoryOrCreate"))) -}}
+{{- end -}}
+{{- end }}
+
 {{- /* remuda.scheduler: kube-scheduler beside the extender; of the cluster's own version, without what a vendor adds to it (-gke.100, +k3s1) */}}
 {{- define "remuda.scheduler" -}}
 {{- $object := index . 0 }}{{ $root := index . 1 -}}
@@ -101,6 +113,7 @@ name no image have the trainer's */}}
 {{- end -}}
 {{- if eq $object.kind "ConfigMap" }}{{ include "remuda.config" (list $object $root) }}{{ end -}}
 {{- if eq $metadata.name "remuda-controller" | and (eq $object.kind "Deployment") }}{{ include "remuda.controller" (list $object $root) }}{{ end -}}
+{{- if and (eq $object.kind "DaemonSet") $root.Values.agent.dra }}{{ include "remuda.driver" $object }}{{ end -}}
 {{- if has $object.kind (list "DaemonSet" "Deployment") }}{{ include "remuda.place" (list $object $part $root) }}{{ end -}}
 {{- if eq $metadata.name "remuda-scheduler" | and (eq $object.kind "Deployment") }}{{ include "remuda.scheduler" (list $object $root) }}{{ end }}
 ---
