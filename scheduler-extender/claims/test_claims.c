@@ -417,6 +417,67 @@ static void a_claim_asks_for_the_least(void **state)
         }
 }
 
+/* "OF x DEVICES", choices by "|", "*" where all are of one group. */
+static void say_asks(const struct claims_claim_facts *facts, char *text, size_t bytes)
+{
+        size_t length = 0;
+
+        text[0] = '\0';
+        for (size_t i = 0; i < facts->ask_count; i++) {
+                const struct claims_ask *ask = &facts->asks[i];
+
+                for (size_t k = 0; k < ask->choice_count; k++) {
+                        (void) text_format(text + length, bytes - length, "%s%s x %u", k > 0 ? "|" : "",
+                                           ask->choices[k].of, ask->choices[k].devices);
+                        length += strlen(text + length);
+                }
+                (void) text_format(text + length, bytes - length, "%s ", ask->one_group ? "*" : "");
+                length += strlen(text + length);
+        }
+}
+
+#define OURS(class_, count) "{\"deviceClassName\":\"remuda-" class_ "\",\"count\":" count "}"
+#define NEAR(requests)      "\"constraints\":[{\"matchAttribute\":\"remuda.dev/group\"" requests "}]"
+
+/* clang-format off */
+static const struct { const char *devices, *asks; } classes[] = {
+        { "\"requests\":[{\"exactly\":" OURS("cuda", "2") "}]", "cuda x 2 " },
+        { "\"requests\":[{\"exactly\":{\"deviceClassName\":\"remuda-\"}}]", " x 1 " }, /* nobody's */
+        { "\"requests\":[{\"exactly\":{\"deviceClassName\":\"gpu.nvidia.com\"}}]", "" },
+        { "\"requests\":[{\"exactly\":{\"deviceClassName\":\"remuda-cuda\",\"allocationMode\":\"All\"}}]", "" },
+        { "\"requests\":[{\"exactly\":{\"deviceClassName\":7}}, {\"exactly\":" OURS("cann", "1") "}]", "cann x 1 " },
+        { "\"requests\":[{\"firstAvailable\":[" OURS("cuda", "1") "," OURS("cann", "2") "]}]", "cuda x 1|cann x 2 " },
+        { "\"requests\":[{\"firstAvailable\":[" OURS("cuda", "1") ",{\"deviceClassName\":\"x\"}]}]", "" },
+        { "\"requests\":[{\"name\":\"a\",\"exactly\":" OURS("cuda", "1") "},{\"name\":\"b\",\"exactly\":" OURS("cuda", "3") "}]," NEAR(""), "cuda x 1* cuda x 3* " },
+        { "\"requests\":[{\"name\":\"a\",\"exactly\":" OURS("cuda", "1") "},{\"name\":\"b\",\"exactly\":" OURS("cuda", "3") "}]," NEAR(",\"requests\":[\"b\"]"), "cuda x 1 cuda x 3* " },
+        { "\"requests\":[{\"exactly\":" OURS("cuda", "99999999999") "}]", "cuda x 4294967295 " },
+};
+/* clang-format on */
+
+static void a_class_of_ours_says_whose(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
+                char text[600], said[200];
+                struct claims_claim_facts facts;
+                json_t *claim, *template;
+
+                (void) text_format(text, sizeof(text), "{\"spec\":{\"devices\":{%s}}}", classes[i].devices);
+                claim = json_loads(text, 0, NULL);
+                assert_non_null(claim);
+                assert_int_equal(claims_json_claim(claim, &facts, NULL), 0);
+                say_asks(&facts, said, sizeof(said));
+                if (strcmp(said, classes[i].asks) != 0)
+                        fail_msg("%s: wanted '%s', got '%s'", text, classes[i].asks, said);
+                template = json_pack("{s:O}", "spec", claim); /* of which such claims are made */
+                assert_int_equal(claims_json_template(template, &facts, NULL), 0);
+                say_asks(&facts, said, sizeof(said));
+                assert_string_equal(said, classes[i].asks);
+                json_decref(template);
+                json_decref(claim);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -424,6 +485,7 @@ int main(void)
                 cmocka_unit_test(a_pool_that_is_published_anew_counts_as_before),
                 cmocka_unit_test(a_slice_that_is_none_says_where),
                 cmocka_unit_test(a_claim_asks_for_the_least),
+                cmocka_unit_test(a_class_of_ours_says_whose),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
