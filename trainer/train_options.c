@@ -79,7 +79,7 @@ static const struct row rows[] = {
         { "--simulate-speeds", "S0,S1,...", NUMBERS, AT(speeds), 0, 1000000000, "simulated: rank i loads and computes Si samples a second at most (0: as it is)" },
         { "--export", "FILE", STRING, AT(export_file), 0, 0, "write a compressed model after training; a name that ends in .onnx: as ONNX" },
         { "--import", "FILE", STRING, AT(import_file), 0, 0, "begin with the weights of an ONNX file that --export wrote" },
-        { "--quantise", "int8", CHOICE, AT(quantise), 0, 0, "of the export: weights in 8 bits" },
+        { "--quantise", "int8|int8-tensor", CHOICE, AT(quantise), 0, 0, "of the export: weights in 8 bits, with a scale for each output channel, or (to compare) one for a whole tensor" },
         { "--sparsity", "P", RATIO, AT(sparsity), 0, 0.99, "of the export: share of the smallest weights left out" },
         { "--slave-cores", "N", COUNT, AT(cpes), 1, 4096, "sunway: slave cores of a group (default 64)" },
         { "--chip", "SW26010|SW26010-Pro", CHOICE, AT(chip), 0, 0, "sunway: whose core group: 64 or 256 KB a local store (default: the one that /proc/cpuinfo names, or else SW26010)" },
@@ -422,6 +422,11 @@ static int check(const struct train_options *o, struct err *err)
                 return err_set(err, -EINVAL,
                                "--export: ONNX has no operator for the activation that --activation brings: "
                                "give a file whose name does not end in .onnx, or leave one of them out");
+        if (o->quantise != NULL && strcmp(o->quantise, "int8-tensor") == 0 && o->export_file != NULL &&
+            text_ends_with(o->export_file, ".onnx"))
+                return err_set(
+                        err, -EINVAL,
+                        "--quantise int8-tensor: an ONNX file has a scale for each channel: give int8");
         if (o->slow.count > 0 && o->speeds.count > 0)
                 return err_set(err, -EINVAL,
                                "--simulate-slow and --simulate-speeds both say how slow a rank is: give one "

@@ -3,6 +3,11 @@
 
 #include <math.h>
 
+size_t channels_of(const struct model_node *n)
+{
+        return n->vocabulary > 0 ? n->weight_count / n->vocabulary : n->out.channels;
+}
+
 void channels_quantise(size_t rows, size_t cols, float *values, int8_t *bytes, float *scales)
 {
         for (size_t c = 0; c < cols; c++) {

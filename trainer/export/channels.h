@@ -5,6 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trainer/model.h"
+
+/* channels_of() - output channels of a node with weights, the columns of its matrix. */
+size_t channels_of(const struct model_node *n);
+
 /* channels_quantise() - of rows x cols values, a column a channel: value = byte * scales[column], the bytes
  * within
  * +-127.

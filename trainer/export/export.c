@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "io/read_file.h"
+#include "trainer/export/channels.h"
 #include "trainer/export/onnx_read.h"
 #include "trainer/export/onnx_write.h"
 #include "trainer/export/quantised.h"
@@ -67,17 +68,20 @@ static bool is_onnx(const struct train_options *o)
         return length > 5 && strcmp(o->export_file + length - 5, ".onnx") == 0;
 }
 
-/* Writes one tensor and leaves in `values` what a reader of the file would have. */
-static int write_tensor(FILE *f, float *values, size_t count, bool quantise, double sparsity)
+/* Writes one tensor and leaves in `values` what a reader of the file would have.
+ * @channels: with a scale each, in 8 bits; 0 = as floats */
+static int write_tensor(FILE *f, float *values, size_t count, size_t channels, double sparsity)
 {
         CLEANUP(free_p) unsigned char *bits = calloc(count / 8 + 1, 1);
-        float threshold = -1, largest = 0, scale;
+        CLEANUP(free_p) int8_t *bytes = calloc(count + 1, 1);
+        CLEANUP(free_p) float *scales = calloc(channels + 1, sizeof(*scales));
+        float threshold = -1;
         size_t kept = 0;
 
-        if (bits == NULL || (sparsity > 0 && find_threshold(values, count, sparsity, &threshold) < 0))
+        if (bits == NULL || bytes == NULL || scales == NULL ||
+            (sparsity > 0 && find_threshold(values, count, sparsity, &threshold) < 0))
                 return -ENOMEM;
         for (size_t i = 0; i < count; i++) {
-                largest = fmaxf(largest, fabsf(values[i]));
                 if (fabsf(values[i]) <= threshold) {
                         values[i] = 0;
                         continue;
@@ -85,18 +89,29 @@ static int write_tensor(FILE *f, float *values, size_t count, bool quantise, dou
                 bits[i / 8] = (unsigned char) (bits[i / 8] | 1U << (i % 8));
                 kept++;
         }
-        scale = quantise ? (largest > 0 ? largest / 127 : 1) : 1;
-        (void) fprintf(f, "tensor %zu %zu %.9g\n", count, kept, (double) scale);
+        if (channels > 0)
+                channels_quantise(count / channels, channels, values, bytes, scales);
+        (void) fprintf(f, "tensor %zu %zu %zu\n", count, kept, channels);
+        (void) fwrite(scales, sizeof(*scales), channels, f);
         (void) fwrite(bits, 1, (count + 7) / 8, f);
-        for (size_t i = 0; i < count; i++) {
-                signed char byte = (signed char) lrintf(values[i] / scale);
-
-                if ((bits[i / 8] >> (i % 8) & 1) == 0)
-                        continue;
-                (void) (quantise ? fwrite(&byte, 1, 1, f) : fwrite(&values[i], sizeof(float), 1, f));
-                values[i] = quantise ? (float) byte * scale : values[i];
-        }
+        for (size_t i = 0; i < count; i++)
+                if ((bits[i / 8] >> (i % 8) & 1) != 0)
+                        (void) (channels > 0 ? fwrite(&bytes[i], 1, 1, f)
+                                             : fwrite(&values[i], sizeof(float), 1, f));
         return 0;
+}
+
+/* How many scales a tensor has: one each output channel, or one alone; 0 = it stays as floats. */
+static size_t scales_of(const struct training *t, const struct model_tensor *s)
+{
+        const char *quantise = t->options->quantise;
+
+        if (quantise == NULL || s->bias)
+                return 0;
+        for (size_t i = 0; strcmp(quantise, "int8-tensor") != 0 && i < t->model.node_count; i++)
+                if (t->model.nodes[i].weight_count > 0 && t->model.nodes[i].weight == s->offset)
+                        return channels_of(&t->model.nodes[i]);
+        return 1;
 }
 
 static int write_model(struct training *t, struct err *err)
@@ -112,12 +127,12 @@ static int write_model(struct training *t, struct err *err)
         f = fopen(o->export_file, "we");
         if (f == NULL)
                 return err_set(err, -errno, "--export: file '%s': %m", o->export_file);
-        (void) fprintf(f, "remuda-export 1 model=%s tensors=%zu quantise=%s\n", t->model.name,
+        (void) fprintf(f, "remuda-export 2 model=%s tensors=%zu quantise=%s\n", t->model.name,
                        t->model.tensor_count, quantise ? "int8" : "none");
         for (size_t i = 0; whole && i < t->model.tensor_count; i++) {
                 const struct model_tensor *s = &t->model.tensors[i];
 
-                whole = write_tensor(f, t->parameters + s->offset, s->count, quantise && !s->bias,
+                whole = write_tensor(f, t->parameters + s->offset, s->count, scales_of(t, s),
                                      s->bias ? 0 : o->sparsity) == 0;
         }
         whole = ferror(f) == 0 && whole;
@@ -190,7 +205,7 @@ static int export_whole(struct training *t, struct err *err)
         if (r < 0)
                 return r;
         json_line_open(&line, NULL, '{');
-        json_line_text(&line, "export", t->options->quantise != NULL ? "int8" : "float32");
+        json_line_text(&line, "export", t->options->quantise != NULL ? t->options->quantise : "float32");
         json_line_uint(&line, "bytes_before", before.bytes);
         json_line_uint(&line, "bytes_after", after.bytes);
         json_line_real(&line, "accuracy_before", before.accuracy, 6);

@@ -1,11 +1,12 @@
 /* Export: a trained model made small: the smallest weights left out, the rest in 8 bits.
  *
- * The file: a text line "remuda-export 1 model=... tensors=N quantise=int8|none", then for each tensor in
- * forward order a text line "tensor COUNT KEPT SCALE" and its kept values: one bit a value that says whether
- * it was kept (all bits first, least significant first), then the kept values as signed bytes (value = byte *
- * SCALE) or little-endian float32. Biases are never left out nor quantised. A file whose name ends in .onnx
- * is one of ONNX (trainer/export/onnx_write.h), with zeros for what is left out and a scale for each output
- * channel. */
+ * The file: a text line "remuda-export 2 model=... tensors=N quantise=int8|none", then for each tensor in
+ * forward order a text line "tensor COUNT KEPT CHANNELS" and its kept values: CHANNELS scales, little-endian
+ * float32, one a column, or one for all; then one bit a value that says whether it was kept (all bits first,
+ * least significant first); then the kept values as signed bytes (value = byte * its column's scale), or,
+ * with CHANNELS 0, as little-endian float32. Biases are never left out nor quantised. A file whose name ends
+ * in .onnx is one of ONNX (trainer/export/onnx_write.h), with zeros for what is left out and a scale for each
+ * output channel. */
 #pragma once
 
 #include "trainer/training.h"

@@ -42,7 +42,7 @@ static size_t place_in(const struct model_node *n, bool window, size_t row, size
 static const char *add_weight(struct writer *w, const struct model_node *n, char *name, size_t name_bytes)
 {
         bool window = n->kernel > 0;
-        size_t cols = n->vocabulary > 0 ? n->weight_count / n->vocabulary : n->out.channels;
+        size_t cols = channels_of(n);
         size_t rows = n->weight_count / cols, byte = w->int8 ? 1 : sizeof(float);
         int64_t matrix[] = { I(rows), I(cols) },
                 window_dims[] = { I(cols), I(n->in.channels), I(n->kernel), I(n->kernel) };

@@ -22,9 +22,9 @@ struct layer {
         size_t kernel, inner, cols, vocabulary;
         bool relu, pool;
         size_t inner_room, cols_room; /* rounded up to FOUR and WIDE */
-        float scale, *bias;
-        int8_t *weights;  /* [inner_room / 4][cols_room][4]; an embedding's table as it is */
-        int32_t *columns; /* sum of each column's weights */
+        float *scales, *bias;         /* of each column */
+        int8_t *weights;              /* [inner_room / 4][cols_room][4]; an embedding's table as it is */
+        int32_t *columns;             /* sum of each column's weights */
 };
 
 struct quantised {
@@ -147,13 +147,12 @@ static struct levels quantise(size_t count, const float *x, uint8_t *ret)
         return l;
 }
 
-/* Sums of one row to values: levels, weights' scale, bias, ReLU. */
+/* Sums of one row to values: levels, weights' scales, bias, ReLU. */
 static void finish_row(const struct layer *l, struct levels levels, const int32_t *sums, float *y)
 {
-        float scale = levels.scale * l->scale;
-
         for (size_t c = 0; c < l->cols; c++)
-                y[c] = scale * (float) (sums[c] - levels.zero * l->columns[c]) + l->bias[c];
+                y[c] = levels.scale * l->scales[c] * (float) (sums[c] - levels.zero * l->columns[c]) +
+                       l->bias[c];
         for (size_t c = 0; l->relu && c < l->cols; c++)
                 y[c] = relu_of(y[c]);
 }
@@ -234,7 +233,7 @@ static void run_embedding(const struct layer *l, const float *x, size_t count, f
 {
         for (size_t i = 0; i < count * shape_size(&l->in); i++)
                 for (size_t k = 0; k < l->cols; k++)
-                        y[i * l->cols + k] = l->scale * (float) l->weights[(size_t) x[i] * l->cols + k];
+                        y[i * l->cols + k] = l->scales[k] * (float) l->weights[(size_t) x[i] * l->cols + k];
 }
 
 const float *quantised_forward(struct quantised *q, const float *x, size_t count)
@@ -296,9 +295,10 @@ static int read_layer(struct layer *l, struct export_file *r, struct err *err)
         l->weights = calloc(l->inner_room * l->cols_room + 1, 1);
         l->columns = calloc(l->cols_room, sizeof(*l->columns));
         l->bias = calloc(l->cols_room, sizeof(*l->bias));
-        if (plain == NULL || l->weights == NULL || l->columns == NULL || l->bias == NULL)
+        l->scales = calloc(l->cols_room, sizeof(*l->scales));
+        if (plain == NULL || l->weights == NULL || l->columns == NULL || l->bias == NULL || l->scales == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu weights", l->inner * l->cols);
-        if (export_file_bytes(r, l->inner * l->cols, plain, &l->scale, err) < 0)
+        if (export_file_bytes(r, l->inner, l->cols, plain, l->scales, err) < 0)
                 return err->code;
         if (l->op == OP_EMBEDDING) {
                 memcpy(l->weights, plain, l->inner * l->cols);
@@ -378,6 +378,7 @@ void quantised_free_p(struct quantised **p)
         for (size_t i = 0; i < q->count; i++) {
                 free(q->layers[i].weights);
                 free(q->layers[i].columns);
+                free(q->layers[i].scales);
                 free(q->layers[i].bias);
         }
         free(q->values[0]);

@@ -1,10 +1,10 @@
 /* Quantised: runs an exported 8-bit model forward, in 8-bit products on the CPU, whatever the build trains
  * with.
  *
- * Weights are signed bytes as in the file. What goes into a layer is quantised on the way, a row at a time
- * (an image for a convolution), to unsigned bytes with a zero of its own; the products add up in 32-bit
- * integers, exactly, and bias, ReLU and pooling are done in floats. Uses AVX512-VNNI where the CPU has it.
- * Owns its buffers; not thread-safe. */
+ * Weights are signed bytes as in the file, with a scale for each column. What goes into a layer is quantised
+ * on the way, a row at a time (an image for a convolution), to unsigned bytes with a zero of its own; the
+ * products add up in 32-bit integers, exactly, and bias, ReLU and pooling are done in floats. Uses
+ * AVX512-VNNI where the CPU has it. Owns its buffers; not thread-safe. */
 #pragma once
 
 #include "base/err.h"
