@@ -531,6 +531,8 @@ static void opencl_prepare(char **argv)
         (void) argv;
         /* one core a rank on a CPU device; whoever sets the variable knows better */
         (void) setenv("POCL_MAX_PTHREAD_COUNT", "1", 0);
+        /* a driver that compiles looks for its linker there, and a launcher passes none */
+        (void) setenv("PATH", "/usr/local/bin:/usr/bin:/bin", 0);
 }
 
 static int opencl_open(const struct backend_options *options, struct backend *b, struct err *err)
