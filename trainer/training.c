@@ -31,9 +31,15 @@ int training_open_runner(struct training *t, struct err *err)
                           err);
 }
 
+/* Of --load-segment auto: an eighth. */
+static size_t auto_segment(size_t count)
+{
+        return count / 8 > TRAINING_LEAST_SEGMENT ? count / 8 : TRAINING_LEAST_SEGMENT;
+}
+
 int training_open_loader(struct training *t, struct err *err)
 {
-        size_t segment = t->load_segment == PRESET_LOAD_AUTO ? TRAINING_LEAST_SEGMENT : t->load_segment;
+        size_t segment = t->load_segment == PRESET_LOAD_AUTO ? auto_segment(t->shares.own) : t->load_segment;
 
         return loader_new(t->data, &t->backend, &t->record, capacity_of(t), segment, &t->loader, err);
 }
@@ -145,9 +151,7 @@ static size_t load_segment(const struct training *t, uint64_t step, size_t count
         size_t segment = t->load_segment;
 
         if (segment == PRESET_LOAD_AUTO)
-                segment = !begins_empty(t, step)               ? 0
-                          : count / 8 > TRAINING_LEAST_SEGMENT ? count / 8
-                                                               : TRAINING_LEAST_SEGMENT;
+                segment = begins_empty(t, step) ? auto_segment(count) : 0;
         return segment > 0 && segment < count ? segment : count;
 }
 
