@@ -6,7 +6,7 @@
 
 #include "io/clock.h"
 
-uint64_t slow_quiet(struct slow *s, enum slow_kind kind, size_t samples, uint64_t usec)
+uint64_t slow_quiet(struct slow *s, unsigned kind, size_t samples, uint64_t usec)
 {
         struct slow_piece *p;
 
@@ -74,10 +74,14 @@ struct slow_moment slow_begin(const struct slow *s)
                         mover_processor_usec(s->mover));
 }
 
-void slow_keep_pace(const struct slow *s, struct slow_moment begin)
+void slow_keep_pace(struct slow *s, enum slow_kind kind, size_t node, size_t samples,
+                    struct slow_moment begin)
 {
+        unsigned up_to = SLOW_KINDS + (unsigned) (node * SLOW_KINDS) + kind;
+
         if (s->percent > 100)
-                slow_sleep(begin, slow_busy_usec(begin, slow_begin(s)) * s->percent / 100);
+                slow_sleep(begin, slow_quiet(s, up_to, samples, slow_busy_usec(begin, slow_begin(s))) *
+                                          s->percent / 100);
 }
 
 void slow_end(struct slow *s, enum slow_kind kind, size_t samples, struct slow_moment begin)

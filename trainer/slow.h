@@ -16,9 +16,9 @@
 #include "trainer/in_step/mover.h"
 #include "trainer/train_options.h"
 
-#define SLOW_SIZES 16 /* kinds and sizes of pieces that are remembered, the oldest gives way */
+#define SLOW_SIZES 256 /* kinds and sizes of pieces that are remembered, the oldest gives way */
 
-enum slow_kind { SLOW_LOAD, SLOW_COMPUTE, SLOW_FORWARD, SLOW_BACKWARD, SLOW_MEASURED };
+enum slow_kind { SLOW_LOAD, SLOW_COMPUTE, SLOW_FORWARD, SLOW_BACKWARD, SLOW_MEASURED, SLOW_KINDS };
 
 struct slow {
         unsigned percent;          /* of the time that this rank's device takes; 100 = as it is */
@@ -26,7 +26,7 @@ struct slow {
         struct loader *loader;     /* whose work is no computing; NULL = none (yet); borrowed */
         const struct mover *mover; /* the same */
         struct slow_piece {
-                enum slow_kind kind;
+                unsigned kind; /* enum slow_kind, or SLOW_KINDS and on: up to a node of one */
                 size_t samples;
                 uint64_t least_usec;
         } pieces[SLOW_SIZES];
@@ -41,7 +41,7 @@ bool slow_is(const struct slow *s);
 
 /* slow_quiet() - one more piece of that kind and size has taken so long. Return: what such a piece takes on a
  * quiet machine. Pure. */
-uint64_t slow_quiet(struct slow *s, enum slow_kind kind, size_t samples, uint64_t usec);
+uint64_t slow_quiet(struct slow *s, unsigned kind, size_t samples, uint64_t usec);
 
 /* slow_piece_usec() - what a piece takes on a device of so many samples a second, loading included: a
  * backward pass is twice a forward one. Pure.
@@ -62,10 +62,13 @@ uint64_t slow_busy_usec(struct slow_moment begin, struct slow_moment end);
 /* slow_begin() - when a piece of computing begins. */
 struct slow_moment slow_begin(const struct slow *s);
 
-/* slow_keep_pace() - in the middle of a piece that began then: a rank that is to take so many percent of its
- * time (--simulate-slow) sleeps for what it lacks so far. What is begun next to it then finds as much time
- * beside computing as on the slow device. */
-void slow_keep_pace(const struct slow *s, struct slow_moment begin);
+/* slow_keep_pace() - in the middle of a piece that began then, a node's gradient is there: a rank that is to
+ * take so many percent of its time (--simulate-slow) sleeps for what it lacks so far. What is begun next to
+ * it then finds as much time beside computing as on the slow device. Here, too, the least counts: a thread
+ * that moves gradients disturbs the pass, and what it costs would be made many times longer.
+ * @node: its number in the model */
+void slow_keep_pace(struct slow *s, enum slow_kind kind, size_t node, size_t samples,
+                    struct slow_moment begin);
 
 /* slow_end() - a rank that is to be slow sleeps for what it lacks after having computed since `begin`; with
  * SLOW_COMPUTE for loading these samples, too. */

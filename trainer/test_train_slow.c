@@ -64,6 +64,23 @@ static void test_of_clock_and_processor_the_smaller_counts(void **state)
         assert_int_equal(slow_busy_usec(begin, (struct slow_moment){ 1300, 900 }), 300);
 }
 
+/* A minute in which a neighbour had the processor is not made ten, and each node of each kind has its own. */
+static void test_a_disturbed_pass_keeps_its_pace(void **state)
+{
+        const uint64_t minute = 60000000;
+        struct slow s = { .percent = 1000 };
+        struct slow_moment now = slow_begin(&s), disturbed;
+
+        (void) state;
+        slow_keep_pace(&s, SLOW_COMPUTE, 3, 64, now);
+        assert_true(slow_quiet(&s, SLOW_KINDS + 3 * SLOW_KINDS + SLOW_COMPUTE, 64, minute) < minute);
+        assert_int_equal(slow_quiet(&s, SLOW_KINDS + 3 * SLOW_KINDS + SLOW_BACKWARD, 64, minute), minute);
+        assert_int_equal(slow_quiet(&s, SLOW_KINDS + 4 * SLOW_KINDS + SLOW_COMPUTE, 64, minute), minute);
+        disturbed = (struct slow_moment){ now.usec - minute, now.processor_usec - minute };
+        slow_keep_pace(&s, SLOW_COMPUTE, 3, 64, disturbed);
+        assert_true(slow_now(0).usec - now.usec < minute);
+}
+
 static void test_sleeps_until_then_and_not_at_all_when_it_is_past(void **state)
 {
         struct slow_moment begin = slow_now(0), end;
@@ -86,6 +103,7 @@ int main(void)
                 cmocka_unit_test(test_the_oldest_size_gives_way),
                 cmocka_unit_test(test_a_piece_at_a_speed),
                 cmocka_unit_test(test_of_clock_and_processor_the_smaller_counts),
+                cmocka_unit_test(test_a_disturbed_pass_keeps_its_pace),
                 cmocka_unit_test(test_sleeps_until_then_and_not_at_all_when_it_is_past),
         };
 

@@ -156,8 +156,10 @@ static size_t load_segment(const struct training *t, uint64_t step, size_t count
 }
 
 struct paced {
-        const struct slow *slow;
-        struct slow_moment begin;
+        struct training *t;
+        enum slow_kind kind;
+        size_t samples;
+        struct slow_moment *begin;
         const struct runner_ready *ready;
 };
 
@@ -166,17 +168,17 @@ static void node_done(void *context, const struct model_node *node)
         struct paced *p = context;
         struct slow_moment before;
 
-        slow_keep_pace(p->slow, p->begin);
-        before = slow_begin(p->slow);
+        slow_keep_pace(&p->t->slow, p->kind, (size_t) (node - p->t->model.nodes), p->samples, *p->begin);
+        before = slow_begin(&p->t->slow);
         p->ready->call(p->ready->context, node);
         /* what is done with a gradient is no computing, which would take so much longer */
-        p->begin.processor_usec += slow_begin(p->slow).processor_usec - before.processor_usec;
+        p->begin->processor_usec += slow_begin(&p->t->slow).processor_usec - before.processor_usec;
 }
 
 void training_backward(struct training *t, size_t count, float scale, const struct runner_ready *ready,
-                       struct slow_moment begin)
+                       enum slow_kind kind, struct slow_moment *begin)
 {
-        struct paced paced = { &t->slow, begin, ready };
+        struct paced paced = { t, kind, count, begin, ready };
         struct runner_ready at_its_pace = { node_done, &paced };
 
         runner_backward(t->runner, t->parameters, t->gradients, count, scale,
@@ -220,7 +222,8 @@ static double compute(struct training *t, uint64_t step, const struct loader_chu
                 loss += runner_forward(t->runner, t->parameters, count);
                 at = record_done(&t->record, RECORD_FORWARD, step, at);
                 training_backward(t, count, weight / (float) chunk->count,
-                                  last && !backend_has_own_memory(&t->backend) ? ready : NULL, begin);
+                                  last && !backend_has_own_memory(&t->backend) ? ready : NULL, SLOW_COMPUTE,
+                                  &begin);
                 if (slow_is(&t->slow)) /* what a device has only been told to do is not done */
                         backend_to_host(&t->backend, t->gradients);
                 slow_end(&t->slow, SLOW_COMPUTE, count, begin);

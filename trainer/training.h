@@ -101,9 +101,10 @@ int training_gradient(struct training *t, uint64_t step, size_t worker, const st
 
 /* training_backward() - of the samples in use (runner_use()), into t->gradients: as runner_backward(), but
  * that a rank that is simulated to be slow is so in every part of the pass.
- * @begin: of this piece of computing, its forward pass included */
+ * @begin: of this piece of computing, of that kind, its forward pass included; moved by the processor time
+ * that `ready` used, which is no computing */
 void training_backward(struct training *t, size_t count, float scale, const struct runner_ready *ready,
-                       struct slow_moment begin);
+                       enum slow_kind kind, struct slow_moment *begin);
 
 /* training_prefetch() - start loading that chunk; needed by nobody, training_gradient() prefetches what
  * follows. */

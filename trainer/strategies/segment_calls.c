@@ -50,7 +50,8 @@ static double pass(struct calls *c)
         struct slow_moment begin = slow_begin(&t->slow);
         bool late = backend_has_own_memory(&t->backend);
 
-        training_backward(t, c->samples, 1.0F / (float) c->samples, late ? NULL : &ready, begin);
+        training_backward(t, c->samples, 1.0F / (float) c->samples, late ? NULL : &ready, SLOW_BACKWARD,
+                          &begin);
         backend_to_host(&t->backend, t->gradients);
         if (late)
                 node_done(c, &t->model.nodes[0]);
