@@ -16,6 +16,8 @@
 #include "trainer/strategies/segmented.h"
 #include "trainer/strategy.h"
 
+#define TURN_STEPS 4 /* of each cut, where several take turns */
+
 struct exchange {
         struct training *t;
         struct group group;
@@ -23,7 +25,8 @@ struct exchange {
         struct levels levels;
         struct segmented segmented;
         struct mover *mover;
-        size_t *ends;
+        size_t *ends; /* forward tensors where segments begin, of one cut after the other; 0 ends each */
+        size_t cut_count;
         double saved_ms; /* of each step by its segments, measured; 0 = it was not */
 };
 
@@ -45,10 +48,11 @@ static int wanted_segments(struct exchange *x, size_t *last, struct err *err)
         return !o->segments_none && p->segment_count > 0 ? (int) p->segment_count : 1;
 }
 
+/* One cut, or several one after the other: behind the last tensor begins another. */
 static int check_segments(const size_t *last, size_t count, size_t tensors, struct err *err)
 {
         for (size_t i = 0; i < count; i++)
-                if (last[i] >= tensors || (i > 0 && last[i] <= last[i - 1]) ||
+                if (last[i] >= tensors || (i > 0 && last[i - 1] < tensors - 1 && last[i] <= last[i - 1]) ||
                     (i + 1 == count && last[i] != tensors - 1))
                         return err_set(err, -EINVAL,
                                        "--segments: rising tensor numbers that end with %zu, the last one, "
@@ -67,6 +71,26 @@ static int same_segments(struct exchange *x, int count)
         if (from_first > 0 && from_first <= TRAIN_OPTIONS_LIST_MAX)
                 MPI_Bcast(x->ends, from_first * (int) sizeof(*x->ends), MPI_BYTE, 0, MPI_COMM_WORLD);
         return from_first;
+}
+
+static size_t cut_size(const size_t *ends)
+{
+        size_t count = 1;
+
+        while (ends[count - 1] != 0)
+                count++;
+        return count;
+}
+
+/* The cut of this step. Example: the cuts { 4, 0 } and { 0 }: the second one in steps 4 to 7, 12 to 15... */
+static void take_turn(struct exchange *x)
+{
+        const size_t *ends = x->ends;
+
+        for (size_t turn = x->t->step / TURN_STEPS % x->cut_count; turn > 0; turn--)
+                ends += cut_size(ends);
+        x->segmented.ends = ends;
+        x->segmented.count = cut_size(ends);
 }
 
 static int plan_segments(struct exchange *x, struct err *err)
@@ -100,11 +124,12 @@ static int plan_segments(struct exchange *x, struct err *err)
                         "the backward pass is over: its segments begin then and hide nothing; --segments "
                         "none is as good\n",
                         x->t->world.rank, x->t->backend.row->runtime);
-        x->segmented.count = (size_t) count;
         x->segmented.mover = x->mover;
         x->t->slow.mover = x->mover;
-        for (size_t i = 0; i < x->segmented.count; i++)
+        for (size_t i = 0; i < (size_t) count; i++) {
                 x->ends[i] = tensors - 1 - x->ends[i];
+                x->cut_count += x->ends[i] == 0;
+        }
         return 0;
 }
 
@@ -147,6 +172,7 @@ static int segmented_gradient(struct exchange *x, struct err *err)
         struct runner_ready ready = { segmented_ready, &x->segmented };
         int r;
 
+        take_turn(x);
         segmented_begin(&x->segmented);
         r = training_gradient(t, t->step, (size_t) t->world.rank, &ready, err);
         if (r < 0)
