@@ -273,7 +273,7 @@ static int open_together(struct training *t, struct err *err)
 static int learn_speed(struct training *t, struct err *err)
 {
         size_t floats_each = shape_size(&t->model.input), count = t->shares.own;
-        uint64_t began = record_now();
+        uint64_t began = record_now(), usec;
         int32_t *labels;
         float *x;
         bool there;
@@ -295,7 +295,9 @@ static int learn_speed(struct training *t, struct err *err)
                 (void) runner_forward(t->runner, t->parameters, count);
                 runner_backward(t->runner, t->parameters, t->gradients, count, 1, NULL);
                 backend_to_host(&t->backend, t->gradients);
-                (void) slow_quiet(&t->slow, SLOW_COMPUTE, count, slow_busy_usec(begin, slow_begin(&t->slow)));
+                usec = slow_busy_usec(begin, slow_begin(&t->slow));
+                (void) slow_quiet(&t->slow, SLOW_COMPUTE, count, usec);
+                (void) slow_quiet(&t->slow, SLOW_TRIED, count, usec);
         }
         there = x != NULL && labels != NULL;
         backend_release(&t->backend, x);

@@ -18,7 +18,15 @@
 
 #define SLOW_SIZES 256 /* kinds and sizes of pieces that are remembered, the oldest gives way */
 
-enum slow_kind { SLOW_LOAD, SLOW_COMPUTE, SLOW_FORWARD, SLOW_BACKWARD, SLOW_MEASURED, SLOW_KINDS };
+enum slow_kind {
+        SLOW_LOAD,
+        SLOW_COMPUTE,
+        SLOW_FORWARD,
+        SLOW_BACKWARD,
+        SLOW_MEASURED,
+        SLOW_TRIED,
+        SLOW_KINDS
+};
 
 struct slow {
         unsigned percent;          /* of the time that this rank's device takes; 100 = as it is */

@@ -392,6 +392,25 @@ int segments_plan(const struct segment_tensor *tensors, size_t count, const stru
         return 0;
 }
 
+int segments_foretell(const struct segment_tensor *tensors, size_t count, const struct segment_cost *cost,
+                      const size_t *last, size_t segments, double *ret_end_ms, struct err *err)
+{
+        struct segment_times times;
+        int r;
+
+        for (size_t i = 0; i < segments; i++)
+                if (i > 0 && last[i] <= last[i - 1])
+                        return err_set(err, -EINVAL, "segments[%zu]: last tensors must rise", i);
+        if (segments == 0 || last[segments - 1] + 1 != count)
+                return err_set(err, -EINVAL, "segments: the last one must end with the last tensor");
+        r = segment_times_make(tensors, count, cost, segments, &times, err);
+        if (r < 0)
+                return r;
+        *ret_end_ms = segment_times_ms(&times, run(&times, last, segments, NULL));
+        segment_times_free(&times);
+        return 0;
+}
+
 void segments_plan_free(struct segments_plan *plan)
 {
         free(plan->segments);

@@ -90,4 +90,10 @@ const char *segment_baseline_name(enum segment_baseline baseline); /* "one", "pe
 int segments_plan(const struct segment_tensor *tensors, size_t count, const struct segment_cost *cost,
                   size_t max_segments, struct segments_plan *ret, struct err *err);
 
+/* segments_foretell() - when the last of these segments ends.
+ * @last: tensors with which they end, rising up to the last one
+ * Return: as segments_plan(), which also says -EINVAL of other tensors. */
+int segments_foretell(const struct segment_tensor *tensors, size_t count, const struct segment_cost *cost,
+                      const size_t *last, size_t segments, double *ret_end_ms, struct err *err);
+
 void segments_plan_free(struct segments_plan *plan);

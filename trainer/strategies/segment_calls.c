@@ -1,4 +1,4 @@
-/* Rounds of calls, each size beside computing and alone, between barriers. */
+/* Rounds of calls, each size beside computing and alone, two of them behind it, between barriers. */
 #include "trainer/strategies/segment_calls.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@
 #define ROUNDS_MIN 3
 #define ROUNDS_MAX 21
 
-enum { BESIDE, ALONE, DELAY, FIGURES };
+enum { BESIDE, ALONE, DELAY, BEHIND, FIGURES };
+enum { NO_SUM, LEAST, MOST }; /* in place of sizes, of BEHIND */
 
 struct calls {
         struct training *t;
@@ -99,6 +100,21 @@ static double alone(struct calls *c, size_t floats)
         return (double) (record_now() - begin) / 1e3;
 }
 
+/* Behind a pass, as the last one in a step: ranks do not end it at one moment, some have just woken up, and
+ * on a processor that others use every message costs a turn. Return: ms of both. */
+static double behind(struct calls *c, size_t floats)
+{
+        uint64_t begin;
+
+        MPI_Barrier(MPI_COMM_WORLD);
+        begin = record_now();
+        (void) pass(c);
+        MPI_Iallreduce(MPI_IN_PLACE, c->floats, (int) floats, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
+                       &c->request);
+        mover_wait(&c->request, 1);
+        return (double) (record_now() - begin) / 1e3;
+}
+
 /* All parameters, half of them, a quarter... */
 static void choose_sizes(struct calls *c)
 {
@@ -122,7 +138,11 @@ static size_t run_rounds(struct calls *c, uint64_t usec)
         for (bool warm = true; more; warm = false) {
                 double pass_ms;
 
+                MPI_Barrier(MPI_COMM_WORLD);
                 solo_ms[rounds] = pass(c);
+                figure(c, BEHIND, NO_SUM)[rounds] = solo_ms[rounds];
+                figure(c, BEHIND, LEAST)[rounds] = behind(c, c->sizes[0]);
+                figure(c, BEHIND, MOST)[rounds] = behind(c, c->sizes[c->size_count - 1]);
                 for (size_t i = 0; i <= rounds; i++)
                         sorted_ms[i] = solo_ms[i];
                 pass_ms = median(sorted_ms, rounds + 1);
@@ -163,6 +183,25 @@ static struct segment_level fit(const double *x, const double *y, size_t count)
         return line;
 }
 
+/* What a sum behind a pass takes longer than alone, of the least and the most bytes; more bytes never less.
+ */
+static void add_in_step(const struct calls *c, size_t rounds, struct segment_calls *ret)
+{
+        struct segment_point *low = &ret->last[0], *high = &ret->last[c->size_count - 1];
+        double pass_ms = median(figure(c, BEHIND, NO_SUM), rounds);
+        double least_ms = median(figure(c, BEHIND, LEAST), rounds) - pass_ms - low->ms;
+        double most_ms = median(figure(c, BEHIND, MOST), rounds) - pass_ms - high->ms;
+        double from = (double) low->bytes, to = (double) high->bytes;
+
+        least_ms = least_ms > 0 ? least_ms : 0;
+        most_ms = most_ms > least_ms ? most_ms : least_ms;
+        for (size_t i = 0; i < c->size_count; i++)
+                ret->last[i].ms += to > from ? least_ms + (most_ms - least_ms) *
+                                                                  ((double) ret->last[i].bytes - from) /
+                                                                  (to - from)
+                                             : least_ms;
+}
+
 /* The medians; the delays as a line, as each by itself is lost in what a pass differs from another. */
 static void sum_up(const struct calls *c, size_t rounds, struct segment_calls *ret)
 {
@@ -173,10 +212,11 @@ static void sum_up(const struct calls *c, size_t rounds, struct segment_calls *r
                 uint64_t bytes = c->sizes[i] * sizeof(float);
 
                 ret->beside[i] = (struct segment_point){ bytes, median(figure(c, BESIDE, i), rounds) };
-                ret->alone[i] = (struct segment_point){ bytes, median(figure(c, ALONE, i), rounds) };
+                ret->last[i] = (struct segment_point){ bytes, median(figure(c, ALONE, i), rounds) };
                 x[i] = (double) bytes;
                 y[i] = median(figure(c, DELAY, i), rounds);
         }
+        add_in_step(c, rounds, ret);
         ret->delay = fit(x, y, c->size_count);
 }
 

@@ -7,87 +7,96 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "planner/segments/segment_neighbours.h"
 #include "planner/segments/segments.h"
 #include "trainer/strategies/segment_calls.h"
 #include "trainer/strategies/segment_trials.h"
 
-#define TRIAL_USEC 600000 /* for each of: trials before, calls, trials after */
+#define TRIAL_USEC 600000 /* for each of: trials before, calls; half of it for each trial after */
 #define NOISE      0.02   /* of a step: what two medians may differ by */
+#define NEAR       0.05   /* of a step: what is foretold no later is tried beside the plan */
 #define STEPS_MAX  50     /* that all of it takes where steps are slow: three rounds each */
 
-enum { NOTHING, ONE, PLANNED };
+enum { NOTHING, ONE, PLANNED, CUTS = SEGMENT_TRIALS_MAX - PLANNED };
+
+_Static_assert(SEGMENT_CHOICE_MAX <= SEGMENT_NEIGHBOURS_CUTS, "a plan is such a cut");
 
 struct choice {
         struct training *t;
         struct segment_trials trials;
         struct segment_calls calls;
-        size_t last[MODEL_NODES_MAX]; /* of the plan */
-        size_t count;
-        double foretold_ms; /* a step of the plan */
+        struct segment_neighbour cuts[CUTS]; /* the plan, and what lies beside it */
+        size_t cut_count;
 };
 
 /* What segments can save, in every step to come, is at most what an exchange of everything at once adds to
- * one. Example: 20 ms a step, 19 ms without an exchange: 1.2 s of measuring pay from 1200
+ * one. Example: 20 ms a step, 19 ms without an exchange: 2.1 s of measuring pay from 2100
  * steps on. The same answer on every rank. */
 static bool may_pay(const struct choice *c)
 {
         const struct segment_trial *of = c->trials.of;
         double steps = (double) (c->t->last_step - c->t->step), ms = of[ONE].step_ms - of[NOTHING].step_ms;
-        double takes_ms = 2 * TRIAL_USEC / 1e3, slow_ms = STEPS_MAX * of[ONE].step_ms;
+        double takes_ms = (1 + SEGMENT_TRIALS_MAX / 2.0) * TRIAL_USEC / 1e3,
+               slow_ms = STEPS_MAX * of[ONE].step_ms;
 
         return ms * steps > (takes_ms > slow_ms ? takes_ms : slow_ms);
 }
 
-/* By rank 0. Return: 0 or a negative errno. */
-static int plan(struct choice *c, struct err *err)
+static void describe(const struct choice *c, struct segment_tensor *ret)
 {
         const struct model *m = &c->t->model;
-        const struct segment_calls *calls = &c->calls;
         double computed_ms = c->trials.of[NOTHING].step_ms, latest_ms = 0;
-        struct segment_tensor tensors[MODEL_NODES_MAX] = { 0 };
-        struct segment_tail tail = { calls->alone, calls->count, calls->delay };
-        struct segment_cost cost = { .points = calls->beside, .point_count = calls->count, .tail = &tail };
-        struct segments_plan best;
-        int r;
 
         for (size_t i = 0; i < m->tensor_count; i++) {
                 double ms = c->trials.ready_ms[i];
 
                 latest_ms = ms > latest_ms ? ms : latest_ms;
-                tensors[i].bytes = m->tensors[m->tensor_count - 1 - i].count * sizeof(float);
-                tensors[i].ready_ms = latest_ms < computed_ms ? latest_ms : computed_ms;
+                ret[i].bytes = m->tensors[m->tensor_count - 1 - i].count * sizeof(float);
+                ret[i].ready_ms = latest_ms < computed_ms ? latest_ms : computed_ms;
         }
-        tensors[m->tensor_count - 1].ready_ms = computed_ms;
-        r = segments_plan(tensors, m->tensor_count, &cost, SEGMENT_CHOICE_MAX, &best, err);
-        if (r < 0)
-                return r;
-        c->count = best.segment_count;
-        for (size_t i = 0; i < c->count; i++)
-                c->last[i] = best.segments[i].last;
-        c->foretold_ms = best.end_ms;
-        segments_plan_free(&best);
-        return 0;
+        ret[m->tensor_count - 1].ready_ms = computed_ms;
 }
 
-/* The plan from rank 0 to all. */
+/* By rank 0. Return: 0 or a negative errno. */
+static int plan(struct choice *c, struct err *err)
+{
+        const struct segment_calls *calls = &c->calls;
+        size_t count = c->t->model.tensor_count;
+        struct segment_tensor tensors[MODEL_NODES_MAX] = { 0 };
+        struct segment_tail tail = { calls->last, calls->count, calls->delay };
+        struct segment_cost cost = { .points = calls->beside, .point_count = calls->count, .tail = &tail };
+        struct segments_plan best;
+        int r;
+
+        describe(c, tensors);
+        r = segments_plan(tensors, count, &cost, SEGMENT_CHOICE_MAX, &best, err);
+        if (r < 0)
+                return r;
+        c->cuts[0].count = best.segment_count;
+        for (size_t i = 0; i < best.segment_count; i++)
+                c->cuts[0].last[i] = best.segments[i].last;
+        c->cuts[0].end_ms = best.end_ms;
+        r = segment_neighbours(tensors, count, &cost, &best, best.end_ms * (1 + NEAR), c->cuts + 1, CUTS - 1,
+                               err);
+        c->cut_count = 1 + (size_t) (r > 0 ? r : 0);
+        segments_plan_free(&best);
+        return r < 0 ? r : 0;
+}
+
+/* The plan and its neighbours from rank 0 to all. */
 static int plan_for_all(struct choice *c, struct err *err)
 {
         const struct world *w = &c->t->world;
-        double said[SEGMENT_CHOICE_MAX + 2] = { 0 };
+        uint64_t cuts = 0;
         int r = w->rank == 0 ? plan(c, err) : 0;
 
-        said[0] = (double) c->count;
-        said[1] = c->foretold_ms;
-        for (size_t i = 0; i < c->count; i++)
-                said[2 + i] = (double) c->last[i];
         r = world_agree(w, r, err);
         if (r < 0)
                 return r;
-        MPI_Bcast(said, SEGMENT_CHOICE_MAX + 2, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-        c->count = (size_t) said[0];
-        c->foretold_ms = said[1];
-        for (size_t i = 0; i < c->count; i++)
-                c->last[i] = (size_t) said[2 + i];
+        cuts = c->cut_count;
+        MPI_Bcast(&cuts, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+        MPI_Bcast(c->cuts, (int) sizeof(c->cuts), MPI_BYTE, 0, MPI_COMM_WORLD); /* bytes: one kind of host */
+        c->cut_count = (size_t) cuts;
         return 0;
 }
 
@@ -103,36 +112,72 @@ static void say_plan(const struct choice *c)
 
         if (c->t->world.rank != 0)
                 return;
-        (void) fprintf(
-                stderr,
-                "remuda-train: sums of %.1f and %.1f kB take %.3f and %.3f ms, beside computing %.3f and "
-                "%.3f ms and put that off by %.3f and %.3f ms; %zu segment%s planned, %.3f ms a step "
-                "foretold\n",
-                (double) calls->alone[0].bytes / 1e3, (double) calls->alone[end].bytes / 1e3,
-                calls->alone[0].ms, calls->alone[end].ms, calls->beside[0].ms, calls->beside[end].ms,
-                delay_ms(calls, 0), delay_ms(calls, end), c->count, c->count == 1 ? "" : "s", c->foretold_ms);
+        (void) fprintf(stderr,
+                       "remuda-train: sums of %.1f and %.1f kB take %.3f and %.3f ms behind a pass, beside "
+                       "computing %.3f and "
+                       "%.3f ms and put that off by %.3f and %.3f ms; %zu segment%s planned, %.3f ms a step "
+                       "foretold\n",
+                       (double) calls->last[0].bytes / 1e3, (double) calls->last[end].bytes / 1e3,
+                       calls->last[0].ms, calls->last[end].ms, calls->beside[0].ms, calls->beside[end].ms,
+                       delay_ms(calls, 0), delay_ms(calls, end), c->cuts[0].count,
+                       c->cuts[0].count == 1 ? "" : "s", c->cuts[0].end_ms);
+}
+
+/* Of those that were tried, all of more than one segment, the one whose step was the shortest. Where the plan
+ * is one segment, what lies beside it must be shorter than that by more than chance. NULL = nothing was
+ * tried. Return: of which the trial is number PLANNED + its place among them, by *ret_trial. */
+static const struct segment_neighbour *fastest(const struct choice *c, size_t *ret_trial)
+{
+        const struct segment_neighbour *best = NULL;
+        size_t trial = PLANNED;
+
+        for (size_t i = 0; i < c->cut_count && c->trials.count > PLANNED; i++) {
+                if (c->cuts[i].count == 1)
+                        continue;
+                if (best == NULL || c->trials.of[trial].step_ms < c->trials.of[*ret_trial].step_ms) {
+                        best = &c->cuts[i];
+                        *ret_trial = trial;
+                }
+                trial++;
+        }
+        return best;
+}
+
+static void say_choice(const struct choice *c, const struct segment_neighbour *cut, double cut_ms,
+                       double saved_ms, bool holds)
+{
+        const struct segment_trial *of = c->trials.of;
+
+        (void) fprintf(stderr,
+                       "remuda-train: in trial steps without an exchange %.3f ms, one segment %.3f ms",
+                       of[NOTHING].step_ms, of[ONE].step_ms);
+        if (cut == NULL)
+                return;
+        (void) fprintf(stderr, ", planned %.3f ms (%.3f foretold", cut_ms, cut->end_ms);
+        if (c->trials.count > PLANNED + 1)
+                (void) fprintf(stderr, ", best of %zu near the plan", c->trials.count - PLANNED);
+        (void) fprintf(stderr, "): %.3f ms a step hidden", saved_ms);
+        if (!holds)
+                (void) fprintf(stderr, "%s all goes at once",
+                               c->cuts[0].count > 1 ? ", the plan does not hold," : ",");
 }
 
 /* Every rank has the same figures and comes to the same answer. Return: how many segments. */
 static int settle(const struct choice *c, size_t *ret_last, double *ret_saved_ms)
 {
-        const struct segment_trial *of = c->trials.of;
-        size_t end = c->t->model.tensor_count - 1, count = c->trials.count > PLANNED ? c->count : 1;
-        double saved_ms = count > 1 ? of[ONE].step_ms - of[PLANNED].step_ms : 0;
-        bool holds = saved_ms >= -NOISE * of[ONE].step_ms;
+        size_t trial = ONE, end = c->t->model.tensor_count - 1;
+        const struct segment_neighbour *cut = fastest(c, &trial);
+        double one_ms = c->trials.of[ONE].step_ms, cut_ms = c->trials.of[trial].step_ms;
+        double noise_ms = (c->cuts[0].count > 1 ? -NOISE : NOISE) * one_ms;
+        bool holds = cut != NULL && one_ms - cut_ms >= noise_ms;
+        size_t count = holds ? cut->count : 1;
 
-        *ret_saved_ms = holds && saved_ms > 0 ? saved_ms : 0;
-        count = holds ? count : 1;
+        *ret_saved_ms = holds && one_ms > cut_ms ? one_ms - cut_ms : 0;
         for (size_t i = 0; i < count; i++)
-                ret_last[i] = count > 1 ? c->last[i] : end;
+                ret_last[i] = holds ? cut->last[i] : end;
         if (c->t->world.rank != 0)
                 return (int) count;
-        (void) fprintf(stderr,
-                       "remuda-train: in trial steps without an exchange %.3f ms, one segment %.3f ms",
-                       of[NOTHING].step_ms, of[ONE].step_ms);
-        if (c->trials.count > PLANNED)
-                (void) fprintf(stderr, ", planned %.3f ms: %.3f ms a step hidden%s", of[PLANNED].step_ms,
-                               *ret_saved_ms, holds ? "" : ", the plan does not hold, all goes at once");
+        say_choice(c, cut, cut_ms, *ret_saved_ms, holds);
         for (size_t i = 0; i < count; i++)
                 (void) fprintf(stderr, "%s%zu", i == 0 ? "; last tensors " : ",", ret_last[i]);
         (void) fputc('\n', stderr);
@@ -142,7 +187,7 @@ static int settle(const struct choice *c, size_t *ret_last, double *ret_saved_ms
 /* Measured, planned, and verified where there is more than one segment. */
 static int choose(struct choice *c, struct err *err)
 {
-        size_t end = c->t->model.tensor_count - 1;
+        size_t end = c->t->model.tensor_count - 1, tried;
         int r;
 
         segment_trials_add(&c->trials, "nothing", NULL, 0);
@@ -156,10 +201,11 @@ static int choose(struct choice *c, struct err *err)
         if (r < 0)
                 return r;
         say_plan(c);
-        if (c->count == 1)
-                return 0;
-        segment_trials_add(&c->trials, "planned", c->last, c->count);
-        return segment_trials_run(&c->trials, TRIAL_USEC, err);
+        for (size_t i = 0; i < c->cut_count; i++)
+                if (c->cuts[i].count > 1)
+                        segment_trials_add(&c->trials, "near the plan", c->cuts[i].last, c->cuts[i].count);
+        tried = c->trials.count - PLANNED;
+        return tried > 0 ? segment_trials_run(&c->trials, (2 + tried) * TRIAL_USEC / 2, err) : 0;
 }
 
 int segment_choice(struct training *t, struct mover *mover, size_t *ret_last, double *ret_saved_ms,

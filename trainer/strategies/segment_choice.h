@@ -1,9 +1,10 @@
 /* Segment choice: --segments auto. Before the first step the world makes steps on made-up samples without an
  * exchange and with one of everything at once (trainer/strategies/segment_trials.h): what lies between them
- * is all that segments can save. If that, in the steps to come, is worth the second that the rest takes, sums
- * of several sizes are measured (segment_calls.h), and the exact planner (planner/segments/segments.h) cuts
- * the gradients by what they cost and by when they are ready. No rule of thumb is tried: the plan stands,
- * unless trial steps show that it does not hold: then it is told, and everything goes at once.
+ * is all that segments can save. If that, in the steps to come, is worth the two seconds that the rest takes,
+ * sums of several sizes are measured (segment_calls.h), and the exact planner (planner/segments/segments.h)
+ * cuts the gradients by what they cost and by when they are ready. Trial steps compare the plan, two cuts
+ * that lie beside it (planner/segments/segment_neighbours.h) and one segment. No rule of thumb is tried.
+ * Where the plan does not hold, that is told, and everything goes at once.
  *
  * What is hidden is what the plan saves: a step with everything at once less one with the plan, both
  * measured, in turn. Collective. */

@@ -60,10 +60,9 @@ static double trial_step(struct segment_trials *s, struct segment_trial *one, st
         *clocked = (struct clocked){ .begin_usec = begin.usec };
         (void) runner_forward(t->runner, t->parameters, s->samples);
         segmented_begin(&one->segmented);
-        training_backward(t, s->samples, 1.0F / (float) s->samples, late ? NULL : &ready, SLOW_MEASURED,
-                          &begin);
+        training_backward(t, s->samples, 1.0F / (float) s->samples, late ? NULL : &ready, SLOW_TRIED, &begin);
         backend_to_host(&t->backend, t->gradients);
-        slow_end(&t->slow, SLOW_MEASURED, s->samples, begin);
+        slow_end(&t->slow, SLOW_TRIED, s->samples, begin);
         for (size_t i = t->model.node_count; late && i-- > 0;)
                 ready.call(ready.context, &t->model.nodes[i]);
         segmented_wait(&one->segmented);

@@ -8,7 +8,7 @@
 
 #include "trainer/strategies/segmented.h"
 
-#define SEGMENT_TRIALS_MAX    3
+#define SEGMENT_TRIALS_MAX    5
 #define SEGMENT_TRIALS_ROUNDS 41 /* at most */
 
 struct segment_trial {
