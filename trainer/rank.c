@@ -87,10 +87,13 @@ static int open_values(struct training *t, struct err *err)
 {
         t->parameters = backend_floats(&t->backend, t->part.count);
         t->gradients = backend_floats(&t->backend, t->part.count);
+        t->sums = t->world.parallel && backend_has_own_memory(&t->backend)
+                          ? calloc(t->part.count, sizeof(*t->sums))
+                          : t->gradients;
         t->momentum = (float) t->options->momentum;
         if (strcmp(t->options->optimiser, "momentum") == 0)
                 t->velocity = backend_floats(&t->backend, t->part.count);
-        if (t->parameters == NULL || t->gradients == NULL ||
+        if (t->parameters == NULL || t->gradients == NULL || t->sums == NULL ||
             (t->velocity == NULL && strcmp(t->options->optimiser, "momentum") == 0))
                 return err_set(err, -ENOMEM, "no memory for %zu parameters", t->part.count);
         model_initialise(&t->model, t->options->seed, t->part.first_node, t->part.last_node, t->parameters);
@@ -336,6 +339,8 @@ void rank_close(struct training *t)
         runner_free(t->runner);
         if (t->backend.row != NULL) {
                 backend_release(&t->backend, t->parameters);
+                if (t->sums != t->gradients)
+                        free(t->sums);
                 backend_release(&t->backend, t->gradients);
                 backend_release(&t->backend, t->velocity);
         }

@@ -175,28 +175,69 @@ static void node_done(void *context, const struct model_node *node)
         p->begin->processor_usec += slow_begin(&p->t->slow).processor_usec - before.processor_usec;
 }
 
+struct copies {
+        struct training *t;
+        void *of[MODEL_NODES_MAX]; /* each node's gradient, on its way */
+};
+
+/* A node's weights and bias lie side by side. */
+static void node_enqueued(void *context, const struct model_node *node)
+{
+        struct copies *c = context;
+        size_t from = node->weight_count > 0 ? node->weight : node->bias;
+        size_t count = node->weight_count + node->bias_count;
+
+        if (count > 0)
+                c->of[node - c->t->model.nodes] =
+                        backend_copy_begin(&c->t->backend, c->t->gradients + from, count, c->t->sums + from);
+}
+
+/* The device is told all of the pass at once and goes through it by itself: this thread only waits, node by
+ * node, for what has come, and tells it while the device is at the nodes before. */
+static void backward_in_copies(struct training *t, size_t count, float scale,
+                               const struct runner_ready *ready)
+{
+        struct copies copies = { .t = t };
+        struct runner_ready enqueued = { node_enqueued, &copies };
+
+        runner_backward(t->runner, t->parameters, t->gradients, count, scale, &enqueued);
+        for (size_t i = t->model.node_count; i-- > 0;) {
+                (void) backend_copy_wait(&t->backend, copies.of[i]); /* told as the backend's trouble */
+                ready->call(ready->context, &t->model.nodes[i]);
+        }
+}
+
 void training_backward(struct training *t, size_t count, float scale, const struct runner_ready *ready,
                        enum slow_kind kind, struct slow_moment *begin)
 {
         struct paced paced = { t, kind, count, begin, ready };
         struct runner_ready at_its_pace = { node_done, &paced };
 
-        runner_backward(t->runner, t->parameters, t->gradients, count, scale,
-                        ready != NULL && slow_is(&t->slow) ? &at_its_pace : ready);
+        if (ready != NULL && slow_is(&t->slow))
+                ready = &at_its_pace;
+        if (ready != NULL && t->sums != t->gradients)
+                backward_in_copies(t, count, scale, ready);
+        else
+                runner_backward(t->runner, t->parameters, t->gradients, count, scale, ready);
 }
 
-/* Whoever sends gradients must be told every node: of a device that holds its memory until it is done, and
- * where there is nothing to add. Part of the backward pass: off its time the sender takes its own. */
-static void tell_all(struct training *t, uint64_t step, size_t count, const struct runner_ready *ready)
+void training_take_sums(struct training *t)
+{
+        backend_to_host(&t->backend, t->gradients);
+        if (t->sums != t->gradients)
+                memcpy(t->gradients, t->sums, t->part.count * sizeof(*t->sums));
+        backend_to_device(&t->backend, t->gradients);
+}
+
+/* Whoever sends gradients must be told every node also where there is nothing to add. Part of the backward
+ * pass: off its time the sender takes its own. */
+static void tell_all(struct training *t, uint64_t step, const struct runner_ready *ready)
 {
         uint64_t at = record_now();
 
-        if (count == 0)
-                runner_backward(t->runner, t->parameters, t->gradients, 0, 0, ready);
-        else
-                backend_to_host(&t->backend, t->gradients);
-        for (size_t i = t->model.node_count; count > 0 && ready != NULL && i-- > 0;)
-                ready->call(ready->context, &t->model.nodes[i]);
+        if (t->sums != NULL && t->sums != t->gradients)
+                memset(t->sums, 0, t->part.count * sizeof(*t->sums));
+        runner_backward(t->runner, t->parameters, t->gradients, 0, 0, ready);
         if (ready != NULL)
                 (void) record_done(&t->record, RECORD_BACKWARD, step, at);
 }
@@ -221,16 +262,17 @@ static double compute(struct training *t, uint64_t step, const struct loader_chu
                 runner_use(t->runner, chunk->x + first * features, chunk->labels + first);
                 loss += runner_forward(t->runner, t->parameters, count);
                 at = record_done(&t->record, RECORD_FORWARD, step, at);
-                training_backward(t, count, weight / (float) chunk->count,
-                                  last && !backend_has_own_memory(&t->backend) ? ready : NULL, SLOW_COMPUTE,
+                training_backward(t, count, weight / (float) chunk->count, last ? ready : NULL, SLOW_COMPUTE,
                                   &begin);
                 if (slow_is(&t->slow)) /* what a device has only been told to do is not done */
                         backend_to_host(&t->backend, t->gradients);
                 slow_end(&t->slow, SLOW_COMPUTE, count, begin);
                 (void) record_done(&t->record, RECORD_BACKWARD, step, at);
         }
-        if (chunk->count == 0 || backend_has_own_memory(&t->backend))
-                tell_all(t, step, chunk->count, ready);
+        if (chunk->count == 0)
+                tell_all(t, step, ready);
+        else if (ready == NULL)
+                backend_to_host(&t->backend, t->gradients);
         return loss;
 }
 

@@ -60,6 +60,8 @@ struct training {
         struct slow slow; /* simulated */
 
         float *parameters, *gradients, *velocity; /* of the part; velocity NULL without momentum */
+        float *sums; /* where gradients are added over the world: the same, or a copy where the device has its
+                        own memory and computes on */
         float momentum;
         uint64_t imported_hash;               /* of --import's values, all of them */
         uint32_t *ids;                        /* room for a batch */
@@ -118,6 +120,9 @@ int training_take(struct training *t, uint64_t step, size_t worker, struct loade
  * batch (an eighth to twice that of 128 samples), falling from epoch to epoch. A function of the step alone,
  * so that resumed and distributed runs have the same. */
 float training_rate(const struct training *t, uint64_t step);
+
+/* training_take_sums() - what was added over the world is the gradient, on the device. */
+void training_take_sums(struct training *t);
 
 /* training_update() - apply a whole gradient to the parameters. */
 void training_update(struct training *t, const float *gradients);

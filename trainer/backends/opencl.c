@@ -19,6 +19,7 @@
 #include "io/clock.h"
 #include "opencl_kernels.h"
 #include "trainer/backends/opencl_choice.h"
+#include "trainer/backends/opencl_copy.h"
 #include "trainer/backends/opencl_input.h"
 #include "trainer/operators/backend.h"
 
@@ -271,6 +272,18 @@ static cl_mem device_buffer(struct opencl *o, const float *memory, size_t *offse
         give_to_device(o, a);
         *offset = (size_t) ((const unsigned char *) memory - a->host) / sizeof(float);
         return a->buffer;
+}
+
+static void *opencl_copy(void *state, const float *memory, size_t count, float *to)
+{
+        struct opencl *o = state;
+        size_t offset = 0;
+        cl_mem buffer = device_buffer(o, memory, &offset);
+        cl_int code = CL_SUCCESS;
+        void *copy = buffer != NULL ? opencl_copy_begin(o->queue, buffer, offset, count, to, &code) : NULL;
+
+        keep_error(o, code, "copy to the host");
+        return copy;
 }
 
 static void opencl_matmul(void *state, const struct kernels_matmul *m)
@@ -587,6 +600,8 @@ const struct backend_row backend_linked = {
         .release = opencl_release,
         .to_host = opencl_to_host,
         .to_device = opencl_to_device,
+        .copy_begin = opencl_copy,
+        .copy_wait = opencl_copy_wait,
         .trouble = opencl_trouble,
 };
 /* clang-format on */

@@ -58,6 +58,16 @@ bool backend_has_own_memory(const struct backend *b)
         return b->row->to_host != NULL;
 }
 
+void *backend_copy_begin(const struct backend *b, const float *memory, size_t count, float *to)
+{
+        return b->row->copy_begin(b->state, memory, count, to);
+}
+
+int backend_copy_wait(const struct backend *b, void *copy)
+{
+        return b->row->copy_wait(b->state, copy);
+}
+
 void backend_to_host(const struct backend *b, const void *memory)
 {
         if (b->row->to_host != NULL)

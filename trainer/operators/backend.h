@@ -78,6 +78,9 @@ struct backend_row {
         void (*release)(void *state, void *memory);
         void (*to_host)(void *state, const void *memory);
         void (*to_device)(void *state, const void *memory);
+        /* with memory of its own: what is computed on the way to other memory, while kernels go on */
+        void *(*copy_begin)(void *state, const float *memory, size_t count, float *to);
+        int (*copy_wait)(void *state, void *copy);    /* the copy is no more */
         int (*trouble)(void *state, struct err *err); /* NULL, or 0 / the first error since opening */
         void (*traffic)(void *state, struct backend_traffic *ret); /* NULL where not counted */
 };
@@ -104,6 +107,11 @@ void backend_send(const struct backend *b, void *input, size_t offset, size_t si
 bool backend_has_own_memory(const struct backend *b);
 void backend_to_host(const struct backend *b, const void *memory);
 void backend_to_device(const struct backend *b, const void *memory);
+
+/* backend_copy_begin() - `count` floats that kernels before it compute; those after it go on meanwhile.
+ * @to: not backend memory; not looked at before backend_copy_wait(), once for each, NULL included. */
+void *backend_copy_begin(const struct backend *b, const float *memory, size_t count, float *to);
+int backend_copy_wait(const struct backend *b, void *copy); /* 0, or -EIO: see backend_trouble() */
 
 /* backend_add() - sum += x, in the host's memory, of gradients that came from other workers: the same bits on
  * every backend. */

@@ -117,13 +117,6 @@ static int plan_segments(struct exchange *x, struct err *err)
                 mover_free(x->mover);
                 x->mover = NULL;
         }
-        if (count > 1 && x->t->options->segments.count > 0 && backend_has_own_memory(&x->t->backend))
-                (void) fprintf(
-                        stderr,
-                        "remuda-train: --segments: rank %d is of %s, whose gradients are all ready when "
-                        "the backward pass is over: its segments begin then and hide nothing; --segments "
-                        "none is as good\n",
-                        x->t->world.rank, x->t->backend.row->runtime);
         x->segmented.mover = x->mover;
         x->t->slow.mover = x->mover;
         for (size_t i = 0; i < (size_t) count; i++) {
@@ -191,7 +184,7 @@ static int one_step(void *context, struct err *err)
 
         if (r < 0)
                 return r;
-        backend_to_device(&t->backend, t->gradients);
+        training_take_sums(t);
         training_update(t, t->gradients);
         (void) record_done(&t->record, RECORD_UPDATE, t->step, at);
         return strategy_end_step(t, err);
@@ -207,7 +200,7 @@ static int open_levels(struct exchange *x, struct err *err)
                 return r;
         r = world_agree(
                 &t->world,
-                levels_open(&x->levels, &x->group, &t->backend, t->gradients, t->model.parameter_count, err),
+                levels_open(&x->levels, &x->group, &t->backend, t->sums, t->model.parameter_count, err),
                 err);
         x->two_levels = r == 0 && (!t->options->groups_proposed || levels_trial(&x->levels, t));
         return r;

@@ -49,13 +49,9 @@ static double pass(struct calls *c)
         struct training *t = c->t;
         struct runner_ready ready = { node_done, c };
         struct slow_moment begin = slow_begin(&t->slow);
-        bool late = backend_has_own_memory(&t->backend);
 
-        training_backward(t, c->samples, 1.0F / (float) c->samples, late ? NULL : &ready, SLOW_BACKWARD,
-                          &begin);
+        training_backward(t, c->samples, 1.0F / (float) c->samples, &ready, SLOW_BACKWARD, &begin);
         backend_to_host(&t->backend, t->gradients);
-        if (late)
-                node_done(c, &t->model.nodes[0]);
         slow_end(&t->slow, SLOW_BACKWARD, c->samples, begin);
         backend_to_device(&t->backend, t->gradients);
         return (double) (record_now() - begin.usec) / 1e3;

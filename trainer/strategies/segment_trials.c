@@ -48,7 +48,7 @@ void segment_trials_add(struct segment_trials *s, const char *name, const size_t
 static double trial_step(struct segment_trials *s, struct segment_trial *one, struct clocked *clocked)
 {
         struct training *t = s->t;
-        bool plain = one->segmented.count == 0, late = backend_has_own_memory(&t->backend);
+        bool plain = one->segmented.count == 0;
         struct runner_ready ready = { plain ? node_done : segmented_ready,
                                       plain ? (void *) clocked : &one->segmented };
         struct slow_moment begin;
@@ -60,11 +60,9 @@ static double trial_step(struct segment_trials *s, struct segment_trial *one, st
         *clocked = (struct clocked){ .begin_usec = begin.usec };
         (void) runner_forward(t->runner, t->parameters, s->samples);
         segmented_begin(&one->segmented);
-        training_backward(t, s->samples, 1.0F / (float) s->samples, late ? NULL : &ready, SLOW_TRIED, &begin);
+        training_backward(t, s->samples, 1.0F / (float) s->samples, &ready, SLOW_TRIED, &begin);
         backend_to_host(&t->backend, t->gradients);
         slow_end(&t->slow, SLOW_TRIED, s->samples, begin);
-        for (size_t i = t->model.node_count; late && i-- > 0;)
-                ready.call(ready.context, &t->model.nodes[i]);
         segmented_wait(&one->segmented);
         return (double) (record_now() - begin.usec) / 1e3;
 }

@@ -9,7 +9,7 @@ static void start_segment(struct segmented *x)
         size_t from = t->model.tensors[first].offset;
         size_t to = end < t->model.tensor_count ? t->model.tensors[end].offset : t->model.parameter_count;
         int count = (int) (to - from);
-        float *gradients = t->gradients + from;
+        float *gradients = t->sums + from;
 
         MPI_Iallreduce(MPI_IN_PLACE, gradients, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
                        &x->requests[x->next]);
