@@ -25,6 +25,17 @@ static struct apart *apart_of(cl_mem buffer)
         return NULL;
 }
 
+cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void *value, size_t *ret_size)
+{
+        cl_int (*next)(cl_device_id, cl_device_info, size_t, void *, size_t *) =
+                dlsym(RTLD_NEXT, "clGetDeviceInfo");
+        cl_int code = next(device, what, size, value, ret_size);
+
+        if (code == CL_SUCCESS && what == CL_DEVICE_HOST_UNIFIED_MEMORY && value != NULL)
+                *(cl_bool *) value = CL_FALSE;
+        return code;
+}
+
 cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void *host_ptr, cl_int *ret_code)
 {
         cl_mem (*next)(cl_context, cl_mem_flags, size_t, void *, cl_int *) =

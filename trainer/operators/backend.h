@@ -19,7 +19,7 @@ struct backend_options {
         const char *variant;      /* sunway: threads or athread; NULL = threads */
         bool gemm_blas;           /* sunway: --gemm blas */
         bool no_staging;          /* sunway: operands straight from main memory */
-        const char *sunway_chip;        /* sunway: a name of core_group.h; NULL = this machine's */
+        const char *sunway_chip;  /* sunway: a name of core_group.h; NULL = this machine's */
         size_t store_bytes;       /* sunway: of a local store; 0 = the chip's */
         bool one_buffer;          /* sunway: transfers are waited for at once */
         bool master_merges;       /* sunway: gradients are added up by the management core */

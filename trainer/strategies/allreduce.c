@@ -200,8 +200,7 @@ static int open_levels(struct exchange *x, struct err *err)
                 return r;
         r = world_agree(
                 &t->world,
-                levels_open(&x->levels, &x->group, &t->backend, t->sums, t->model.parameter_count, err),
-                err);
+                levels_open(&x->levels, &x->group, &t->backend, t->sums, t->model.parameter_count, err), err);
         x->two_levels = r == 0 && (!t->options->groups_proposed || levels_trial(&x->levels, t));
         return r;
 }
