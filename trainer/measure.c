@@ -4,6 +4,7 @@
 #include "trainer/measure.h"
 
 #include <errno.h>
+#include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,16 +136,42 @@ static void layer_range(const struct model *m, size_t layer, size_t *ret_first, 
         *ret_last = first;
 }
 
+static double pass_usec(const struct slow *slow, struct slow_moment begin)
+{
+        struct slow_moment end = slow_begin(slow);
+
+        return (double) (slow_is(slow) ? slow_busy_usec(begin, end) : end.usec - begin.usec);
+}
+
+/* Milliseconds of one pass among many: the median, so that a neighbour who comes and goes changes nothing; on
+ * a device that is simulated to be slow so many times the least, as each piece of a step takes there
+ * (slow.h).
+ */
+static double pass_ms(const struct slow *slow, double *usec, size_t passes)
+{
+        double least = usec[0];
+        const double clock_ms = 1e-3 / 2; /* what is shorter than its step is no work of no time */
+
+        if (slow->percent <= 100)
+                return fmax(median(usec, passes) / 1e3, clock_ms);
+        for (size_t i = 1; i < passes; i++)
+                least = usec[i] < least ? usec[i] : least;
+        return fmax(least / 1e3, clock_ms) * slow->percent / 100;
+}
+
 /* Forwards and backwards through one layer, on numbers of no meaning. Return: ms, or a negative errno. */
 static double time_layer(struct training *t, float *x, int32_t *labels, size_t layer, size_t count,
                          uint64_t usec, struct err *err)
 {
         CLEANUP(runner_free_p) struct runner *runner = NULL;
-        size_t first, last, inputs, outputs;
-        uint64_t begin, times = 0;
+        CLEANUP(free_p) double *passes = calloc(TIMES_MAX, sizeof(*passes));
+        size_t first, last, inputs, outputs, times = 0;
+        uint64_t end = 0;
         float *in = x;
         int r;
 
+        if (passes == NULL)
+                return err_set(err, -ENOMEM, "no memory to measure");
         layer_range(&t->model, layer, &first, &last);
         inputs = count * shape_size(&t->model.nodes[first].in);
         outputs = count * shape_size(&t->model.nodes[last].out);
@@ -161,15 +188,21 @@ static double time_layer(struct training *t, float *x, int32_t *labels, size_t l
         runner_use(runner, in, last + 1 == t->model.node_count ? labels : NULL);
         for (size_t i = 0; last + 1 < t->model.node_count && i < outputs; i++)
                 runner_output_gradient(runner)[i] = (float) (i % 5) / 1000;
-        for (begin = record_now(); times < 2 || record_now() - begin < usec; times++) {
-                if (times == 1) /* the first one warms the caches */
-                        begin = record_now();
+        for (bool warm = true; times < TIMES_MAX && (times < 3 || record_now() < end); warm = false) {
+                struct slow_moment begin = slow_begin(&t->slow);
+
                 (void) runner_forward(runner, t->parameters, count);
                 runner_backward(runner, t->parameters, t->gradients, count, 1.0F / (float) count, NULL);
+                backend_to_host(&t->backend, t->gradients); /* it is done only then */
+                backend_to_device(&t->backend, t->gradients);
+                if (warm)
+                        end = record_now() + usec;
+                else
+                        passes[times++] = pass_usec(&t->slow, begin);
         }
         if (first > 0)
                 backend_release(&t->backend, in);
-        return (double) (record_now() - begin) / 1e3 / (double) (times - 1);
+        return pass_ms(&t->slow, passes, times);
 }
 
 /* What the layer keeps of a sample from its forward to its backward pass: outputs and their gradients (as
