@@ -12,7 +12,8 @@
 
 #define LOOK_USEC 50 /* between two looks: 6 kB of a gigabit link, of whose buffers hold ten times that */
 
-#define AWAKE_USEC 500 /* of a wait: what shared memory moves is there by then */
+#define AWAKE_USEC 500 /* since something moved last: of shared memory the rest follows at once */
+#define MOVED_USEC 3   /* a look that takes longer has copied or added something */
 
 struct mover {
         pthread_t thread;
@@ -119,12 +120,16 @@ void mover_take(struct mover *m)
 
 void mover_wait(MPI_Request *requests, size_t count)
 {
-        uint64_t begin_usec = clock_monotonic_usec();
+        uint64_t moved_usec = clock_monotonic_usec(), look_usec, now_usec;
         int done = count == 0; /* where nothing was begun, MPI may not have been either */
 
         while (!done) {
+                look_usec = clock_monotonic_usec();
                 MPI_Testall((int) count, requests, &done, MPI_STATUSES_IGNORE);
-                if (!done && clock_monotonic_usec() - begin_usec >= AWAKE_USEC)
+                now_usec = clock_monotonic_usec();
+                if (now_usec - look_usec >= MOVED_USEC)
+                        moved_usec = now_usec;
+                if (!done && now_usec - moved_usec >= AWAKE_USEC)
                         rest();
         }
 }

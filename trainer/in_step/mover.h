@@ -35,9 +35,9 @@ void mover_give(struct mover *m, MPI_Request *requests, size_t count);
  * all have ended, all MPI_REQUEST_NULL (MPI_Testall changes none before). */
 void mover_take(struct mover *m);
 
-/* mover_wait() - until the first `count` requests have ended, with the library in the caller's hands: half a
- * millisecond awake, then as the mover does it, so that a long wait leaves the processor to others, and who
- * is short of it comes first when something has arrived. */
+/* mover_wait() - until the first `count` requests have ended, with the library in the caller's hands: awake
+ * for half a millisecond since something moved last, then as the mover does it, so that a long wait leaves
+ * the processor to others, and who is short of it comes first when something has arrived. */
 void mover_wait(MPI_Request *requests, size_t count);
 
 /* mover_done_usec() - CLOCK_MONOTONIC, when all that was given last had ended; 0 = it has not yet. May be
