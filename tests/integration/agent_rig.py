@@ -1,24 +1,11 @@
 """What the agent's integration tests share: a machine as a directory, a running agent, and what it answers."""
 import http.client, json, os, re, shutil, signal, socket, subprocess, tempfile, time
 
+from tap import Tap  # noqa: F401 - for the tests
+from waiting import seconds_until
+
 B = os.environ.get("B", "build")
 MACHINES = "tests/data/machines"
-
-
-class Tap:
-    def __init__(self):
-        self.n = 0
-
-    def check(self, what, ok, got=None):
-        self.n += 1
-        print(f"{'ok' if ok else 'not ok'} {self.n} - {what}", flush=True)
-        if not ok:
-            print(f"# got {got!r}"[:2000], flush=True)
-        return ok
-
-    def skip(self, what, why):
-        self.n += 1
-        print(f"ok {self.n} - {what} # SKIP {why}", flush=True)
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -127,15 +114,7 @@ class Agent:
     @staticmethod
     def wait(condition, seconds=30, step=0.02):
         """How long it took until the condition held; None when it never did."""
-        begin = time.time()
-        while time.time() - begin < seconds:
-            try:
-                if condition():
-                    return time.time() - begin
-            except (OSError, http.client.HTTPException, ValueError):
-                pass
-            time.sleep(step)
-        return None
+        return seconds_until(condition, seconds, step, (OSError, http.client.HTTPException, ValueError))
 
     # --- the machine -----------------------------------------------------------------------------------------------
     def pci(self, address):

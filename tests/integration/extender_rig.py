@@ -1,6 +1,9 @@
 """What the extender's integration tests share: a dir: store, a running extender, HTTP in kube-scheduler's own words."""
 import atexit, http.client, json, os, re, signal, subprocess, tempfile, shutil, time, urllib.request
 
+from tap import Tap  # noqa: F401 - for the tests
+from waiting import wait_for
+
 B = os.environ.get("B", "build")
 GPU = "nvidia.com/gpu"
 
@@ -81,15 +84,13 @@ class Rig:
         return self
 
     def wait(self, what, seconds=20):
-        end = time.time() + seconds
-        while time.time() < end:
+        def tried():
             try:
-                if what():
-                    return True
+                return what()
             except (ConnectionError, http.client.HTTPException):
                 self.connection.close()
-            time.sleep(0.02)
-        return False
+                return False
+        return wait_for(tried, seconds)
 
     def get(self, path):
         self.connection.request("GET", path)
@@ -172,20 +173,3 @@ class KubeRig(Rig):
     def __init__(self, kube, *options):
         super().__init__("--kubeconfig", kube.config.name, "--leader-lease-seconds", "3", *options)
         self.store = "kubernetes"
-
-
-class Tap:
-    def __init__(self):
-        self.n = self.bad = 0
-
-    def check(self, what, good, detail=""):
-        self.n += 1
-        if not good:
-            self.bad += 1
-        print(f"{'ok' if good else 'not ok'} {self.n} - {what}")
-        if not good and detail != "":
-            print("#", detail)
-
-    def done(self):
-        print(f"1..{self.n}")
-        raise SystemExit(1 if self.bad else 0)

@@ -12,6 +12,7 @@ import time
 import summary_rules
 import tap
 from tap import ok
+from waiting import wait_for
 
 B = os.path.abspath(os.environ.get("B", "build"))
 RUN = os.path.join(B, "bin/remuda")
@@ -112,21 +113,7 @@ def worlds():
 
 
 def clean_within(mark, seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if not processes(mark) and not worlds():
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def wait_for(test, seconds=20):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if test():
-            return True
-        time.sleep(0.02)
-    return False
+    return wait_for(lambda: not processes(mark) and not worlds(), seconds, 0.05)
 
 
 def rank_pid(p, rank=1):

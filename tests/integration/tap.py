@@ -24,3 +24,21 @@ def skip(what, why):
 def end():
     print(f"1..{number}")
     sys.exit(1 if failures else 0)
+
+
+class Tap:
+    """The same, for tests that hand it on in a variable."""
+
+    @property
+    def n(self):
+        return number
+
+    def check(self, what, good, detail=""):
+        ok(good, what, detail)
+        return good
+
+    def skip(self, what, why):
+        skip(what, why)
+
+    def done(self):
+        end()
