@@ -269,8 +269,9 @@ static void arrays_wait_for_what_they_use(void **state)
                 for (size_t at = 0; at < count; at++) {
                         float x = (float) ((at * 7 + 13) % 17) - 8, y = (float) ((at * 7 + 26) % 17) - 8,
                               v = (float) ((at * 7 + 39) % 17) - 8;
+                        float due = momentum ? y - 0.5F * (0.25F * v + x) : y + x;
 
-                        assert_float_equal(w[at], momentum ? y - 0.5F * (0.25F * v + x) : y + x, 0);
+                        assert_float_equal(w[at], due, 0);
                 }
                 free(g);
                 free(w);
