@@ -49,6 +49,7 @@ static const struct store_kind_info kinds[] = {
         [STORE_POD_GROUP]      = { "PodGroup",         "scheduling.k8s.io/v1alpha2", "/apis/scheduling.k8s.io/v1alpha2/podgroups", true, true,  true, unread },
         [STORE_KUEUE_WORKLOAD] = { "Workload.kueue.x-k8s.io", "kueue.x-k8s.io/v1beta1", "/apis/kueue.x-k8s.io/v1beta1/workloads", true, true, true, unread },
         [STORE_KUEUE_FLAVOR]   = { "ResourceFlavor",   "kueue.x-k8s.io/v1beta1", "/apis/kueue.x-k8s.io/v1beta1/resourceflavors",  false, false, true, unread },
+        [STORE_CONFIG_MAP]     = { "ConfigMap",        "v1",                     "/api/v1/configmaps",                            true,  false, false, NULL },
 };
 /* clang-format on */
 

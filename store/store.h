@@ -12,7 +12,6 @@
 #include "base/err.h"
 
 struct store;
-
 enum store_kind {
         STORE_NODE,
         STORE_POD,
@@ -31,6 +30,7 @@ enum store_kind {
         STORE_POD_GROUP,
         STORE_KUEUE_WORKLOAD, /* this and the next: of Kueue; likewise */
         STORE_KUEUE_FLAVOR,
+        STORE_CONFIG_MAP,
         STORE_KIND_COUNT
 };
 
@@ -110,7 +110,7 @@ void store_put(struct store *store, enum store_kind kind, const char *namespace_
  * dir: under the directory's lock and by rename; kubernetes: with the resourceVersion that was read, again
  * after a conflict.
  * @change: makes the new object (a new reference) from the present one, NULL = there is none; may be called
- * more than once, from the loop or this call, never after the answer; NULL = leave it as it is. */
+ * more than once, from the loop or this call, never after the answer; NULL = leave it. */
 typedef json_t *(*store_changer)(void *userdata, const json_t *object, struct err *err);
 void store_change(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                   store_changer change, store_answer answer, void *userdata);

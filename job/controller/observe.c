@@ -9,6 +9,7 @@
 #include "job/controller/controller_internal.h"
 #include "job/controller/job_keys.h"
 #include "job/controller/kueue/kueue.h"
+#include "job/controller/profile/profile_read.h"
 #include "job/controller/progress.h"
 #include "job/controller/spec_change.h"
 #include "job/controller/write.h"
@@ -107,6 +108,8 @@ static void take_spec(struct record *record, const json_t *object, bool is_new)
                 json_decref(fixed);
                 return;
         }
+        if (!is_new)
+                profile_read_carry(&record->job, &job);
         job_free(&record->job);
         record->job = job;
         record->queue.admitted = false;

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "io/clock.h"
 #include "job/controller/controller_internal.h"
+#include "job/controller/profile/profile_read.h"
 #include "job/controller/suspend.h"
 #include "job/controller/write.h"
 #include "job/plan/job_lease.h"
@@ -245,6 +246,18 @@ static void lose_places(struct record *record)
         }
 }
 
+/* Return: is its profile not read, or not to be had, which is said? */
+static bool lacks_profile(struct record *record, enum job_phase phase)
+{
+        const char *why;
+
+        if (profile_read_ready(record, &why))
+                return false;
+        if (why[0] != '\0')
+                say_waiting(record, phase, "NoProfile", why);
+        return true;
+}
+
 static void place_lost(struct record *record)
 {
         for (size_t i = 0; i < record->state.group_count;) {
@@ -252,7 +265,7 @@ static void place_lost(struct record *record)
                         i++;
                         continue;
                 }
-                if (!place_lost_group(record, i))
+                if (lacks_profile(record, JOB_RESTARTING) || !place_lost_group(record, i))
                         return;
         }
 }
@@ -441,7 +454,7 @@ static void serve_ready(struct record **records, const size_t *order, size_t rea
                         continue; /* its pods were refused: it blocks nobody meanwhile */
                 if (!kueue_may_plan(record))
                         continue;
-                if (lacks_class(record))
+                if (lacks_class(record) || lacks_profile(record, JOB_PENDING))
                         continue;
                 if (waits_for_refused(record)) {
                         say_waiting(record, JOB_PENDING, "WaitsForRefused",

@@ -151,6 +151,7 @@ void record_start_again(struct record *record, const char *uid)
         record->refused_usec = record->unanswered_usec = record->plan_after_usec = record->unbound_usec = 0;
         record->refusals = record->unbound_times = 0;
         record->pace = (struct restarts_pace){ 0 };
+        memset(&record->profile, 0, sizeof(record->profile));
 }
 
 struct job_pod *record_add_pod(struct record *record, const char *name)

@@ -94,6 +94,11 @@ struct record {
                 bool cleared;        /* it was deleted, for nothing could be written over it */
                 uint64_t after_usec; /* CLOCK_MONOTONIC: not before, after a failed write */
         } budget;
+        struct {                     /* of the ConfigMap that its profile is read from (profile_read.h) */
+                bool under_way;      /* it is being read */
+                uint64_t asked_usec; /* CLOCK_MONOTONIC of the last answer; 0 = there was none */
+                char why[JOB_MESSAGE_BYTES]; /* it could not be read: the sentence; "" = it could */
+        } profile;
         unsigned refusals, unbound_times; /* times in a row that it was given up for either */
         unsigned calls;                   /* writes under way: the record is not freed before they end */
         struct record_asking asking;

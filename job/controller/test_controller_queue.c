@@ -406,6 +406,32 @@ static void who_waits_for_an_eviction_keeps_his_chips(void **state)
         bed_end(b);
 }
 
+/* The first layer takes long, so the others share a chip: nothing that a plan without the map would do. */
+static void a_profile_is_read_from_a_map(void **state)
+{
+        struct bed *b = bed_begin(plain);
+
+        (void) state;
+        bed_put_job(b, "j",
+                    "\"strategy\":\"split\",\"args\":[]," BED_TWO_CHIPS
+                    ",\"profile\":{\"configMapKeyRef\":{\"name\":\"m\",\"key\":\"k\"}}");
+        BED_WAIT(b, bed_is(b, "j", "Pending", "NoProfile"));
+        assert_non_null(
+                strstr(bed_text(b, "TrainingJob", "j", "status|message"), "there is no ConfigMap 'm'"));
+        bed_merge(b, "ConfigMap", "m",
+                  "{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"m\",\"namespace\":\"default\"},\"data\":{"
+                  "\"k\":\"{\\\"layers\\\":[{\\\"multiply_adds\\\":8},{\\\"multiply_adds\\\":1},"
+                  "{\\\"multiply_adds\\\":1}]}\"}}");
+        bed_record(b, "j")->profile.asked_usec = 1; /* ten seconds pass */
+        bed_look(b, "j");
+        BED_WAIT(b, bed_is_there(b, "j-m0"));
+        assert_true(bed_said(b, "reason=Planned"));
+        assert_string_equal(bed_record(b, "j")->state.groups[0].layers, "0:0,1:2");
+        bed_look(b, "j"); /* seen again, it keeps what it was planned with */
+        assert_int_equal(bed_record(b, "j")->job.profile.layer_count, 3);
+        bed_end(b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -421,6 +447,7 @@ int main(void)
                 cmocka_unit_test(what_is_bound_to_no_node_for_too_long_has_no_lease),
                 cmocka_unit_test(who_may_still_be_bound_keeps_his_chips),
                 cmocka_unit_test(who_waits_for_an_eviction_keeps_his_chips),
+                cmocka_unit_test(a_profile_is_read_from_a_map),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,6 +42,20 @@ int run_read_documents(const char *job_path, json_t **ret, struct err *err)
         return 0;
 }
 
+/* No ConfigMap is here; what it holds may be. */
+static int lacks_profile(const struct job *job, struct err *err)
+{
+        const struct job_split_profile *profile = &job->profile;
+
+        if (profile->map.name[0] == '\0')
+                return 0;
+        return err_set(err, -EINVAL,
+                       "spec.profile.configMapKeyRef: the controller reads it, in a cluster; give --profile "
+                       "FILE, the file that ConfigMap '%s' was made of (kubectl get configmap %s -o json | "
+                       "jq -r '.data[\"%s\"]' >FILE)",
+                       profile->map.name, profile->map.name, profile->map.key);
+}
+
 int run_read_profile(struct job *job, const char *path, struct err *err)
 {
         CLEANUP(free_p) char *bytes = NULL;
@@ -50,7 +64,7 @@ int run_read_profile(struct job *job, const char *path, struct err *err)
         int r;
 
         if (path == NULL)
-                return 0;
+                return lacks_profile(job, err);
         if (job->strategy != JOB_STRATEGY_SPLIT)
                 return err_set(
                         err, -EINVAL,

@@ -241,7 +241,9 @@ static int check_strategy(const struct job *job, struct err *err)
 /* As above, of lists. */
 static int check_split(const struct job *job, struct err *err)
 {
-        const char *field = job->stage_count > 0 ? "stages" : job->profile.layer_count > 0 ? "profile" : NULL;
+        const char *field = job->stage_count > 0                                               ? "stages"
+                            : job->profile.layer_count > 0 || job->profile.map.name[0] != '\0' ? "profile"
+                                                                                               : NULL;
 
         if (field != NULL && job->strategy != JOB_STRATEGY_SPLIT)
                 return err_set(

@@ -10,6 +10,30 @@
 
 #define BYTES_MAX ((int64_t) 1 << 53)
 
+static bool is_dns_name(const char *text)
+{
+        return object_name_dns_valid(text, strlen(text));
+}
+
+static bool is_key(const char *text)
+{
+        return text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")] ==
+               '\0';
+}
+
+/* Here or elsewhere: of two nobody could say which one counts. */
+static int check_profile(const struct json_field *at, void *object, struct err *err)
+{
+        const struct job_split_profile *profile = object;
+
+        if (profile->layer_count == 0 && profile->map.name[0] == '\0')
+                return json_field_error(at, err,
+                                        "layers: missing; list the model's layers, or give configMapKeyRef");
+        if (profile->layer_count > 0 && profile->map.name[0] != '\0')
+                return json_field_error(at, err, "has layers and configMapKeyRef; leave one of the two out");
+        return 0;
+}
+
 /* clang-format off */
 #define LAYER(member) JSON_TABLE_AT(struct job_split_layer, member)
 static const struct json_table_row
@@ -28,19 +52,34 @@ static const struct json_table_row layer_rows[] = {
 };
 static const struct job_split_layer no_layer;
 static const struct json_table layer_table = { .rows = layer_rows, .size_bytes = sizeof(struct job_split_layer), .strict = true, .initial = &no_layer };
-#define PROFILE_ROWS \
+#define MAP(member) JSON_TABLE_AT(struct job_split_profile, map.member)
+#define MAP_HELP "name the ConfigMap, and the key in its data, such as {name: layers, key: profile.json}"
+static const struct json_table_rule
+        map_rule = { is_dns_name, "is not the name of a ConfigMap; small letters, digits, '-' and '.', such as layers" },
+        key_rule = { is_key, "is no key of a ConfigMap; letters, digits, '-', '_' and '.', such as profile.json" };
+static const struct json_table_row map_rows[] = {
+        { "name", JSON_TABLE_CHARS, MAP(name), .min = 1, .rule = &map_rule, .required = true, .mend = MAP_HELP, .help = "a ConfigMap of the job's namespace" },
+        { "key",  JSON_TABLE_CHARS, MAP(key), .min = 1, .rule = &key_rule, .required = true, .mend = MAP_HELP, .help = "a key of its data" },
+        { .name = NULL },
+};
+static const struct json_table map_table = { .rows = map_rows, .size_bytes = sizeof(struct job_split_profile), .strict = true };
+#define PROFILE_ROWS(required_) \
         { "samples", JSON_TABLE_UINT, JSON_TABLE_AT(struct job_split_profile, samples), .min = 1, .max = 1 << 24, .help = "that its times and activations are of" }, \
-        { "layers",  JSON_TABLE_LIST, JSON_TABLE_AT(struct job_split_profile, layers), .count = offsetof(struct job_split_profile, layer_count), .min = 1, .max = JOB_LAYERS_MAX, .table = &layer_table, .required = true, .mend = "list the model's layers", .help = "give a list of 1 to 512 entries such as {name: fc, ms: {cpu: 3}, memory_bytes: 8192, activation_bytes: 1024}" }
-static const struct json_table_row profile_rows[] = { PROFILE_ROWS, { .name = NULL } };
+        { "layers",  JSON_TABLE_LIST, JSON_TABLE_AT(struct job_split_profile, layers), .count = offsetof(struct job_split_profile, layer_count), .min = 1, .max = JOB_LAYERS_MAX, .table = &layer_table, .required = (required_), .mend = "list the model's layers", .help = "give a list of 1 to 512 entries such as {name: fc, ms: {cpu: 3}, memory_bytes: 8192, activation_bytes: 1024}" }
+static const struct json_table_row profile_rows[] = {
+        PROFILE_ROWS(false),
+        { "configMapKeyRef", JSON_TABLE_OBJECT, .size_bytes = sizeof(struct job_split_profile), .table = &map_table, .help = MAP_HELP },
+        { .name = NULL },
+};
 static const struct json_table_row file_rows[] = {
-        PROFILE_ROWS,
+        PROFILE_ROWS(true),
         { .name = "devices", .kind = JSON_TABLE_UNREAD }, { .name = "schedule", .kind = JSON_TABLE_UNREAD },
         { .name = "microbatches", .kind = JSON_TABLE_UNREAD }, { .name = "name", .kind = JSON_TABLE_UNREAD },
         { .name = "comment", .kind = JSON_TABLE_UNREAD }, { .name = "estimate", .kind = JSON_TABLE_UNREAD },
         { .name = NULL },
 };
 static const struct job_split_profile no_profile = { .samples = 1 };
-const struct json_table job_split_profile_table = { .rows = profile_rows, .size_bytes = sizeof(struct job_split_profile), .strict = true, .initial = &no_profile };
+const struct json_table job_split_profile_table = { .rows = profile_rows, .size_bytes = sizeof(struct job_split_profile), .strict = true, .initial = &no_profile, .check = check_profile };
 static const struct json_table file_table = { .rows = file_rows, .size_bytes = sizeof(struct job_split_profile), .strict = true, .initial = &no_profile };
 /* clang-format on */
 

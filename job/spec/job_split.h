@@ -4,6 +4,8 @@
  *      stages: [{layers: "0:5", on: {runtime: cuda}}]          layers first:last, both included, are one
  * stage profile: {samples: 8, layers: [{name: fc, ms: {cuda: 1.5, cpu: 9}, memory_bytes: 8192, ...}]}
  *
+ *      profile: {configMapKeyRef: {name: layers, key: profile.json}}
+ *
  * The layers of a profile are those that `remuda plan split FILE` reads; times are by device model, vendor or
  * runtime, forward and backward together, of so many samples as the profile says. */
 #pragma once
@@ -14,6 +16,7 @@
 
 #include "agent/inventory/device.h"
 #include "base/json/json_table.h"
+#include "base/object_name.h"
 
 #define JOB_LAYERS_MAX      512 /* what an event loop can plan: planner/splits/pipeline.h */
 #define JOB_LAYER_KEY_BYTES DEVICE_MODEL_BYTES
@@ -45,7 +48,10 @@ struct job_split_layer {
 struct job_split_profile {
         uint64_t samples; /* >= 1 */
         struct job_split_layer *layers;
-        size_t layer_count; /* 0 = there is none */
+        size_t layer_count; /* 0 = there is none, or it is not read yet */
+        struct { /* the ConfigMap of the job's namespace that it is read from; "" = it stands here */
+                char name[OBJECT_NAME_DNS_BYTES], key[OBJECT_NAME_DNS_BYTES];
+        } map;
 };
 
 /* How a profile of a job is read, strictly; json_table_free() releases it. */

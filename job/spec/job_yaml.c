@@ -241,7 +241,7 @@ static const struct json_table_row spec_rows[] = {
         { "staleness",         JSON_TABLE_UINT,   AT(staleness),   .max = 1000000, .help = "clocks that a ps-ssp worker may be ahead" },
         { "microbatches",      JSON_TABLE_UINT,   AT(microbatches), .min = 1, .max = 65536, .help = "parts of a batch in the pipeline of a split" },
         { "stages",            JSON_TABLE_LIST,   AT(stages), .count = offsetof(struct job, stage_count), .max = JOB_LAYERS_MAX, .table = &stage_table, .help = "give a list of at most 512 entries such as {layers: \"0:5\", \"on\": {runtime: cuda}}" },
-        { "profile",           JSON_TABLE_OBJECT, AT(profile), .table = &job_split_profile_table, .help = "give {layers: []}, of `remuda plan model NAME --as split`, or leave it out" },
+        { "profile",           JSON_TABLE_OBJECT, AT(profile), .table = &job_split_profile_table, .help = "give {layers: []}, of `remuda plan model NAME --as split`, or {configMapKeyRef: {name, key}}, or leave it out" },
         { "model",             JSON_TABLE_CHARS,   AT(model),        .min = 1, .given = offsetof(struct job, has_model), .help = "mlp, cnn or text" },
         { "seed",              JSON_TABLE_UINT,   AT(seed),        .max = 9007199254740992, .given = offsetof(struct job, has_seed), .help = "of every random choice" },
         { "learningRate",      JSON_TABLE_DOUBLE,   AT(learning_rate), .least = 1e-12, .most = 1e6, .help = "such as 0.1" },

@@ -36,7 +36,7 @@ static void files_of_every_form_are_read(void **state)
                 "{epochs: 3}\n---\nkind: SpeedTable\nmetadata: {name: speeds}\n");
         dir_store_write(
                 f, "list.yaml",
-                "kind: List\nitems:\n- kind: PriorityClass\n  metadata: {name: high}\n- kind: ConfigMap\n "
+                "kind: List\nitems:\n- kind: PriorityClass\n  metadata: {name: high}\n- kind: Widget\n "
                 " metadata: {name: other}\n");
         dir_store_write(f, ".hidden.json", DIR_STORE_POD_A "x");
         dir_store_write(f, "README.txt", "nothing");
