@@ -17,6 +17,7 @@ static const struct plan_command more[] = {
         { "launch", "a placed job as other launchers take it", plan_more_launch, &plan_more_launch_options },
         { "devices", "which devices the device plugin prefers", plan_more_devices,
           &plan_more_devices_options },
+        { "slices", "what DRA is told of a machine", plan_more_slices, &plan_more_slices_options },
         { NULL, NULL, NULL, NULL },
 };
 
