@@ -1,4 +1,5 @@
-/* remuda plan slices: the ResourceSlices that the agent would publish of a machine, with the agent's own code. */
+/* remuda plan slices: the ResourceSlices that the agent would publish of a machine, with the agent's own
+ * code. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -56,7 +57,8 @@ static int print(const struct inventory *inventory, const struct slices_fact *fa
         json_t *slices = NULL, *list;
         int r = slices_build(inventory, &options, &slices, NULL);
 
-        list = r < 0 ? NULL : json_pack("{s:s, s:s, s:o}", "apiVersion", "v1", "kind", "List", "items", slices);
+        list = r < 0 ? NULL
+                     : json_pack("{s:s, s:s, s:o}", "apiVersion", "v1", "kind", "List", "items", slices);
         r = document_print(list, strcmp(arguments->output, "yaml") == 0, 0);
         json_decref(list);
         if (r == 0)
@@ -106,7 +108,8 @@ static int run(const struct slices_arguments *arguments)
         }
         if (name_node(arguments, &inventory) < 0) {
                 fprintf(stderr,
-                        "remuda plan slices: '%.100s' is no name of a node (lower-case letters, digits, '-' and "
+                        "remuda plan slices: '%.100s' is no name of a node (lower-case letters, digits, '-' "
+                        "and "
                         "'.'); give --node-name\n",
                         arguments->node != NULL ? arguments->node : inventory.node);
                 return EXIT_USAGE;

@@ -11,13 +11,9 @@
 #include "io/failpoint.h"
 #include "plugin/cdi.h"
 #include "plugin/device_plugin.pb-c.h"
+#include "plugin/environment.h"
 #include "plugin/plugin_internal.h"
 #include "plugin/resource.h"
-
-#define LAUNCH_SOCKET_DIRECTORY "/run/remuda" /* where remuda-launch looks for the agent */
-
-#define FILES_PER_DEVICE_MAX (DEVICE_NODES_MAX)
-#define VARIABLES_MAX        5
 
 /* One container's devices in canonical order, each once, and where its answer is put together. */
 struct grant {
@@ -82,125 +78,76 @@ static enum grpc_status resolve(struct grant *grant, char **ids, size_t count, c
 }
 
 /* What is added below, an arena that has not given all of it is told by `failed` at the end. */
-static void add_file(struct grant *grant, const char *path)
+static void tell_files(const struct grant *grant, const struct environment *environment)
 {
         DevicePlugin__ContainerAllocateResponse *answer = grant->answer;
-        const char *root = grant->resource->plugin->config.device_root;
-        DevicePlugin__DeviceSpec *spec;
-        char host[DEVICE_NODE_BYTES + 200];
+        DevicePlugin__DeviceSpec *specs =
+                pb_arena_take(grant->arena, (environment->file_count + 1) * sizeof(*specs));
 
-        for (size_t i = 0; i < answer->n_devices; i++)
-                if (strcmp(answer->devices[i]->container_path, path) == 0)
-                        return;
-        spec = pb_arena_take(grant->arena, sizeof(*spec));
-        (void) text_format(host, sizeof(host), "%s%s", strcmp(root, "/") == 0 ? "" : root, path);
-        if (spec == NULL)
+        answer->devices =
+                pb_arena_take(grant->arena, (environment->file_count + 1) * sizeof(*answer->devices));
+        if (grant->arena->failed)
                 return;
-        device_plugin__device_spec__init(spec);
-        spec->container_path = pb_arena_copy(grant->arena, path);
-        spec->host_path = pb_arena_copy(grant->arena, host);
-        spec->permissions = pb_arena_copy(grant->arena, "rw");
-        answer->devices[answer->n_devices] = spec;
-        answer->n_devices += !grant->arena->failed;
-}
-
-static void add_files(struct grant *grant)
-{
-        const struct resource_shared *shared = &grant->resource->shared;
-        size_t most = grant->count * FILES_PER_DEVICE_MAX + RESOURCE_FILES_MAX;
-
-        grant->answer->devices = pb_arena_take(grant->arena, most * sizeof(DevicePlugin__DeviceSpec *));
-        for (size_t i = 0; i < grant->count; i++)
-                for (size_t j = 0; j < grant->devices[i]->node_count; j++)
-                        add_file(grant, grant->devices[i]->nodes[j]);
-        for (size_t i = 0; i < shared->file_count; i++)
-                add_file(grant, shared->files[i]);
-}
-
-static void add_variable(struct grant *grant, const char *name, const char *value)
-{
-        DevicePlugin__Pair *pair = pb_arena_take(grant->arena, sizeof(*pair));
-
-        if (pair == NULL)
-                return;
-        device_plugin__pair__init(pair);
-        pair->key = pb_arena_copy(grant->arena, name);
-        pair->value = pb_arena_copy(grant->arena, value);
-        grant->answer->environment[grant->answer->n_environment++] = pair;
-}
-
-/* REMUDA_DEVICES_NVIDIA_COM_GPU: a container with several resources gets all of them, where the kubelet would
- * keep only one REMUDA_DEVICES. */
-static void variable_of_resource(const char *resource, char *ret, size_t ret_bytes)
-{
-        (void) text_format(ret, ret_bytes, "REMUDA_DEVICES_%s", resource);
-        for (char *c = ret + strlen("REMUDA_DEVICES_"); *c != '\0'; c++)
-                if (*c >= 'a' && *c <= 'z')
-                        *c = (char) (*c - 'a' + 'A');
-                else if (!(*c >= 'A' && *c <= 'Z') && !(*c >= '0' && *c <= '9'))
-                        *c = '_';
-}
-
-static void add_variables(struct grant *grant)
-{
-        const struct vendor_variable *variable = grant->resource->shared.variable;
-        struct text ids = { 0 }, visible = { 0 }, places = { 0 };
-        bool placed = true;
-        char name[DEVICE_RESOURCE_BYTES + 16], one[DEVICE_ID_BYTES];
-
-        grant->answer->environment =
-                pb_arena_take(grant->arena, VARIABLES_MAX * sizeof(DevicePlugin__Pair *));
-        for (size_t i = 0; i < grant->count; i++) {
-                text_printf(&ids, "%s%s", i == 0 ? "" : ",", grant->devices[i]->id);
-                text_printf(&places, "%s%s", i == 0 ? "" : ",", grant->devices[i]->pci);
-                placed = placed && grant->devices[i]->pci[0] != '\0';
-                if (variable != NULL) {
-                        vendor_visible_name(variable->by, grant->devices[i], one, sizeof(one));
-                        text_printf(&visible, "%s%s", i == 0 ? "" : ",", one);
-                }
+        for (size_t i = 0; i < environment->file_count; i++) {
+                device_plugin__device_spec__init(&specs[i]);
+                specs[i].container_path = (char *) environment->files[i].inside;
+                specs[i].host_path = (char *) environment->files[i].outside;
+                specs[i].permissions = (char *) "rw";
+                answer->devices[answer->n_devices++] = &specs[i];
         }
-        variable_of_resource(grant->resource->name, name, sizeof(name));
-        add_variable(grant, "REMUDA_DEVICES", ids.data == NULL ? "" : ids.data);
-        add_variable(grant, name, ids.data == NULL ? "" : ids.data);
-        add_variable(grant, "REMUDA_VENDOR", grant->resource->vendor);
-        if (placed && places.data != NULL)
-                add_variable(grant, "REMUDA_PCI", places.data);
-        if (visible.data != NULL)
-                add_variable(grant, variable->name, visible.data);
-        grant->arena->failed |= ids.failed || visible.failed || places.failed;
-        text_free(&places);
-        text_free(&ids);
-        text_free(&visible);
 }
 
-static void add_mount(struct grant *grant, const char *inside, const char *root, const char *path,
-                      bool read_only)
+static void tell_variables(const struct grant *grant, const struct environment *environment)
 {
-        DevicePlugin__Mount *mount = pb_arena_take(grant->arena, sizeof(*mount));
-        char host[512];
+        DevicePlugin__ContainerAllocateResponse *answer = grant->answer;
+        DevicePlugin__Pair *pairs = pb_arena_take(grant->arena, ENVIRONMENT_VARIABLES_MAX * sizeof(*pairs));
 
-        if (mount == NULL)
+        answer->environment =
+                pb_arena_take(grant->arena, ENVIRONMENT_VARIABLES_MAX * sizeof(*answer->environment));
+        if (grant->arena->failed)
                 return;
-        (void) text_format(host, sizeof(host), "%s%s", strcmp(root, "/") == 0 ? "" : root, path);
-        device_plugin__mount__init(mount);
-        mount->container_path = pb_arena_copy(grant->arena, inside);
-        mount->host_path = pb_arena_copy(grant->arena, host);
-        mount->read_only = read_only;
-        grant->answer->mounts[grant->answer->n_mounts++] = mount;
+        for (size_t i = 0; i < environment->variable_count; i++) {
+                device_plugin__pair__init(&pairs[i]);
+                pairs[i].key = (char *) environment->variables[i].name;
+                pairs[i].value = (char *) environment->variables[i].value;
+                answer->environment[answer->n_environment++] = &pairs[i];
+        }
 }
 
-static void add_mounts(struct grant *grant)
+static void tell_mounts(const struct grant *grant, const struct environment *environment)
 {
-        const struct resource_shared *shared = &grant->resource->shared;
-        const struct plugin_config *config = &grant->resource->plugin->config;
+        DevicePlugin__ContainerAllocateResponse *answer = grant->answer;
+        DevicePlugin__Mount *mounts =
+                pb_arena_take(grant->arena, (environment->mount_count + 1) * sizeof(*mounts));
 
-        grant->answer->mounts =
-                pb_arena_take(grant->arena, (RESOURCE_MOUNTS_MAX + 1) * sizeof(DevicePlugin__Mount *));
-        for (size_t i = 0; i < shared->mount_count; i++)
-                add_mount(grant, shared->mounts[i]->path, config->device_root, shared->mounts[i]->path,
-                          !shared->mounts[i]->writable);
-        if (config->launch_socket_directory[0] != '\0')
-                add_mount(grant, LAUNCH_SOCKET_DIRECTORY, "", config->launch_socket_directory, true);
+        answer->mounts =
+                pb_arena_take(grant->arena, (environment->mount_count + 1) * sizeof(*answer->mounts));
+        if (grant->arena->failed)
+                return;
+        for (size_t i = 0; i < environment->mount_count; i++) {
+                device_plugin__mount__init(&mounts[i]);
+                mounts[i].container_path = (char *) environment->mounts[i].inside;
+                mounts[i].host_path = (char *) environment->mounts[i].outside;
+                mounts[i].read_only = environment->mounts[i].read_only;
+                answer->mounts[answer->n_mounts++] = &mounts[i];
+        }
+}
+
+static void tell_environment(const struct grant *grant)
+{
+        const struct resource *resource = grant->resource;
+        const struct environment_of of = { .resource = resource->name,
+                                           .vendor = resource->vendor,
+                                           .devices = grant->devices,
+                                           .device_count = grant->count,
+                                           .shared = &resource->shared,
+                                           .config = &resource->plugin->config };
+        struct environment environment;
+
+        environment_build(&of, grant->arena, &environment);
+        tell_files(grant, &environment);
+        tell_variables(grant, &environment);
+        tell_mounts(grant, &environment);
 }
 
 static void add_cdi(struct grant *grant)
@@ -238,9 +185,7 @@ static enum grpc_status answer_container(struct resource *resource, struct pb_ar
         grant.answer = pb_arena_take(arena, sizeof(*grant.answer));
         if (grant.answer != NULL) {
                 device_plugin__container_allocate_response__init(grant.answer);
-                add_files(&grant);
-                add_variables(&grant);
-                add_mounts(&grant);
+                tell_environment(&grant);
                 add_cdi(&grant);
         }
         if (arena->failed) {

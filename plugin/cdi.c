@@ -53,7 +53,7 @@ static json_t *device_entry(const struct plugin *plugin, const struct device *de
 static json_t *shared_edits(const struct plugin *plugin, const struct resource *resource)
 {
         const char *root = strcmp(plugin->config.device_root, "/") == 0 ? "" : plugin->config.device_root;
-        const struct resource_shared *shared = &resource->shared;
+        const struct environment_shared *shared = &resource->shared;
         json_t *nodes = json_array(), *mounts = json_array();
 
         for (size_t i = 0; i < shared->file_count; i++)

@@ -18,6 +18,7 @@
 #include "io/stale_socket.h"
 #include "plugin/allocate.h"
 #include "plugin/cdi.h"
+#include "plugin/environment.h"
 #include "plugin/kubelet_watch.h"
 #include "plugin/list_and_watch.h"
 #include "plugin/plugin_internal.h"
@@ -292,27 +293,6 @@ static int collect(struct plugin *plugin, const struct inventory *inventory, con
         return 0;
 }
 
-/* Of all the vendor's rows: a node may have several of its lines of products. */
-static void find_shared(struct resource *resource)
-{
-        const struct tree *tree = resource->plugin->tree;
-        struct resource_shared *shared = &resource->shared;
-
-        *shared = (struct resource_shared){ 0 };
-        for (const struct vendor *row = vendor_find(resource->vendor, NULL); row != NULL;
-             row = vendor_find(resource->vendor, row)) {
-                if (shared->variable == NULL && row->container.name != NULL)
-                        shared->variable = &row->container;
-                for (size_t i = 0; tree != NULL && row->control_nodes[i] != NULL; i++)
-                        if (shared->file_count < RESOURCE_FILES_MAX && tree_has(tree, row->control_nodes[i]))
-                                shared->files[shared->file_count++] = row->control_nodes[i];
-                for (const struct vendor_mount *m = row->mounts; tree != NULL && m != NULL && m->path != NULL;
-                     m++)
-                        if (shared->mount_count < RESOURCE_MOUNTS_MAX && tree_has(tree, m->path))
-                                shared->mounts[shared->mount_count++] = m;
-        }
-}
-
 static void commit(struct resource *r)
 {
         if (r->incoming.count > 0) { /* an empty resource keeps its vendor and its way to name ids */
@@ -325,7 +305,7 @@ static void commit(struct resource *r)
         prefer_map_free(&r->prefer);
         r->prefer = r->incoming.prefer;
         r->incoming = (struct resource_members){ .shares = 1 };
-        find_shared(r);
+        environment_find_shared(r->plugin->tree, r->vendor, &r->shared);
 }
 
 static void publish(struct plugin *plugin)
@@ -438,7 +418,7 @@ void plugin_set_tree(struct plugin *plugin, const struct tree *tree)
 {
         plugin->tree = tree;
         for (struct resource *resource = plugin->resources; resource != NULL; resource = resource->next)
-                find_shared(resource);
+                environment_find_shared(tree, resource->vendor, &resource->shared);
 }
 
 static const struct grpc_method methods[] = {

@@ -7,18 +7,16 @@
 #include <systemd/sd-event.h>
 
 #include "agent/inventory/prefer_map.h"
-#include "agent/vendor/vendor.h"
 #include "base/err.h"
 #include "base/pb.h"
 #include "io/grpc/grpc_client.h"
 #include "io/grpc/grpc_server.h"
+#include "plugin/environment.h"
 #include "plugin/list_and_watch.h"
 #include "plugin/plugin_status.h"
 #include "plugin/registration.h"
 
-#define RESOURCE_SERVERS_MAX 4 /* that are retired and still feed streams */
-#define RESOURCE_FILES_MAX   16
-#define RESOURCE_MOUNTS_MAX  16
+#define RESOURCE_SERVERS_MAX 4                  /* that are retired and still feed streams */
 #define RESOURCE_ARENA_BYTES ((size_t) 8 << 20) /* for one request */
 
 struct plugin;
@@ -32,22 +30,13 @@ struct resource_members {
         struct prefer_map prefer;
 };
 
-/* What a container gets with any device of the resource, as far as it exists on this node. */
-struct resource_shared {
-        const struct vendor_variable *variable; /* that says which devices; NULL = none */
-        const char *files[RESOURCE_FILES_MAX];
-        size_t file_count;
-        const struct vendor_mount *mounts[RESOURCE_MOUNTS_MAX];
-        size_t mount_count;
-};
-
 struct resource {
         struct plugin *plugin;
         struct resource *next;
         char name[DEVICE_RESOURCE_BYTES];
         char vendor[24];
         unsigned shares; /* ids per device; 1 = plain ids */
-        struct resource_shared shared;
+        struct environment_shared shared;
 
         /* devices: indexes into the plugin's inventory, in canonical order */
         size_t *members;

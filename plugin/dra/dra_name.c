@@ -1,5 +1,5 @@
-/* DRA name: what a device of the inventory is called in a ResourceSlice: a DNS label that stays the same while
- * its id does. */
+/* DRA name: what a device of the inventory is called in a ResourceSlice: a DNS label that stays the same
+ * while its id does. */
 #include "plugin/dra/dra_name.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
-/* DRA name: what a device of the inventory is called in a ResourceSlice: a DNS label that stays the same while
- * its id does. Pure. */
+/* DRA name: what a device of the inventory is called in a ResourceSlice: a DNS label that stays the same
+ * while its id does. Pure. */
 #pragma once
 
 #include <stddef.h>
@@ -13,10 +13,10 @@ struct dra_name {
         char label[OBJECT_NAME_LABEL_BYTES];
 };
 
-/* dra_name_all() - a name for each device of the inventory, at its place: the id in lower case, a '-' for what
- * a label cannot have ("GPU-5E" is gpu-5e, "0000:18:00.0" is 0000-18-00-0). Where that is too long, or would be
- * the name of two ids, it is cut and ends with eight digits of the id's digest. Of devices with one id the
- * first has a name; the others, and those without an id, have "". */
+/* dra_name_all() - a name for each device of the inventory, at its place: the id in lower case, a '-' for
+ * what a label cannot have ("GPU-5E" is gpu-5e, "0000:18:00.0" is 0000-18-00-0). Where that is too long, or
+ * would be the name of two ids, it is cut and ends with eight digits of the id's digest. Of devices with one
+ * id the first has a name; the others, and those without an id, have "". */
 void dra_name_all(const struct inventory *inventory, struct dra_name *ret);
 
 /* dra_name_slice() - of a node's slice: "remuda.dev-NODE-INDEX", an object's name. */

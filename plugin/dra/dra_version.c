@@ -1,4 +1,5 @@
-/* DRA version: a driver's version as an attribute has to have it: strict semver, or the whole slice is refused. */
+/* DRA version: a driver's version as an attribute has to have it: strict semver, or the whole slice is
+ * refused. */
 #include "plugin/dra/dra_version.h"
 
 #include <ctype.h>

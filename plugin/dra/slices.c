@@ -12,9 +12,9 @@
 #include "base/text.h"
 #include "plugin/dra/dra_name.h"
 
-#define STANDARD         "resource.kubernetes.io/"
-#define TFLOPS_MAX       1e15 /* of which a double holds every whole number */
-#define ATTRIBUTE_BYTES  65
+#define STANDARD        "resource.kubernetes.io/"
+#define TFLOPS_MAX      1e15 /* of which a double holds every whole number */
+#define ATTRIBUTE_BYTES 65
 
 /* One device on its way into a slice. */
 struct offer {
@@ -149,10 +149,10 @@ static json_t *attributes_of(const struct offer *offer, const struct slices_fact
         set_int(all, "numaNode", device->numa);
         set_int(all, "tflopsBf16", whole_tflops(group->tflops_bf16));
         set_int(all, "tflopsFp16", whole_tflops(group->tflops_fp16));
-        (void) json_object_set_new(all, "driverVersion",
-                                   json_pack("{s:s}", "version",
-                                             fact->driver_version[0] != '\0' ? fact->driver_version
-                                                                             : DRA_VERSION_UNKNOWN));
+        (void) json_object_set_new(
+                all, "driverVersion",
+                json_pack("{s:s}", "version",
+                          fact->driver_version[0] != '\0' ? fact->driver_version : DRA_VERSION_UNKNOWN));
         set_text(all, STANDARD "pciBusID", device->pci);
         set_text(all, STANDARD "pcieRoot", fact->pcie_root);
         set_int(all, STANDARD "numaNode", device->numa);
@@ -179,8 +179,7 @@ static json_t *device_of(const struct offer *offer, const struct dra_name *name,
                                    attributes_of(offer, fact_of(options, offer->index)), "capacity", "memory",
                                    "value", json_sprintf("%" PRIu64, memory));
 
-        if (object == NULL || device->usable ||
-            json_object_set_new(object, "taints", taints_of(device)) == 0)
+        if (object == NULL || device->usable || json_object_set_new(object, "taints", taints_of(device)) == 0)
                 return object;
         json_decref(object);
         return NULL;
@@ -194,9 +193,9 @@ static json_t *slice_of(const struct offers *offers, size_t at, size_t most, siz
 
         dra_name_slice(options->node, at, name);
         for (size_t i = at * most; i < offers->count && i < (at + 1) * most; i++)
-                if (json_array_append_new(devices, device_of(&offers->items[i],
-                                                             &offers->names[offers->items[i].index],
-                                                             options)) < 0) {
+                if (json_array_append_new(devices,
+                                          device_of(&offers->items[i], &offers->names[offers->items[i].index],
+                                                    options)) < 0) {
                         json_decref(devices);
                         return NULL;
                 }

@@ -1,4 +1,5 @@
-/* Slices: names, versions, order, taints and limits; and every machine's slices are what an API server takes. */
+/* Slices: names, versions, order, taints and limits; and every machine's slices are what an API server takes.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,9 +73,9 @@ static void names_are_labels_of_their_ids(void **state)
                 { "GPU-5E001db1-0000-4000-8000-000000000000", "gpu-5e001db1-0000-4000-8000-000000000000" },
                 { "0000:18:00.0", "0000-18-00-0" },
                 { "", "" },
-                { "a_b", "a-b-648fa9b3" },  /* another id would be a-b, too */
+                { "a_b", "a-b-648fa9b3" }, /* another id would be a-b, too */
                 { "a.b", "a-b-2e7336dc" },
-                { "a.b", "" },              /* the second of one id */
+                { "a.b", "" }, /* the second of one id */
                 { "-x-", "x-x-c6cf95e5" },
                 { "..", "x-5ec1f7e7" },
                 { "MIG-01234567-0123-0123-0123-0123456789ab-01234567-0123-0123-0123",
@@ -95,9 +96,15 @@ static void names_are_labels_of_their_ids(void **state)
 static void versions_are_strict(void **state)
 {
         static const char *const rows[][2] = {
-                { "550.54.15", "550.54.15" }, { "5.15", "5.15.0" },      { "590.48.01-open", "590.48.1" },
-                { "6.8.5.12", "6.8.5" },      { "", "0.0.0" },           { "v1.2", "0.0.0" },
-                { "007", "7.0.0" },           { "1..2", "1.0.0" },       { "1.2.", "1.2.0" },
+                { "550.54.15", "550.54.15" },
+                { "5.15", "5.15.0" },
+                { "590.48.01-open", "590.48.1" },
+                { "6.8.5.12", "6.8.5" },
+                { "", "0.0.0" },
+                { "v1.2", "0.0.0" },
+                { "007", "7.0.0" },
+                { "1..2", "1.0.0" },
+                { "1.2.", "1.2.0" },
                 { "9999999999999999999", "0.0.0" },
         };
         char version[DRA_VERSION_BYTES];
@@ -236,7 +243,8 @@ static void check_device(const char *machine, const json_t *device, json_t *name
                 assert_true(strlen(slash != NULL ? slash + 1 : key) <= 32);
                 assert_true(text == NULL || strlen(text) <= 64);
         }
-        assert_true(json_object_size(attributes) + json_object_size(json_object_get(device, "capacity")) <= 32);
+        assert_true(json_object_size(attributes) + json_object_size(json_object_get(device, "capacity")) <=
+                    32);
 }
 
 static size_t check_machine(const char *path)
@@ -248,6 +256,7 @@ static size_t check_machine(const char *path)
         json_t *slices, *names = json_object();
         size_t devices;
 
+        inventory_init(&inventory);
         if (tree_machine_open(path, &tree, &err) < 0 || discovery_run(tree, NULL, &inventory, &err) < 0)
                 fail_msg("%s", err.msg);
         facts = calloc(inventory.device_count + 1, sizeof(*facts));
