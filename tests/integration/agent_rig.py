@@ -137,3 +137,23 @@ class Agent:
     def append(self, path, text):
         with open(f"{self.root}/{path}", "a") as f:
             f.write(text)
+
+
+def many_devices(agent, devices):
+    """`devices` functions without anything else: a directory each, a driver, a UUID, a device file."""
+    os.makedirs(agent.root + "/sys/bus/pci/drivers/nvidia", exist_ok=True)
+    for i in range(devices):
+        bdf = f"0000:{i + 16:02x}:00.0"
+        base = f"sys/bus/pci/devices/{bdf}"
+        for name, text in {"vendor": "0x10de", "device": "0x2330", "class": "0x030200", "numa_node": str(i * 2 // devices),
+                           "current_link_width": "16", "max_link_width": "16", "current_link_speed": "32.0 GT/s PCIe",
+                           "max_link_speed": "32.0 GT/s PCIe", "subsystem_vendor": "0x10de", "subsystem_device": "0x16c1",
+                           "aer_dev_fatal": "TOTAL_ERR_FATAL 0", "aer_dev_nonfatal": "TOTAL_ERR_NONFATAL 0",
+                           "aer_dev_correctable": "TOTAL_ERR_COR 0"}.items():
+            agent.write(f"{base}/{name}", text + "\n")
+        with open(f"{agent.root}/{base}/config", "wb") as f:
+            f.write(bytes.fromhex("de103023") + bytes(60))
+        os.symlink("../../drivers/nvidia", f"{agent.root}/{base}/driver")
+        agent.write(f"proc/driver/nvidia/gpus/{bdf}/information",
+                    f"Model: \t\t NVIDIA H100 80GB HBM3\nGPU UUID: \t GPU-00000000-0000-4000-8000-{i:012x}\nBus Location: \t {bdf}\nDevice Minor: \t {i}\n")
+        agent.write(f"dev/nvidia{i}", "")
