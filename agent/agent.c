@@ -89,8 +89,8 @@ static bool is_same_place(const struct agent *a, const struct stat *st)
 
 static int open_kubelet(struct agent *a, struct err *err)
 {
-        int r = kubelet_new(&a->services, a->options->kubelet_dir, a->options->pod_resources,
-                            a->configuration.plugin, a->tree, &a->kubelet, err);
+        int r = kubelet_new(&a->services, a->options, a->node, a->configuration.plugin, a->tree, &a->kubelet,
+                            err);
 
         if (kubelet_knows_holders(a->kubelet))
                 a->services.holders = on_holders;

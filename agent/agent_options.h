@@ -12,7 +12,11 @@ struct agent_options {
         const char *listen;    /* "none" = no HTTP */
         const char *store;     /* "none", "dir:PATH", "kubernetes" */
         const char *kubeconfig;
-        const char *kubelet_dir;   /* "none" = no device plugin */
+        const char *kubelet_root;
+        const char *kubelet_dir;   /* NULL = of kubelet_root; "none" = no device plugin */
+        const char *dra;           /* "off", "on", "only"; NULL = as the configuration says */
+        const char *pod_uid;       /* NULL = one instance alone */
+        const char *cdi_dir;       /* NULL = as the configuration says */
         const char *pod_resources; /* NULL = beside kubelet_dir; "none" = who holds what is not asked */
         const char *launch_socket; /* NULL = the default place, and going on without it */
         const char *config;

@@ -18,16 +18,19 @@ static void without_a_kubelet_there_is_nothing_to_tell(void **state)
         const struct services services = { .loop = NULL };
         const struct holder *holders = NULL;
         struct plugin_status status;
+        const struct agent_options options = { .kubelet_root = "/none", .kubelet_dir = "none" };
+        struct plugin_config config;
         struct kubelet *kubelet = NULL;
         struct inventory node;
         struct device_group *group;
 
         (void) state;
+        plugin_config_default(&config);
         inventory_init(&node);
         group = inventory_add_group(&node);
         assert_non_null(group);
         group->free = 3;
-        assert_int_equal(kubelet_new(&services, "none", NULL, NULL, NULL, &kubelet, NULL), 0);
+        assert_int_equal(kubelet_new(&services, &options, "n1", &config, NULL, &kubelet, NULL), 0);
         assert_null(kubelet);
         kubelet_set_tree(NULL, NULL);
         kubelet_configure(NULL, NULL);
@@ -59,19 +62,24 @@ static void who_holds_what_is_asked_where_there_is_a_socket(void **state)
 {
         sd_event *loop = NULL;
         struct services services = { 0 };
+        struct inventory nothing;
 
         (void) state;
+        inventory_init(&nothing);
         assert_int_equal(loop_new(&loop, NULL), 0);
         services.loop = loop;
+        services.published = &nothing;
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                const struct agent_options options = { .kubelet_root = "/none",
+                                                       .kubelet_dir = rows[i].directory,
+                                                       .pod_resources = rows[i].pod_resources };
                 struct kubelet *kubelet = NULL;
                 struct plugin_config config;
                 struct plugin_status status;
                 struct err err = { 0 };
 
                 plugin_config_default(&config);
-                if (kubelet_new(&services, rows[i].directory, rows[i].pod_resources, &config, NULL, &kubelet,
-                                &err) < 0)
+                if (kubelet_new(&services, &options, "n1", &config, NULL, &kubelet, &err) < 0)
                         fail_msg("%s: %s", rows[i].directory, err.msg);
                 if (kubelet_knows_holders(kubelet) != rows[i].knows)
                         fail_msg("%s %s", rows[i].directory, rows[i].pod_resources);
@@ -92,6 +100,7 @@ static void a_path_that_cannot_be_is_refused(void **state)
         struct plugin_config config;
         struct err err = { 0 };
         char path[300];
+        const struct agent_options options = { .kubelet_root = "/none", .kubelet_dir = path };
 
         (void) state;
         memset(path, 'x', sizeof(path));
@@ -100,7 +109,8 @@ static void a_path_that_cannot_be_is_refused(void **state)
         plugin_config_default(&config);
         assert_int_equal(loop_new(&loop, NULL), 0);
         services.loop = loop;
-        assert_int_equal(kubelet_new(&services, path, NULL, &config, NULL, &kubelet, &err), -ENAMETOOLONG);
+        assert_int_equal(kubelet_new(&services, &options, "n1", &config, NULL, &kubelet, &err),
+                         -ENAMETOOLONG);
         assert_int_equal(strncmp(err.msg, "--kubelet-dir /xxx", 18), 0);
         assert_null(kubelet);
         assert_null(sd_event_unref(loop));

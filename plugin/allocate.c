@@ -192,6 +192,8 @@ static enum grpc_status answer_container(struct resource *resource, struct pb_ar
                 (void) text_copy(sentence, sentence_bytes, "no memory for the answer");
                 return GRPC_RESOURCE_EXHAUSTED;
         }
+        for (size_t i = 0; resource->plugin->on_grant != NULL && i < grant.count; i++)
+                resource->plugin->on_grant(resource->plugin->userdata, grant.devices[i]->id);
         *ret = grant.answer;
         return GRPC_OK;
 }

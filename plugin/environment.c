@@ -1,5 +1,6 @@
-/* Environment: what a container gets with devices of one resource: device files, variables, mounts. Devices are
- * named by what does not change while they exist: the kubelet keeps the answer for the pod's whole life. */
+/* Environment: what a container gets with devices of one resource: device files, variables, mounts. Devices
+ * are named by what does not change while they exist: the kubelet keeps the answer for the pod's whole life.
+ */
 #include "plugin/environment.h"
 
 #include <string.h>
@@ -111,8 +112,8 @@ static void add_variables(const struct environment_of *of, struct pb_arena *aren
         text_free(&visible);
 }
 
-static void add_mount(struct pb_arena *arena, struct environment *ret, const char *inside, const char *outside,
-                      bool read_only)
+static void add_mount(struct pb_arena *arena, struct environment *ret, const char *inside,
+                      const char *outside, bool read_only)
 {
         ret->mounts[ret->mount_count++] =
                 (struct environment_mount){ .inside = pb_arena_copy(arena, inside),

@@ -1,5 +1,5 @@
-/* Environment: what a container gets with devices of one resource: device files, variables, mounts; the same by
- * whichever API the kubelet asks. Built in the arena of the request. */
+/* Environment: what a container gets with devices of one resource: device files, variables, mounts; the same
+ * by whichever API the kubelet asks. Built in the arena of the request. */
 #pragma once
 
 #include <stdbool.h>

@@ -519,6 +519,7 @@ int plugin_new(sd_event *loop, const struct plugin_options *options, struct plug
         plugin->tree = options->tree;
         plugin->log = options->log;
         plugin->on_allocate = options->on_allocate;
+        plugin->on_grant = options->on_grant;
         plugin->userdata = options->userdata;
         stale_socket_sweep(plugin->directory, "remuda-");
         stale_socket_sweep(plugin->config.plugins_registry, "remuda-");

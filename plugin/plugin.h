@@ -30,6 +30,7 @@ struct plugin_options {
         void (*log)(void *userdata, int priority, const char *line); /* syslog priority; NULL = silent */
         void (*on_allocate)(void *userdata); /* a grant was just made: a good time to ask who holds what.
                                                 Not a place to call back into the plugin */
+        void (*on_grant)(void *userdata, const char *id); /* this device, just before; may be NULL */
         void *userdata;
 };
 

@@ -56,7 +56,8 @@ static int check_plugin(const struct json_field *at, void *object, struct err *e
 }
 
 /* clang-format off */
-static const char *const registrations[] = { "kubelet", "watcher", NULL },
+static const char *const offers[] = { "plugin", "both", "dra", NULL }, /* enum plugin_config_offer */
+                  *const registrations[] = { "kubelet", "watcher", NULL },
                   *const divisions[] = { "vendor", "model", "group", NULL }; /* enum resource_map_by */
 
 #define AT(member) JSON_TABLE_AT(struct resource_map_rule, member)
@@ -101,12 +102,14 @@ static const struct json_table resource_table = PART(resource_rows, NULL), plugi
 
 /* `resources:` may be the list of rules itself. */
 static const struct json_table_row list_rows[] = {
+        { "offer",           JSON_TABLE_CHOICE, AT(offer), .names = offers },
         { "resources",       JSON_TABLE_ARRAY,  AT(resources.rules), .table = &rule_table,
           .count = offsetof(struct plugin_config, resources.rule_count) },
         { "plugin",          JSON_TABLE_OBJECT, WHOLE, .table = &plugin_table },
         { .name = NULL },
 };
 static const struct json_table_row root_rows[] = {
+        { "offer",           JSON_TABLE_CHOICE, AT(offer), .names = offers },
         { "resources",       JSON_TABLE_OBJECT, WHOLE, .table = &resource_table },
         { "plugin",          JSON_TABLE_OBJECT, WHOLE, .table = &plugin_table },
         { .name = NULL },

@@ -1,4 +1,4 @@
-/* Plugin configuration: the keys `resources:` and `plugin:` of the agent's configuration file.
+/* Plugin configuration: the keys `offer:`, `resources:` and `plugin:` of the agent's configuration file.
  *
  *   resources:
  *     by: vendor                # vendor (default) | model | group: one resource for each
@@ -21,7 +21,11 @@
 #include "agent/inventory/resource_map.h"
 #include "base/err.h"
 
+enum plugin_config_offer { PLUGIN_CONFIG_PLUGIN, PLUGIN_CONFIG_BOTH, PLUGIN_CONFIG_DRA };
+
 struct plugin_config {
+        enum plugin_config_offer
+                offer; /* `offer:` plugin (default) | both | dra: by which API of the kubelet */
         struct resource_map resources;
         bool watcher; /* register through the plugin watcher instead of kubelet.sock */
         char plugins_registry[80];

@@ -27,6 +27,7 @@ struct plugin {
         const struct tree *tree;
         void (*log)(void *userdata, int priority, const char *line);
         void (*on_allocate)(void *userdata);
+        void (*on_grant)(void *userdata, const char *id);
         void *userdata;
 
         struct inventory inventory;

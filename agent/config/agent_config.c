@@ -162,6 +162,7 @@ static const struct json_table_row root_rows[] = {
         { .name = "discovery", .kind = JSON_TABLE_UNREAD }, /* discovery_config.h */
         { .name = "resources", .kind = JSON_TABLE_UNREAD }, /* the plugin's, as the next */
         { .name = "plugin", .kind = JSON_TABLE_UNREAD },
+        { .name = "offer", .kind = JSON_TABLE_UNREAD },
         { .name = NULL },
 };
 static const struct json_table root_table = PART(root_rows);

@@ -76,14 +76,17 @@ static int compare(const void *a, const void *b)
         return prefer_map_order(&x->index, &y->index, (void *) x->inventory);
 }
 
-static bool is_offered(const struct inventory *inventory, const struct slices_options *options,
-                       const struct dra_name *name, size_t index, const struct device_group **ret_group)
+static const struct device_group *group_of(const struct inventory *inventory, size_t index)
 {
-        const struct device *device = &inventory->devices[index];
+        const char *name = inventory->devices[index].group;
+        const struct device_group *group = name[0] == '\0' ? NULL : inventory_find_group(inventory, name);
 
-        *ret_group = device->group[0] == '\0' ? NULL : inventory_find_group(inventory, device->group);
-        return *ret_group != NULL && (*ret_group)->resource[0] != '\0' && name->label[0] != '\0' &&
-               !fact_of(options, index)->hidden && (device->usable || options->taints);
+        return group != NULL && group->resource[0] != '\0' ? group : NULL;
+}
+
+bool slices_offers(const struct inventory *inventory, size_t index)
+{
+        return group_of(inventory, index) != NULL;
 }
 
 static int collect(const struct inventory *inventory, const struct slices_options *options,
@@ -97,7 +100,9 @@ static int collect(const struct inventory *inventory, const struct slices_option
         for (size_t i = 0; i < inventory->device_count; i++) {
                 struct offer offer = { .inventory = inventory, .index = i };
 
-                if (!is_offered(inventory, options, &ret->names[i], i, &offer.group))
+                offer.group = group_of(inventory, i);
+                if (offer.group == NULL || ret->names[i].label[0] == '\0' || fact_of(options, i)->hidden ||
+                    (!inventory->devices[i].usable && !options->taints))
                         continue;
                 count_group(inventory, options, &offer);
                 ret->items[ret->count++] = offer;

@@ -36,6 +36,9 @@ struct slices_options {
         const struct slices_fact *facts; /* one a device of the inventory; NULL = nothing is known */
 };
 
+/* slices_offers() - is the device, sick or well, one that is offered at all? */
+bool slices_offers(const struct inventory *inventory, size_t index);
+
 /* slices_build() - @ret: an array of ResourceSlices, one at least. Devices of the group with the fewest free
  * ones come first, whole groups last: the scheduler takes the first that fits. Return: 0 or -ENOMEM. */
 int slices_build(const struct inventory *inventory, const struct slices_options *options, json_t **ret,
