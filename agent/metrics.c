@@ -196,9 +196,12 @@ static void dcgm_families(struct text *page, const struct agent *agent, const st
         for (size_t i = 0; i < n; i++) {
                 const double *v = rows[i].sample != NULL ? rows[i].sample->values : NULL;
 
+                double reserved =
+                        v != NULL && isfinite(v[PROBE_MEMORY_RESERVED]) ? v[PROBE_MEMORY_RESERVED] : 0;
+
                 if (v != NULL && isfinite(v[PROBE_MEMORY_TOTAL]) && isfinite(v[PROBE_MEMORY_USED]))
                         dcgm_sample(page, agent, &rows[i], "DCGM_FI_DEV_FB_FREE",
-                                    (v[PROBE_MEMORY_TOTAL] - v[PROBE_MEMORY_USED]) / 1048576);
+                                    (v[PROBE_MEMORY_TOTAL] - v[PROBE_MEMORY_USED] - reserved) / 1048576);
         }
         metrics_family(page, "DCGM_FI_DEV_XID_ERRORS", METRIC_GAUGE, "Code of the last fault, 0 = none");
         for (size_t i = 0; i < n; i++)

@@ -25,6 +25,8 @@ const struct probe_sample_field probe_sample_fields[PROBE_VALUE_COUNT] = {
                 METRIC_GAUGE, "Memory of a device", NULL, NULL, NULL, 0 },
         [PROBE_MEMORY_USED] = { "memoryUsed", 0, PETABYTE, "remuda_device_memory_used_bytes",
                 METRIC_GAUGE, "Memory of the device that is in use", "type", "device", "DCGM_FI_DEV_FB_USED", 1.0 / 1048576 },
+        [PROBE_MEMORY_RESERVED] = { "memoryReserved", 0, PETABYTE, "remuda_device_memory_reserved_bytes",
+                METRIC_GAUGE, "Memory of the device that its driver keeps to itself", "type", "device", "DCGM_FI_DEV_FB_RESERVED", 1.0 / 1048576 },
         [PROBE_TEMPERATURE_CORE] = { "temperatureCore", -60, 250, "remuda_device_temperature_celsius",
                 METRIC_GAUGE, "Temperature of a part of the device", "sensor", "core", "DCGM_FI_DEV_GPU_TEMP", 1 },
         [PROBE_TEMPERATURE_MEMORY] = { "temperatureMemory", -60, 250, "remuda_device_temperature_celsius",

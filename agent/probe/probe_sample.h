@@ -21,6 +21,7 @@ enum probe_sample_value {
         PROBE_UTILIZATION_DECODE,
         PROBE_MEMORY_TOTAL, /* bytes */
         PROBE_MEMORY_USED,
+        PROBE_MEMORY_RESERVED,  /* by driver and firmware, in no program's hands; not among the used */
         PROBE_TEMPERATURE_CORE, /* Celsius */
         PROBE_TEMPERATURE_MEMORY,
         PROBE_POWER, /* watts */

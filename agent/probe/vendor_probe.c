@@ -164,6 +164,7 @@ static void refuse_lies(struct asked *v, struct probe_sample *s)
 {
         if (s->values[PROBE_MEMORY_USED] > s->values[PROBE_MEMORY_TOTAL]) {
                 s->values[PROBE_MEMORY_USED] = s->values[PROBE_MEMORY_TOTAL] = NAN;
+                s->values[PROBE_MEMORY_RESERVED] = NAN;
                 v->refused_total++;
         }
 }

@@ -32,6 +32,11 @@ typedef void *nvml_device;
 struct nvml_memory {
         unsigned long long total, free, used;
 };
+struct nvml_memory_v2 {
+        unsigned version; /* NVML_MEMORY_V2 */
+        unsigned long long total, reserved, free, used;
+};
+#define NVML_MEMORY_V2 ((unsigned) sizeof(struct nvml_memory_v2) | 2u << 24)
 struct xpuml_memory {
         unsigned long long page, total, free, used, rest[12];
 };
@@ -59,6 +64,7 @@ struct nvml {
         int (*handle)(unsigned, nvml_device *);
         int (*pci)(nvml_device, void *);
         int (*memory)(nvml_device, void *);
+        int (*memory_v2)(nvml_device, struct nvml_memory_v2 *); /* which tells the reserved from the used */
         int (*utilization)(nvml_device, struct nvml_utilization *);
         int (*encoder)(nvml_device, unsigned *, unsigned *);
         int (*decoder)(nvml_device, unsigned *, unsigned *);
@@ -91,13 +97,15 @@ static void find(void *library, const char *prefix, const char *name, void *into
         }
 }
 
-/* Its first version: the second wants a version number in the structure. */
-static void find_memory(int (**ret)(nvml_device, void *), void *library, const char *prefix)
+/* Each version by itself: the second wants a version number in the structure. */
+static void find_memory(struct nvml *n, void *library, const char *prefix)
 {
         char symbol[96];
 
         (void) text_format(symbol, sizeof(symbol), "%sDeviceGetMemoryInfo", prefix);
-        (void) probe_driver_symbol(library, symbol, ret);
+        (void) probe_driver_symbol(library, symbol, &n->memory);
+        (void) text_format(symbol, sizeof(symbol), "%sDeviceGetMemoryInfo_v2", prefix);
+        (void) probe_driver_symbol(library, symbol, &n->memory_v2);
 }
 
 static int nvml_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err)
@@ -114,7 +122,7 @@ static int nvml_open(const struct probe_driver *driver, void *library, void **re
         find(library, p, "DeviceGetCount", &n->count);
         find(library, p, "DeviceGetHandleByIndex", &n->handle);
         find(library, p, "DeviceGetPciInfo", &n->pci);
-        find_memory(&n->memory, library, p);
+        find_memory(n, library, p);
         find(library, p, "DeviceGetUtilizationRates", &n->utilization);
         find(library, p, "DeviceGetEncoderUtilization", &n->encoder);
         find(library, p, "DeviceGetDecoderUtilization", &n->decoder);
@@ -162,7 +170,14 @@ static void ask_memory(const struct nvml *n, nvml_device d, struct probe_sample 
 {
         struct xpuml_memory x = { 0 };
         struct nvml_memory m = { 0 };
+        struct nvml_memory_v2 v2 = { .version = NVML_MEMORY_V2 };
 
+        if (n->memory_v2 != NULL && is_ok(s, n->memory_v2(d, &v2))) {
+                s->values[PROBE_MEMORY_TOTAL] = (double) v2.total;
+                s->values[PROBE_MEMORY_USED] = (double) v2.used;
+                s->values[PROBE_MEMORY_RESERVED] = (double) v2.reserved;
+                return;
+        }
         if (n->memory == NULL)
                 return;
         if (n->xpuml && is_ok(s, n->memory(d, &x)))

@@ -104,6 +104,25 @@ int nvmlDeviceGetMemoryInfo(void *handle, struct memory *m)
         return 0;
 }
 
+struct memory_v2 {
+        unsigned version;
+        unsigned long long total, reserved, free, used;
+};
+
+/* Drivers from 510 on: what they keep to themselves is not among the used. */
+int nvmlDeviceGetMemoryInfo_v2(void *handle, struct memory_v2 *m)
+{
+        (void) handle;
+        suffer();
+        if (is("old") || m->version != (sizeof(*m) | 2u << 24))
+                return 25; /* NVML_ERROR_ARGUMENT_VERSION_MISMATCH */
+        m->total = 80ull << 30;
+        m->reserved = 1ull << 30;
+        m->used = is("lie") ? 900ull << 30 : 3ull << 30;
+        m->free = m->total - m->reserved - m->used;
+        return 0;
+}
+
 int nvmlDeviceGetUtilizationRates(void *handle, unsigned *rates)
 {
         suffer();
