@@ -1,4 +1,4 @@
-/* remuda tune: search the tile sizes of a build of the reference trainer on this machine. The program beside
+/* remuda tune: search what a build of the reference trainer on this machine. The program beside
  * this one does the work; see remuda-train(1). */
 #include <errno.h>
 #include <stdio.h>
@@ -22,9 +22,9 @@ struct tune_options {
 /* clang-format off */
 static const struct option_spec specs[] = {
         { .name = "runtime", .type = OPTION_STRING, .offset = AT(runtime), .value = "NAME", .default_ = "sunway",
-          .help = "whose build is tuned: sunway (cpu and opencl leave the choice to their libraries)" },
+          .help = "whose build is tuned: cpu, opencl or sunway" },
         { .name = "cache", .type = OPTION_STRING, .offset = AT(cache), .value = "FILE",
-          .help = "where the result is kept (~/.cache/remuda/tiles)" },
+          .help = "where the result is kept (~/.cache/remuda/tuned)" },
         { .name = "program", .type = OPTION_STRING, .offset = AT(program), .value = "PATH",
           .help = "the trainer, where it is not beside this program" },
         { 0 },
@@ -33,7 +33,8 @@ static const struct option_spec specs[] = {
 
 const struct option_program command_tune_options = {
         .name = "remuda tune",
-        .summary = "Searches the tile sizes of the trainer's kernels on this machine and remembers the best.",
+        .summary =
+                "Searches what the trainer's kernels can be tuned by on this machine and remembers the best.",
         .specs = specs,
 };
 

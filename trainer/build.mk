@@ -64,7 +64,8 @@ $(addprefix $(B)/bin/remuda-train-,$(trainers)): $(B)/bin/remuda-train-%: $(B)/o
 	$(LINK) -o $@ $(call whole,$^) $(mpi_libs) $(if $(filter %opencl,$@),$(opencl_libs),$(blas_libs)) $(image_libs) -ljansson -lprotobuf-c -lz -lm -lpthread -ldl
 
 $(B)/bin/remuda-train-sunway: $(variant_objects)
-$(B)/bin/remuda-train-opencl: $(B)/obj/trainer/backends/opencl_choice.o $(B)/obj/trainer/backends/opencl_input.o $(B)/obj/trainer/backends/opencl_copy.o
+$(B)/bin/remuda-train-cpu: $(B)/obj/trainer/backends/openblas.o
+$(B)/bin/remuda-train-opencl: $(patsubst %,$(B)/obj/trainer/backends/opencl_%.o,choice compile input copy tuned)
 
 # ONNX's messages, which the planner reads too.
 $(patsubst %,$(B)/obj/trainer/export/onnx_%.o,builder read write): | $(B)/generated/planner/models/onnx.pb-c.h

@@ -17,11 +17,12 @@
 #include "trainer/json_line.h"
 #include "trainer/measure.h"
 #include "trainer/operators/conformance.h"
+#include "trainer/operators/own_operators.h"
 #include "trainer/operators/tune.h"
-#include "trainer/own_operators.h"
 #include "trainer/rank.h"
 #include "trainer/stop.h"
 #include "trainer/strategy.h"
+#include "trainer/tuned_backend.h"
 #include "trainer/weights.h"
 
 static int code_of(int result)
@@ -226,8 +227,9 @@ static int test_operators(const struct train_options *o, const char *program)
         struct backend_options options = train_options_backend(o, 1, 0);
         struct backend b;
         struct fusion_table rules;
+        struct preset preset;
         struct err err = { 0 };
-        int failed = backend_open(&backend_linked, &options, &b, &err);
+        int failed = tuned_backend_open(o, &options, &b, &preset, &err);
 
         if (failed == 0) {
                 failed = own_operators_load(o, &b, &rules, &err);

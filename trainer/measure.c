@@ -275,14 +275,18 @@ static int measure_link(const struct training *t, struct json_line *line, struct
         return 0;
 }
 
-static void write_preset(struct json_line *line, const struct preset *p)
+static void write_preset(struct json_line *line, const struct training *t)
 {
+        const struct preset *p = &t->preset;
+
         json_line_open(line, "preset", '{');
-        preset_write_tiles(&p->tiles, line);
+        preset_write_tuned(t->backend.row->tunables, t->tuned, line);
+        json_line_text(line, "tuned_by", p->tuned_by);
         json_line_open(line, "segments", '[');
         for (size_t i = 0; i < p->segment_count; i++)
                 json_line_uint(line, NULL, p->segments[i]);
         json_line_close(line, ']');
+        json_line_text(line, "segments_by", p->segments_by);
         if (p->load_segment == PRESET_LOAD_AUTO)
                 json_line_text(line, "load_segment", "auto");
         else
@@ -325,7 +329,7 @@ int measure_run(struct training *t, struct err *err)
                 json_line_close(&line, '}');
         }
         json_line_close(&line, ']');
-        write_preset(&line, &t->preset);
+        write_preset(&line, t);
         if (t->options->measure_layers)
                 r = measure_layers(t, places.x[0], places.labels,
                                    (whole + t->options->microbatches - 1) / t->options->microbatches, &line,

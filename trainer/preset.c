@@ -11,29 +11,52 @@
 #include "base/text.h"
 #include "io/whole_file.h"
 
-/* Tiles are known for the portable build alone, whose "core group" is the host it was measured on; a device
- * that nobody had gets none, and --tune finds its own. `device` is the beginning of a device model's name. */
-#define AUTO PRESET_LOAD_AUTO
+/* A setting is a device's: it was tuned on that, and another device gets none. `device` is the beginning of a
+ * device model's name. The portable "core group" is threads of the host it was tuned on. */
 /* clang-format off */
 static const struct {
-        const char *model, *device;
-        struct preset preset;
-} shipped[] = {
-        { "mlp",  "portable core group", { { 64, 64, 32, 32 }, { 3, 5 },    2, AUTO, true } },
-        { "cnn",  "portable core group", { { 64, 64, 32, 32 }, { 1, 3, 7 }, 3, AUTO, true } },
-        { "text", "portable core group", { { 64, 64, 32, 32 }, { 1, 4 },    2, AUTO, true } },
-        { "mlp",  "",                    { { 0, 0, 0, 0 },      { 3, 5 },    2, AUTO, true } },
-        { "cnn",  "",                    { { 0, 0, 0, 0 },      { 1, 3, 7 }, 3, AUTO, true } },
-        { "text", "",                    { { 0, 0, 0, 0 },      { 1, 4 },    2, AUTO, true } },
+        const char *device, *tuned, *by;
+} settings[] = {
+        { "portable core group of 64", "tile_rows=64 tile_cols=64 tile_inner=32 tile_lanes=32",
+          "remuda-train-sunway --tune, 2026-11-28, 64 slave cores as threads of an EPYC with AVX-512" },
+};
+
+/* Where gradients are cut is a model's: which tensors are large. Of how much that gains the device says. */
+static const struct {
+        const char *model;
+        size_t segments[PRESET_SEGMENTS_MAX], count;
+        const char *by;
+} cuts[] = {
+#define BY "tests/bench/bench_trainer presets, 2026-11-28, two cpu ranks on an EPYC"
+        { "mlp",  { 3, 5 },    2, BY },
+        { "cnn",  { 1, 3, 7 }, 3, BY },
+        { "text", { 1, 4 },    2, BY },
+#undef BY
 };
 /* clang-format on */
 
+struct preset preset_none(void)
+{
+        return (struct preset){ .tuned = "", .tuned_by = "", .segments_by = "", .fuse = true };
+}
+
 struct preset preset_find(const char *model, const char *device)
 {
-        for (size_t i = 0; i < ARRAY_SIZE(shipped); i++)
-                if (strcmp(shipped[i].model, model) == 0 && text_starts_with(device, shipped[i].device))
-                        return shipped[i].preset;
-        return (struct preset){ .fuse = true };
+        struct preset p = preset_none();
+
+        for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
+                if (text_starts_with(device, settings[i].device)) {
+                        p.tuned = settings[i].tuned;
+                        p.tuned_by = settings[i].by;
+                }
+        for (size_t i = 0; i < ARRAY_SIZE(cuts); i++)
+                if (strcmp(cuts[i].model, model) == 0) {
+                        memcpy(p.segments, cuts[i].segments, sizeof(p.segments));
+                        p.segment_count = cuts[i].count;
+                        p.segments_by = cuts[i].by;
+                        p.load_segment = PRESET_LOAD_AUTO;
+                }
+        return p;
 }
 
 static bool cache_path(const char *given, char *path, size_t path_bytes)
@@ -43,37 +66,27 @@ static bool cache_path(const char *given, char *path, size_t path_bytes)
         if (given != NULL)
                 return text_copy(path, path_bytes, given);
         if (cache != NULL && cache[0] == '/')
-                return text_format(path, path_bytes, "%s/remuda/tiles", cache);
+                return text_format(path, path_bytes, "%s/remuda/tuned", cache);
         return home != NULL && home[0] == '/' &&
-               text_format(path, path_bytes, "%s/.cache/remuda/tiles", home);
+               text_format(path, path_bytes, "%s/.cache/remuda/tuned", home);
 }
 
-static bool parse_line(const char *line, const char *device, struct preset_tiles *ret)
+bool preset_remembered(const char *path, const char *device, const struct tunable_rows *t,
+                       const struct backend_options *o, size_t *ret)
 {
-        size_t length = strlen(device);
-        struct preset_tiles t;
-        char *end;
-
-        if (strncmp(line, device, length) != 0 || line[length] != '\t')
-                return false;
-        t.rows = strtoul(line + length + 1, &end, 10);
-        t.cols = strtoul(end, &end, 10);
-        t.inner = strtoul(end, &end, 10);
-        t.lanes = *end == '\n' ? 0 : strtoul(end, &end, 10);
-        if (*end != '\n' || t.lanes > 4096 || t.rows - 1 > 4095 || t.cols - 1 > 4095 || t.inner - 1 > 4095)
-                return false; /* not ours: as if it were not there */
-        *ret = t;
-        return true;
-}
-
-bool preset_remembered(const char *path, const char *device, struct preset_tiles *ret)
-{
-        char name[4096], line[256];
+        char name[4096], line[512];
         CLEANUP(fclose_p) FILE *f = cache_path(path, name, sizeof(name)) ? fopen(name, "re") : NULL;
+        size_t length = strlen(device);
 
-        while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-                if (parse_line(line, device, ret))
+        while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+                size_t end = strcspn(line, "\n");
+
+                if (strncmp(line, device, length) != 0 || line[length] != '\t' || line[end] != '\n')
+                        continue;
+                line[end] = '\0';
+                if (tunable_parse(t, o, line + length + 1, ret)) /* not ours: as if it were not there */
                         return true;
+        }
         return false;
 }
 
@@ -81,16 +94,17 @@ bool preset_remembered(const char *path, const char *device, struct preset_tiles
 static void keep_others(const char *name, const char *device, FILE *to)
 {
         CLEANUP(fclose_p) FILE *f = fopen(name, "re");
-        char line[256];
+        char line[512];
 
         while (f != NULL && fgets(line, sizeof(line), f) != NULL)
                 if (strncmp(line, device, strlen(device)) != 0 || line[strlen(device)] != '\t')
                         (void) fputs(line, to);
 }
 
-int preset_remember(const char *path, const char *device, const struct preset_tiles *tiles, struct err *err)
+int preset_remember(const char *path, const char *device, const struct tunable_rows *t, const size_t *setting,
+                    struct err *err)
 {
-        char name[4096], directory[4096];
+        char name[4096], directory[4096], text[256];
         struct whole_file w;
         char *slash;
 
@@ -107,17 +121,16 @@ int preset_remember(const char *path, const char *device, const struct preset_ti
         if (whole_file_open(&w, "--cache", name, err) < 0)
                 return err->code;
         keep_others(name, device, w.f);
-        (void) fprintf(w.f, "%s\t%zu %zu %zu %zu\n", device, tiles->rows, tiles->cols, tiles->inner,
-                       tiles->lanes);
+        if (tunable_format(t, setting, text, sizeof(text)) && text[0] != '\0')
+                (void) fprintf(w.f, "%s\t%s\n", device, text);
         return whole_file_end(&w, err) < 0 ? err->code : whole_file_rename(&w, err);
 }
 
-void preset_write_tiles(const struct preset_tiles *t, struct json_line *line)
+void preset_write_tuned(const struct tunable_rows *t, const size_t *setting, struct json_line *line)
 {
-        json_line_open(line, "tiles", '[');
-        json_line_uint(line, NULL, t->rows);
-        json_line_uint(line, NULL, t->cols);
-        json_line_uint(line, NULL, t->inner);
-        json_line_uint(line, NULL, t->lanes);
-        json_line_close(line, ']');
+        json_line_open(line, "tuned", '{');
+        for (size_t i = 0; i < t->count; i++)
+                if (setting[i] > 0)
+                        json_line_uint(line, t->rows[i].name, setting[i]);
+        json_line_close(line, '}');
 }

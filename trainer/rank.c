@@ -11,41 +11,24 @@
 #include "base/text.h"
 #include "trainer/checkpoint.h"
 #include "trainer/export/onnx_read.h"
+#include "trainer/operators/own_operators.h"
 #include "trainer/outputs.h"
-#include "trainer/own_operators.h"
 #include "trainer/strategies/stages.h"
 #include "trainer/strategy.h"
+#include "trainer/tuned_backend.h"
 
 #define LEARN_MAX  8 /* pieces */
 #define LEARN_USEC 500000
-
-/* Tiles of the preset for this model and device, or what was tuned here. */
-static int reopen_tuned(struct training *t, struct backend_options *b, struct err *err)
-{
-        struct preset_tiles tuned;
-
-        t->preset = preset_find(t->options->model, t->backend.device_model);
-        if (preset_remembered(t->options->cache, t->backend.device_model, &tuned))
-                t->preset.tiles = tuned;
-        if (t->backend.row->tiles_fit == NULL || t->preset.tiles.rows == 0)
-                return 0;
-        b->tile_rows = t->preset.tiles.rows;
-        b->tile_cols = t->preset.tiles.cols;
-        b->tile_inner = t->preset.tiles.inner;
-        b->tile_lanes = t->preset.tiles.lanes;
-        backend_close(&t->backend);
-        return backend_open(&backend_linked, b, &t->backend, err);
-}
 
 static int open_backend(struct training *t, struct err *err)
 {
         struct backend_options b =
                 train_options_backend(t->options, world_pin(&t->world), (size_t) t->world.local_rank);
-        int r = backend_open(&backend_linked, &b, &t->backend, err);
+        int r;
 
-        t->preset = (struct preset){ .fuse = true };
-        if (r == 0 && !t->options->no_preset)
-                r = reopen_tuned(t, &b, err);
+        b.alone = t->world.local_size == 1;
+        r = tuned_backend_open(t->options, &b, &t->backend, &t->preset, err);
+        memcpy(t->tuned, b.tuned, sizeof(t->tuned));
         t->load_segment = t->options->load_auto          ? PRESET_LOAD_AUTO
                           : t->options->load_segment > 0 ? t->options->load_segment
                                                          : t->preset.load_segment;

@@ -49,7 +49,7 @@ int runner_new(const struct backend *b, const struct model *m, size_t first, siz
         *n = (struct runner){ .backend = b, .model = m, .first = first, .last = last, .capacity = capacity };
         n->gradients[0] = first > 0 ? floats(n, capacity * inputs) : NULL;
         for (size_t i = 0; i <= last - first; i++) {
-                size_t wants = operator_scratch(&m->nodes[first + i], capacity);
+                size_t wants = operator_scratch(&b->kernels, &m->nodes[first + i], capacity);
 
                 scratch = wants > scratch ? wants : scratch;
                 if (allocate_node(n, i) < 0)

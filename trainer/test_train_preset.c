@@ -1,16 +1,17 @@
-/* The cache of tuned tiles: a line a device, replaced by itself alone. */
+/* The cache of what was tuned: a line a device, replaced by itself alone; which rows are shipped for whom. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "trainer/preset.h"
 
-static char path[] = "/tmp/remuda-tiles-XXXXXX";
+static char path[] = "/tmp/remuda-tuned-XXXXXX";
 
 static int open_file(void **state)
 {
@@ -35,63 +36,72 @@ static void write_line(const char *line)
         assert_int_equal(fclose(f), 0);
 }
 
-static void test_all_four_sizes_come_back(void **state)
+static const struct tunable rows[] = { { "edge", 32, { 16, 64 }, false, TUNABLE_PRODUCTS },
+                                       { "lanes", 16, { 16, 32 }, false, TUNABLE_PRODUCTS } };
+static const struct tunable_rows all = { rows, 2, NULL };
+
+static void test_what_was_tuned_comes_back(void **state)
 {
-        struct preset_tiles one = { 64, 128, 32, 32 }, other = { 48, 96, 64, 16 }, got;
+        size_t one[TUNABLE_MAX] = { 64, 32 }, other[TUNABLE_MAX] = { 0, 16 }, none[TUNABLE_MAX] = { 0 };
+        size_t got[TUNABLE_MAX] = { 0 };
         struct err err = { 0 };
 
         (void) state;
-        assert_int_equal(preset_remember(path, "a chip", &other, &err), 0);
-        assert_int_equal(preset_remember(path, "a chip of another kind", &other, &err), 0);
-        assert_int_equal(preset_remember(path, "a chip", &one, &err), 0);
-        assert_true(preset_remembered(path, "a chip", &got));
-        assert_memory_equal(&got, &one, sizeof(got));
-        assert_true(preset_remembered(path, "a chip of another kind", &got));
-        assert_memory_equal(&got, &other, sizeof(got));
-        assert_false(preset_remembered(path, "a", &got));
-}
-
-static void test_a_line_without_lanes_leaves_them_to_the_backend(void **state)
-{
-        struct preset_tiles got;
-
-        (void) state;
-        write_line("a chip\t64 32 16\n");
-        assert_true(preset_remembered(path, "a chip", &got));
-        assert_int_equal(got.inner, 16);
-        assert_int_equal(got.lanes, 0);
+        assert_int_equal(preset_remember(path, "a chip", &all, other, &err), 0);
+        assert_int_equal(preset_remember(path, "a chip of another kind", &all, other, &err), 0);
+        assert_int_equal(preset_remember(path, "a chip", &all, one, &err), 0);
+        assert_true(preset_remembered(path, "a chip", &all, NULL, got));
+        assert_memory_equal(got, one, sizeof(got));
+        assert_true(preset_remembered(path, "a chip of another kind", &all, NULL, got));
+        assert_memory_equal(got, other, sizeof(got));
+        assert_false(preset_remembered(path, "a", &all, NULL, got));
+        assert_int_equal(preset_remember(path, "a chip", &all, none, &err), 0); /* nothing to gain there */
+        assert_false(preset_remembered(path, "a chip", &all, NULL, got));
+        assert_true(preset_remembered(path, "a chip of another kind", &all, NULL, got));
 }
 
 static void test_what_is_no_line_of_ours_is_passed_over(void **state)
 {
-        static const char *const lines[] = { "a chip\t64 32\n",         "a chip\t64 32 16 32 8\n",
-                                             "a chip\t0 32 16\n",       "a chip\t64 32 16 x\n",
-                                             "a chip\t64 32 16 5000\n", "a chip" };
-        struct preset_tiles got;
+        static const char *const lines[] = {
+                "a chip\t64 32 16 32\n",   "a chip\tedge=48\n", "a chip\tdepth=16\n",
+                "a chip\tedge=64 lanes\n", "a chip\t\n",        "a chip\tedge=64"
+        };
+        size_t got[TUNABLE_MAX] = { 7 };
 
         (void) state;
         for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
                 write_line(lines[i]);
-                assert_false(preset_remembered(path, "a chip", &got));
+                assert_false(preset_remembered(path, "a chip", &all, NULL, got));
         }
+        assert_int_equal(got[0], 7);
 }
 
-/* No row is a copy of another device's. */
-static void test_a_device_that_nobody_had_gets_no_tiles(void **state)
+/* No setting is a copy of another device's, and each says who found it, when and on what. */
+static void test_a_device_that_nobody_had_gets_no_setting(void **state)
 {
+        static const char *const models[] = { "mlp", "cnn", "text" };
+        struct preset p = preset_find("mlp", "portable core group of 64 (threads)");
+
         (void) state;
-        assert_int_equal(preset_find("mlp", "portable core group").tiles.rows, 64);
-        assert_int_equal(preset_find("mlp", "Sunway core group").tiles.rows, 0);
-        assert_int_equal(preset_find("cnn", "a chip of tomorrow").tiles.rows, 0);
-        assert_int_equal(preset_find("mlp", "Sunway core group").segment_count, 2);
+        assert_non_null(strstr(p.tuned, "tile_rows="));
+        assert_non_null(strstr(p.tuned_by, "--tune, 20"));
+        assert_string_equal(preset_find("mlp", "Sunway core group of 64 (athread)").tuned, "");
+        assert_string_equal(preset_find("cnn", "a chip of tomorrow").tuned, "");
+        assert_string_equal(preset_find("cnn", "a chip of tomorrow").tuned_by, "");
+        for (size_t i = 0; i < 3; i++) {
+                p = preset_find(models[i], "a chip of tomorrow");
+                assert_true(p.segment_count > 1 && p.load_segment == PRESET_LOAD_AUTO);
+                assert_non_null(strstr(p.segments_by, ", 20"));
+        }
+        p = preset_find("a model of tomorrow", "a chip of tomorrow");
+        assert_true(p.segment_count == 0 && p.load_segment == 0 && p.segments_by[0] == '\0');
 }
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_device_that_nobody_had_gets_no_tiles),
-                cmocka_unit_test(test_all_four_sizes_come_back),
-                cmocka_unit_test(test_a_line_without_lanes_leaves_them_to_the_backend),
+                cmocka_unit_test(test_a_device_that_nobody_had_gets_no_setting),
+                cmocka_unit_test(test_what_was_tuned_comes_back),
                 cmocka_unit_test(test_what_is_no_line_of_ours_is_passed_over),
         };
 

@@ -66,13 +66,13 @@ static const struct row rows[] = {
         { "--measure-layers", NULL, FLAG, AT(measure_layers), 0, 0, "with --measure: of every layer, too, for a split" },
         { "--measure-seconds", "S", RATIO, AT(measure_seconds), 0.01, 3600, "for how long (default 1)" },
         { "--no-fuse", NULL, FLAG, AT(no_fuse), 0, 0, "run every operator by itself" },
-        { "--convolution", "direct|patches", CHOICE, AT(convolution), 0, 0, "cpu: one that is fused with its pooling: directly, or as a product of patches like an unfused one (default direct)" },
+        { "--convolution", "direct|patches", CHOICE, AT(convolution), 0, 0, "cpu: one that is fused with its pooling: directly, or as a product of patches like an unfused one (default: as tuned, or direct)" },
         { "--explain-fusion", NULL, FLAG, AT(explain_fusion), 0, 0, "print which operators run as one, and stop" },
         { "--operator", "NAME=FILE", STRING, AT(operator_library), 0, 0, "take kernel NAME from the shared library FILE" },
         { "--activation", "NAME=FILE", STRING, AT(activation), 0, 0, "in place of the ReLUs NAME, an operator of the shared library FILE" },
         { "--fusion", "FILE", STRING, AT(fusion), 0, 0, "rules of fusion of one's own: operators that a shared library does in one pass, or that stay apart" },
-        { "--tune", NULL, FLAG, AT(tune), 0, 0, "search the tile sizes of this device, keep the best in the cache, and stop" },
-        { "--cache", "FILE", STRING, AT(cache), 0, 0, "where they are kept (default ~/.cache/remuda/tiles)" },
+        { "--tune", NULL, FLAG, AT(tune), 0, 0, "search what the kernels of this build can be tuned by on this device, keep the best in the cache, and stop" },
+        { "--cache", "FILE", STRING, AT(cache), 0, 0, "where they are kept (default ~/.cache/remuda/tuned)" },
         { "--no-preset", NULL, FLAG, AT(no_preset), 0, 0, "neither presets nor cache" },
         { "--traffic", NULL, FLAG, AT(traffic), 0, 0, "print the bytes that each rank holds, got and sent; sunway: those between main memory and local stores" },
         { "--simulate-slow", "P0,P1,...", NUMBERS, AT(slow), 0, 100000, "simulated: rank i loads and computes as a device that takes Pi percent of its time" },
@@ -444,7 +444,6 @@ int train_options_parse(int argc, char **argv, struct train_options *ret, struct
                                    .gradient_weights = "samples",
                                    .gemm = "tiles",
                                    .merge = "slave-cores",
-                                   .convolution = "direct",
                                    .seed = 1,
                                    .momentum = 0.9,
                                    .measure_seconds = 1,
@@ -472,6 +471,8 @@ int train_options_parse(int argc, char **argv, struct train_options *ret, struct
 
 struct backend_options train_options_backend(const struct train_options *o, size_t cpus, size_t local_rank)
 {
+        const char *convolution = o->convolution != NULL ? o->convolution : "";
+
         return (struct backend_options){ .cpes = o->cpes,
                                          .variant = o->variant,
                                          .gemm_blas = strcmp(o->gemm, "blas") == 0,
@@ -481,7 +482,8 @@ struct backend_options train_options_backend(const struct train_options *o, size
                                          .one_buffer = o->one_buffer,
                                          .master_merges = strcmp(o->merge, "management-core") == 0,
                                          .dma_bytes_per_s = (uint64_t) o->simulate_dma * 1000000,
-                                         .patches = strcmp(o->convolution, "patches") == 0,
+                                         .patches = strcmp(convolution, "patches") == 0,
+                                         .direct = strcmp(convolution, "direct") == 0,
                                          .cpus = cpus,
                                          .device = o->device,
                                          .chip = { .vendor = o->chip_vendor,

@@ -42,6 +42,7 @@ struct training {
         struct shares shares;
         struct backend backend;
         struct preset preset;
+        size_t tuned[TUNABLE_MAX]; /* the setting in use */
         struct fusion_table rules; /* of fusion; the model points into it */
         size_t load_segment;       /* as in the preset */
         struct dataset *data;

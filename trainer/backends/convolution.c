@@ -6,9 +6,10 @@
 #include "trainer/backends/best_unit.h"
 #include "trainer/operators/relu.h"
 
-#define LANES   8
-#define COLUMNS 4 /* of sums in registers, two rows of them: two pooling squares */
-#define BLOCK   5 /* vectors of a window that are summed up in registers */
+#define LANES       8
+#define COLUMNS     4 /* of sums in registers, two rows of them, untuned: two pooling squares */
+#define COLUMNS_MAX 8
+#define BLOCK       5 /* vectors of a window that are summed up in registers */
 
 struct place { /* with a gradient: where its window begins in the padded image */
         uint32_t at;
@@ -18,7 +19,7 @@ struct place { /* with a gradient: where its window begins in the padded image *
 /* The memory of a call, and how a window lies in a padded image: `kernel` rows of `line` floats, each in
  * `row_slots` vectors. */
 struct layout {
-        size_t pitch, line, row_slots, slots, blocks, pixels, image_floats;
+        size_t columns, pitch, line, row_slots, slots, blocks, pixels, image_floats;
         float *image, *dimage; /* padded with zeros by half a kernel and up to whole vectors */
         float *weight;         /* forward: [block of 8 outputs][window][8]; backward: [output][slot][8] */
         float *dweight;        /* [output][slot][8] */
@@ -31,9 +32,10 @@ static size_t up_to(size_t n, size_t multiple)
         return (n + multiple - 1) / multiple * multiple;
 }
 
+/* Enough for any number of columns up to their maximum. */
 static size_t padded_width(const struct kernels_images *s)
 {
-        return up_to(s->width, COLUMNS) + s->kernel - 1;
+        return s->width + COLUMNS_MAX - 1 + s->kernel - 1;
 }
 
 static size_t padded_floats(const struct kernels_images *s)
@@ -64,7 +66,8 @@ size_t convolution_scratch(const struct kernels_images *s, size_t outputs)
 static struct layout layout_of(const struct convolution *c)
 {
         const struct kernels_images *s = &c->shape;
-        struct layout l = { .pitch = padded_width(s) * s->channels,
+        struct layout l = { .columns = c->columns > 0 ? c->columns : COLUMNS,
+                            .pitch = padded_width(s) * s->channels,
                             .line = s->kernel * s->channels,
                             .slots = slot_count(s),
                             .blocks = up_to(c->outputs, LANES) / LANES,
@@ -125,11 +128,10 @@ static inline __attribute__((always_inline)) void pool_square(const vector8 *upp
         }
 }
 
-/* The sums of COLUMNS pixels of two lines, for LANES outputs. Return: the weights behind those it used. */
-static inline __attribute__((always_inline)) const float *sum_corner(const struct convolution *c,
-                                                                     const struct layout *l,
-                                                                     const float *corner, const float *w,
-                                                                     vector8 *upper, vector8 *lower)
+/* The sums of `columns` pixels of two lines, for LANES outputs. Return: the weights behind those it used. */
+static inline __attribute__((always_inline)) const float *
+sum_corner(const struct convolution *c, const struct layout *l, const size_t columns, const float *corner,
+           const float *w, vector8 *upper, vector8 *lower)
 {
         const size_t channels = c->shape.channels, line = l->line, pitch = l->pitch;
 
@@ -139,7 +141,7 @@ static inline __attribute__((always_inline)) const float *sum_corner(const struc
                 for (size_t t = 0; t < line; t++, w += LANES) {
                         vector8 f = *(const vector8 *) w;
 
-                        for (size_t j = 0; j < COLUMNS; j++) {
+                        for (size_t j = 0; j < columns; j++) {
                                 upper[j] += VECTOR8_OF(x0[j * channels + t]) * f;
                                 lower[j] += VECTOR8_OF(x1[j * channels + t]) * f;
                         }
@@ -148,24 +150,26 @@ static inline __attribute__((always_inline)) const float *sum_corner(const struc
         return w;
 }
 
-ON_FUSING_UNIT static void pool_image(const struct convolution *c, const struct layout *l, float *y,
-                                      uint8_t *which)
+/* @columns: a constant where it is called, so that the sums lie in registers */
+static inline __attribute__((always_inline)) void pool_columns(const struct convolution *c,
+                                                               const struct layout *l, const size_t columns,
+                                                               float *y, uint8_t *which)
 {
         const struct kernels_images *s = &c->shape;
         const size_t cols = s->width / 2;
 
         for (size_t row = 0; row < s->height / 2; row++)
-                for (size_t col = 0; col < cols; col += COLUMNS / 2) {
+                for (size_t col = 0; col < cols; col += columns / 2) {
                         const float *corner = l->image + 2 * row * l->pitch + 2 * col * s->channels;
                         const float *w = l->weight;
 
                         for (size_t b = 0; b < l->blocks; b++) {
                                 size_t first = b * LANES;
                                 size_t some = c->outputs - first < LANES ? c->outputs - first : LANES;
-                                vector8 upper[COLUMNS] = { 0 }, lower[COLUMNS] = { 0 };
+                                vector8 upper[COLUMNS_MAX] = { 0 }, lower[COLUMNS_MAX] = { 0 };
 
-                                w = sum_corner(c, l, corner, w, upper, lower);
-                                for (size_t j = 0; j < COLUMNS / 2 && col + j < cols; j++) {
+                                w = sum_corner(c, l, columns, corner, w, upper, lower);
+                                for (size_t j = 0; j < columns / 2 && col + j < cols; j++) {
                                         size_t to = (row * cols + col + j) * c->outputs + first;
 
                                         pool_square(upper + 2 * j, lower + 2 * j, some, c->bias + first,
@@ -173,6 +177,25 @@ ON_FUSING_UNIT static void pool_image(const struct convolution *c, const struct 
                                 }
                         }
                 }
+}
+
+ON_FUSING_UNIT static void pool_image(const struct convolution *c, const struct layout *l, float *y,
+                                      uint8_t *which)
+{
+        switch (l->columns) {
+        case 2:
+                pool_columns(c, l, 2, y, which);
+                break;
+        case 6:
+                pool_columns(c, l, 6, y, which);
+                break;
+        case COLUMNS_MAX:
+                pool_columns(c, l, COLUMNS_MAX, y, which);
+                break;
+        default:
+                pool_columns(c, l, COLUMNS, y, which);
+                break;
+        }
 }
 
 void convolution_pool(const struct convolution *c)

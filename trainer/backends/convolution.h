@@ -24,6 +24,7 @@ struct convolution {
         float *dx;              /* overwritten; NULL = nobody wants it */
         float *dweight, *dbias; /* added to */
         float *scratch;         /* convolution_scratch() floats */
+        size_t columns;         /* forward: whose sums lie in registers at a time: 2, 4, 6 or 8; 0 = 4 */
 };
 
 size_t convolution_scratch(const struct kernels_images *s, size_t outputs);

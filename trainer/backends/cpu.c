@@ -1,23 +1,46 @@
 /* The cpu backend: matrix products by OpenBLAS on one thread a rank, everything else in plain loops that the
  * compiler turns into vector code for the best unit here. They do not join a product and a sum in one
  * instruction, so the update has the same bits on every machine. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text.h"
 #include "trainer/backends/best_unit.h"
 #include "trainer/backends/blas.h"
 #include "trainer/backends/convolution.h"
 #include "trainer/backends/host_memory.h"
+#include "trainer/backends/openblas.h"
 #include "trainer/operators/backend.h"
 #include "trainer/operators/relu.h"
 
-/* From OpenBLAS's own cblas.h; declared there under names that differ between packages. */
-extern void openblas_set_num_threads(int threads);
-extern char *openblas_get_corename(void);
+enum { CONVOLUTION, COLUMNS, PATCHES, THREADS, TUNABLES };
+enum { DIRECT = 1, BY_PATCHES };
+
+/* clang-format off */
+static const struct tunable cpu_tunables[TUNABLES] = {
+        [CONVOLUTION] = { "convolution", DIRECT, { DIRECT, BY_PATCHES }, true, TUNABLE_CONVOLUTIONS },
+        [COLUMNS] = { "columns", 4, { 2, 4, 6, 8 }, true, TUNABLE_CONVOLUTIONS },
+        [PATCHES] = { "patch_floats", 131072, { 32768, 65536, 131072, 262144, 524288 }, false, TUNABLE_CONVOLUTIONS },
+        [THREADS] = { "blas_threads", 1, { 2, 4, 8, 16 }, false, TUNABLE_PRODUCTS },
+};
+/* clang-format on */
+
+/* The columns are the direct convolution's, the patches the other's. */
+static bool cpu_fits(const struct backend_options *o, const size_t *values)
+{
+        (void) o;
+        return values[CONVOLUTION] == DIRECT ? values[PATCHES] == cpu_tunables[PATCHES].untuned
+                                             : values[COLUMNS] == cpu_tunables[COLUMNS].untuned;
+}
+
+static const struct tunable_rows cpu_rows = { cpu_tunables, TUNABLES, cpu_fits };
+
+struct cpu {
+        size_t columns;
+};
 
 static void cpu_matmul(void *state, const struct kernels_matmul *m)
 {
@@ -48,8 +71,10 @@ static void cpu_matmul_bias(void *state, const struct kernels_matmul *m, const f
 
 static void cpu_convolution_pool(void *state, const struct convolution *c)
 {
-        (void) state;
-        convolution_pool(c);
+        struct convolution tuned = *c;
+
+        tuned.columns = ((const struct cpu *) state)->columns;
+        convolution_pool(&tuned);
 }
 
 static void cpu_convolution_pool_gradient(void *state, const struct convolution *c)
@@ -492,50 +517,35 @@ static void read_cpu_model(char *field, size_t field_bytes)
                 (void) fclose(f);
 }
 
-/* OpenBLAS chooses its kernels by CPU model when it is loaded. A model that is newer than the library gets
- * the slowest ones, 3 to 8 times slower than the machine; what the CPU can do decides better. */
-static const char *better_kernels(void)
-{
-#if defined(__x86_64__)
-        static const char *const slow[] = { "Prescott", "Core2",   "Penryn", "Dunnington",
-                                            "Atom",     "Nehalem", "Unknown" };
-        const char *chosen = openblas_get_corename();
-        bool fallen_back = false;
-
-        for (size_t i = 0; i < sizeof(slow) / sizeof(slow[0]); i++)
-                fallen_back = fallen_back || strcmp(chosen, slow[i]) == 0;
-        if (fallen_back && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-                return "SkylakeX";
-        if (fallen_back && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-                return "Haswell";
-#endif
-        return NULL;
-}
-
-static void cpu_prepare(char **argv)
-{
-        const char *kernels = getenv("OPENBLAS_CORETYPE") == NULL ? better_kernels() : NULL;
-
-        if (kernels == NULL || setenv("OPENBLAS_CORETYPE", kernels, 0) < 0)
-                return;
-        (void) execv("/proc/self/exe", argv); /* failing that, the slow ones work too */
-}
-
 static int cpu_open(const struct backend_options *o, struct backend *b, struct err *err)
 {
-        (void) o;
-        (void) err;
+        struct cpu *c = calloc(1, sizeof(*c));
+        size_t threads;
+
+        if (c == NULL)
+                return err_set(err, -ENOMEM, "no memory for the cpu backend");
+        c->columns = o->tuned[COLUMNS];
+        b->state = c;
+        b->kernels.patch_floats = o->tuned[PATCHES];
+        if (o->tuned[CONVOLUTION] == BY_PATCHES && !o->direct) {
+                b->kernels.convolution_pool = NULL;
+                b->kernels.convolution_pool_gradient = NULL;
+        }
         read_cpu_model(b->device_model, sizeof(b->device_model));
-        /* one core a rank; whoever sets the variable knows better */
-        if (getenv("OPENBLAS_NUM_THREADS") == NULL && getenv("OMP_NUM_THREADS") == NULL)
-                openblas_set_num_threads(1);
+        threads = o->alone && o->tuned[THREADS] > 0 ? o->tuned[THREADS] : 1; /* otherwise a core a rank */
+        openblas_use_threads(threads < o->cpus ? threads : o->cpus);
         return 0;
+}
+
+static void cpu_close(void *state)
+{
+        free(state);
 }
 
 /* clang-format off */
 const struct backend_row backend_linked = {
         .runtime = "cpu",
+        .tunables = &cpu_rows,
         .kernels = {
                         .matmul = cpu_matmul,
                         .bias = cpu_bias,
@@ -563,8 +573,9 @@ const struct backend_row backend_linked = {
                         .convolution_pool = cpu_convolution_pool,
                         .convolution_pool_gradient = cpu_convolution_pool_gradient,
         },
-        .prepare = cpu_prepare,
+        .prepare = openblas_choose_kernels,
         .open = cpu_open,
+        .close = cpu_close,
         .allocate = host_memory_allocate,
         .release = host_memory_release,
 };

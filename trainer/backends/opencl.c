@@ -16,16 +16,16 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "io/clock.h"
 #include "opencl_kernels.h"
 #include "trainer/backends/opencl_choice.h"
+#include "trainer/backends/opencl_compile.h"
 #include "trainer/backends/opencl_copy.h"
 #include "trainer/backends/opencl_input.h"
+#include "trainer/backends/opencl_tuned.h"
 #include "trainer/operators/backend.h"
 
 #define ALLOCATIONS_MAX 512
 #define PAGE            4096
-#define RANGES          64 /* of rows, in column sums */
 
 struct allocation {
         unsigned char *host;
@@ -66,28 +66,12 @@ struct opencl {
         cl_kernel kernels[KERNELS];
         struct allocation allocations[ALLOCATIONS_MAX];
         size_t allocation_count;
-        float *partial; /* RANGES rows of sums */
+        size_t work_items, ranges; /* 0 = the driver's choice */
+        float *partial;            /* `ranges` rows of sums */
         size_t partial_floats;
         struct err first_error;
         bool said_compiling;
 };
-
-static double now_s(void)
-{
-        return (double) clock_monotonic_usec() / 1e6;
-}
-
-/* A call that should only enqueue and took a second was the device's compiler. */
-static void note_compiling(struct opencl *o, double begin_s)
-{
-        if (o->said_compiling || now_s() - begin_s < 1)
-                return;
-        o->said_compiling = true;
-        (void) fprintf(stderr,
-                       "remuda-train-opencl: the device's kernels are being compiled, which may take a "
-                       "minute or two; its driver keeps them (PoCL: in ~/.cache/pocl), the next run begins "
-                       "at once\n");
-}
 
 static void keep_error(struct opencl *o, cl_int code, const char *what)
 {
@@ -221,7 +205,8 @@ static cl_kernel find_kernel(const struct opencl *o, const char *name)
 static void run(struct opencl *o, const char *name, size_t across, size_t down, const char *format, ...)
 {
         cl_kernel k = find_kernel(o, name);
-        size_t sizes[2] = { across, down };
+        size_t sizes[2] = { across, down }, group[2] = { o->work_items, 1 };
+        bool grouped = o->work_items > 0 && across % o->work_items == 0; /* no part of a group is there */
         cl_uint n = 0;
         va_list values;
 
@@ -258,7 +243,10 @@ static void run(struct opencl *o, const char *name, size_t across, size_t down, 
         }
         va_end(values);
         if (o->first_error.code == 0)
-                keep_error(o, clEnqueueNDRangeKernel(o->queue, k, 2, NULL, sizes, NULL, 0, NULL, NULL), name);
+                keep_error(o,
+                           clEnqueueNDRangeKernel(o->queue, k, 2, NULL, sizes, grouped ? group : NULL, 0,
+                                                  NULL, NULL),
+                           name);
 }
 
 static cl_mem device_buffer(struct opencl *o, const float *memory, size_t *offset)
@@ -293,7 +281,7 @@ static void opencl_matmul(void *state, const struct kernels_matmul *m)
         cl_mem a = device_buffer(o, m->a, &a_offset), b = device_buffer(o, m->b, &b_offset);
         cl_mem c = device_buffer(o, m->c, &c_offset);
         CLBlastStatusCode code;
-        double begin_s = now_s();
+        double begin_s = opencl_compile_clock();
 
         if (a == NULL || b == NULL || c == NULL || o->first_error.code != 0)
                 return;
@@ -303,7 +291,7 @@ static void opencl_matmul(void *state, const struct kernels_matmul *m)
                             m->transpose_b ? m->inner : m->cols, m->accumulate ? 1.0F : 0.0F, c, c_offset,
                             m->cols, &o->queue, NULL);
         keep_error(o, (cl_int) code, "CLBlastSgemm");
-        note_compiling(o, begin_s);
+        opencl_compile_note(begin_s, &o->said_compiling);
 }
 
 static void opencl_bias(void *state, size_t rows, size_t cols, const float *x, const float *b, float *y)
@@ -332,10 +320,10 @@ static void opencl_bias_gradient(void *state, size_t rows, size_t cols, const fl
 {
         struct opencl *o = state;
 
-        if (!want_partial(o, RANGES * cols))
+        if (!want_partial(o, o->ranges * cols))
                 return;
-        run(o, "sums", cols, RANGES, "mmuu", dy, o->partial, rows, cols);
-        run(o, "sums_add", cols, 1, "mmuu", o->partial, db, (size_t) RANGES, cols);
+        run(o, "sums", cols, o->ranges, "mmuu", dy, o->partial, rows, cols);
+        run(o, "sums_add", cols, 1, "mmuu", o->partial, db, o->ranges, cols);
 }
 
 static void opencl_scale(void *state, size_t count, float factor, const float *x, float *y)
@@ -500,7 +488,7 @@ static int build_program(struct opencl *o, struct err *err)
         const char *source = opencl_kernels;
         char log[200] = "";
         cl_int code;
-        double begin_s = now_s();
+        double begin_s = opencl_compile_clock();
 
         o->program = clCreateProgramWithSource(o->context, 1, &source, NULL, &code);
         if (code != CL_SUCCESS || clBuildProgram(o->program, 1, &o->device, "", NULL, NULL) != CL_SUCCESS) {
@@ -515,7 +503,7 @@ static int build_program(struct opencl *o, struct err *err)
                         return err_set(err, -EIO, "OpenCL error %d in kernel %s", (int) code,
                                        kernel_names[i]);
         }
-        note_compiling(o, begin_s);
+        opencl_compile_note(begin_s, &o->said_compiling);
         return 0;
 }
 
@@ -539,25 +527,19 @@ static int open_device(struct opencl *o, const struct backend_options *options, 
         return build_program(o, err);
 }
 
-static void opencl_prepare(char **argv)
-{
-        (void) argv;
-        /* one core a rank on a CPU device; whoever sets the variable knows better */
-        (void) setenv("POCL_MAX_PTHREAD_COUNT", "1", 0);
-        /* a driver that compiles looks for its linker there, and a launcher passes none */
-        (void) setenv("PATH", "/usr/local/bin:/usr/bin:/bin", 0);
-}
-
 static int opencl_open(const struct backend_options *options, struct backend *b, struct err *err)
 {
         struct opencl *o = calloc(1, sizeof(*o));
 
         if (o == NULL)
                 return err_set(err, -ENOMEM, "no memory for the opencl backend");
-        if (open_device(o, options, err) < 0) {
+        if (open_device(o, options, err) < 0 || opencl_tuned_product(o->device, options->tuned, err) < 0) {
                 opencl_close(o);
                 return err->code;
         }
+        o->work_items = options->tuned[OPENCL_TUNED_WORK_ITEMS];
+        o->ranges = tunable_value(&opencl_tuned_rows, OPENCL_TUNED_SUM_RANGES, options->tuned);
+        b->kernels.patch_floats = options->tuned[OPENCL_TUNED_PATCH_FLOATS];
         b->state = o;
         (void) clGetDeviceInfo(o->device, CL_DEVICE_NAME, sizeof(b->device_model) - 1, b->device_model, NULL);
         return 0;
@@ -566,6 +548,7 @@ static int opencl_open(const struct backend_options *options, struct backend *b,
 /* clang-format off */
 const struct backend_row backend_linked = {
         .runtime = "opencl",
+        .tunables = &opencl_tuned_rows,
         .kernels = {
                 .matmul = opencl_matmul,
                 .bias = opencl_bias,
@@ -590,7 +573,7 @@ const struct backend_row backend_linked = {
                 .embed_gradient = opencl_embed_gradient,
                 .update = opencl_update,
         },
-        .prepare = opencl_prepare,
+        .prepare = opencl_choice_prepare,
         .list = opencl_choice_print,
         .open = opencl_open,
         .close = opencl_close,

@@ -5,6 +5,7 @@
 
 #include <CL/cl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/inventory/opencl_device.h"
@@ -75,4 +76,13 @@ int opencl_choice_print(const struct backend_options *options, struct err *err)
                        &all[i] == taken ? ", taken" : "");
         }
         return taken != NULL ? 0 : err->code;
+}
+
+void opencl_choice_prepare(char **argv)
+{
+        (void) argv;
+        /* one core a rank on a CPU device; whoever sets the variable knows better */
+        (void) setenv("POCL_MAX_PTHREAD_COUNT", "1", 0);
+        /* a driver that compiles looks for its linker there, and a launcher passes none */
+        (void) setenv("PATH", "/usr/local/bin:/usr/bin:/bin", 0);
 }

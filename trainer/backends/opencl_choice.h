@@ -4,6 +4,9 @@
 #include "base/err.h"
 #include "trainer/operators/backend.h"
 
+/* opencl_choice_prepare() - as a backend's `prepare`: what drivers read while they are loaded. */
+void opencl_choice_prepare(char **argv);
+
 /* opencl_choice_take() - the device that the options and the launcher's word name, else the best; where there
  * are several and nobody gave numbers, stderr says which. @ret: a cl_device_id. Return: 0, -EINVAL or
  * -ENOENT, and a sentence. */

@@ -23,7 +23,6 @@
 #include "trainer/sunway/cpe_vector.h"
 #include "trainer/sunway/tile_plan.h"
 
-#define TILE_LANES   16 /* untuned: what sixteen registers hold */
 #define DEFAULT_CHIP "SW26010"
 
 struct sunway {
@@ -38,9 +37,9 @@ struct sunway {
         struct err first_error;
 };
 
-static size_t room_for_tiles(const struct sunway *s)
+static size_t room_for_tiles(size_t room_bytes)
 {
-        return cpe_group_room_bytes(s->group) - sizeof(struct cpe_product) - CPE_ALIGN_BYTES;
+        return room_bytes - sizeof(struct cpe_product) - CPE_ALIGN_BYTES;
 }
 
 /* Tuned ones, where they fit, or what is best by the chip's rates. */
@@ -49,13 +48,14 @@ static struct tile_plan tiles_for(const struct sunway *s, const struct kernels_m
         struct tile_plan t = { cpe_smaller(s->tiles.rows, m->rows), cpe_smaller(s->tiles.cols, m->cols),
                                cpe_smaller(s->tiles.inner, m->inner) };
         struct tile_plan_rule rule = { .m = *m,
-                                       .room_bytes = room_for_tiles(s),
+                                       .room_bytes = room_for_tiles(cpe_group_room_bytes(s->group)),
                                        .cores = cpe_group_count(s->group),
                                        .buffers = s->buffers,
                                        .flops_per_usec = s->chip->tflops_fp32 * 1e6 / s->chip->slave_cores,
                                        .bytes_per_usec = s->chip->memory_gbytes_per_s * 1e3 };
 
-        if (s->tiles.rows > 0 && tile_plan_room_bytes(&t, s->buffers, m->transpose_b) <= room_for_tiles(s))
+        if (s->tiles.rows > 0 && tile_plan_room_bytes(&t, s->buffers, m->transpose_b) <=
+                                         room_for_tiles(cpe_group_room_bytes(s->group)))
                 return t;
         return tile_plan_best(&rule);
 }
@@ -368,14 +368,6 @@ static void sunway_close(void *state)
         free(s);
 }
 
-static bool sunway_tiles_fit(void *state, size_t rows, size_t cols, size_t inner)
-{
-        const struct sunway *s = state;
-        struct tile_plan t = { rows, cols, inner };
-
-        return tile_plan_room_bytes(&t, s->buffers, true) <= room_for_tiles(s);
-}
-
 /* The chip that this machine has, if it is one. */
 static const struct core_group *own_chip(void)
 {
@@ -388,6 +380,55 @@ static const struct core_group *own_chip(void)
         return chip;
 }
 
+static const struct core_group *chip_of(const struct backend_options *o)
+{
+        return o->sunway_chip != NULL ? core_group_find(o->sunway_chip) : own_chip();
+}
+
+/* @chip: as chip_of(); where it is none, DEFAULT_CHIP stands in. */
+static struct cpe_group_rule rule_of(const struct backend_options *o, const struct core_group **chip)
+{
+        if (*chip == NULL)
+                *chip = core_group_find(DEFAULT_CHIP);
+        return (struct cpe_group_rule){ .variant = o->variant,
+                                        .count = o->cpes,
+                                        .cpus = o->cpus,
+                                        .store_bytes =
+                                                o->store_bytes > 0 ? o->store_bytes : (*chip)->store_bytes,
+                                        .buffers = o->one_buffer ? 1 : CPE_BUFFERS,
+                                        .dma_bytes_per_s = o->dma_bytes_per_s };
+}
+
+enum { ROWS, COLS, INNER, LANES, TUNABLES };
+
+#define EDGES                                                                                                \
+        {                                                                                                    \
+                16, 32, 48, 64, 96, 128, 256                                                                 \
+        }
+/* clang-format off */
+static const struct tunable sunway_tunables[TUNABLES] = {
+        [ROWS] = { "tile_rows", 0, EDGES, true, TUNABLE_PRODUCTS }, /* 0: each product's own are planned */
+        [COLS] = { "tile_cols", 0, EDGES, true, TUNABLE_PRODUCTS },
+        [INNER] = { "tile_inner", 0, EDGES, true, TUNABLE_PRODUCTS },
+        [LANES] = { "tile_lanes", 16, { 16, 32 }, false, TUNABLE_PRODUCTS }, /* 16: what sixteen registers hold */
+};
+/* clang-format on */
+
+/* Any product, in the local store that is asked for. */
+static bool sunway_fits(const struct backend_options *o, const size_t *v)
+{
+        struct tile_plan t = { v[ROWS], v[COLS], v[INNER] };
+        const struct core_group *chip = chip_of(o);
+        struct cpe_group_rule rule = rule_of(o, &chip);
+
+        if (t.rows == 0 || t.cols == 0 || t.inner == 0)
+                return t.rows + t.cols + t.inner == 0;
+        return tile_plan_room_bytes(&t, rule.buffers, true) <=
+               room_for_tiles(cpe_group_rule_room_bytes(&rule));
+}
+
+static const struct tunable_rows sunway_rows = { sunway_tunables, TUNABLES, sunway_fits };
+
 static void name_device(const struct sunway *s, bool named, char *ret, size_t ret_bytes)
 {
         bool real = strcmp(cpe_group_variant(s->group), "athread") == 0;
@@ -399,38 +440,34 @@ static void name_device(const struct sunway *s, bool named, char *ret, size_t re
 
 static int sunway_open(const struct backend_options *o, struct backend *b, struct err *err)
 {
-        const struct core_group *chip = o->sunway_chip != NULL ? core_group_find(o->sunway_chip) : own_chip();
+        const struct core_group *named = chip_of(o), *chip = named;
+        struct cpe_group_rule rule = rule_of(o, &chip);
         struct sunway *s = calloc(1, sizeof(*s));
-        struct cpe_group_rule rule = { .variant = o->variant,
-                                       .count = o->cpes,
-                                       .cpus = o->cpus,
-                                       .buffers = o->one_buffer ? 1 : CPE_BUFFERS,
-                                       .dma_bytes_per_s = o->dma_bytes_per_s };
         int r;
 
         if (s == NULL)
                 return err_set(err, -ENOMEM, "no memory for the sunway backend");
-        s->chip = chip != NULL ? chip : core_group_find(DEFAULT_CHIP);
-        s->tiles = (struct tile_plan){ o->tile_rows, o->tile_cols, o->tile_inner };
-        s->tile_lanes = o->tile_lanes > 0 ? o->tile_lanes : TILE_LANES;
+        s->chip = chip;
+        s->tiles = (struct tile_plan){ o->tuned[ROWS], o->tuned[COLS], o->tuned[INNER] };
+        s->tile_lanes = tunable_value(&sunway_rows, LANES, o->tuned);
         s->buffers = rule.buffers;
         s->blas = o->gemm_blas;
         s->staging = !o->no_staging;
         s->master_merges = o->master_merges;
-        rule.store_bytes = o->store_bytes > 0 ? o->store_bytes : s->chip->store_bytes;
         r = cpe_group_open(&rule, &s->group, err);
         if (r < 0) {
                 free(s);
                 return r;
         }
         b->state = s;
-        name_device(s, chip != NULL, b->device_model, sizeof(b->device_model));
+        name_device(s, named != NULL, b->device_model, sizeof(b->device_model));
         return 0;
 }
 
 /* clang-format off */
 const struct backend_row backend_linked = {
         .runtime = "sunway",
+        .tunables = &sunway_rows,
         .kernels = {
                 .matmul = sunway_matmul,
                 .bias = sunway_bias,
@@ -457,7 +494,6 @@ const struct backend_row backend_linked = {
                 .add = sunway_add,
         },
         .open = sunway_open,
-        .tiles_fit = sunway_tiles_fit,
         .close = sunway_close,
         .allocate = host_memory_allocate,
         .release = host_memory_release,

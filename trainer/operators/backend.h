@@ -13,25 +13,28 @@
 
 #include "base/err.h"
 #include "trainer/operators/kernels.h"
+#include "trainer/operators/tunable.h"
 
 struct backend_options {
-        size_t cpes;              /* sunway: 1..4096 */
-        const char *variant;      /* sunway: threads or athread; NULL = threads */
-        bool gemm_blas;           /* sunway: --gemm blas */
-        bool no_staging;          /* sunway: operands straight from main memory */
-        const char *sunway_chip;  /* sunway: a name of core_group.h; NULL = this machine's */
-        size_t store_bytes;       /* sunway: of a local store; 0 = the chip's */
-        bool one_buffer;          /* sunway: transfers are waited for at once */
-        bool master_merges;       /* sunway: gradients are added up by the management core */
-        uint64_t dma_bytes_per_s; /* sunway, simulated: of each slave core; 0 = they take no time */
-        size_t tile_rows, tile_cols, tile_inner, tile_lanes; /* 0 = the backend's own choice */
-        size_t cpus;                                         /* CPUs this process may use */
-        const char *device; /* opencl: PLATFORM:DEVICE numbers, NULL = the chip's, else the best */
-        struct {            /* that this process was given; each NULL = not said */
+        size_t cpes;               /* sunway: 1..4096 */
+        const char *variant;       /* sunway: threads or athread; NULL = threads */
+        bool gemm_blas;            /* sunway: --gemm blas */
+        bool no_staging;           /* sunway: operands straight from main memory */
+        const char *sunway_chip;   /* sunway: a name of core_group.h; NULL = this machine's */
+        size_t store_bytes;        /* sunway: of a local store; 0 = the chip's */
+        bool one_buffer;           /* sunway: transfers are waited for at once */
+        bool master_merges;        /* sunway: gradients are added up by the management core */
+        uint64_t dma_bytes_per_s;  /* sunway, simulated: of each slave core; 0 = they take no time */
+        size_t tuned[TUNABLE_MAX]; /* a setting of the row's tunables */
+        size_t cpus;               /* CPUs this process may use */
+        bool alone;                /* no other rank of the world computes on them */
+        const char *device;        /* opencl: PLATFORM:DEVICE numbers, NULL = the chip's, else the best */
+        struct {                   /* that this process was given; each NULL = not said */
                 const char *vendor, *ids, *places; /* REMUDA_VENDOR, REMUDA_DEVICES, REMUDA_PCI */
                 size_t local_rank;                 /* which of equals */
         } chip;
         bool patches; /* --convolution patches: no convolution with its pooling in one pass */
+        bool direct;  /* --convolution direct, whatever is tuned */
 };
 
 struct backend_traffic { /* main-memory bytes moved by kernels, 0 where not counted */
@@ -57,6 +60,7 @@ struct backend {
 
 struct backend_row {
         const char *runtime; /* cpu, sunway, opencl */
+        const struct tunable_rows *tunables;
         struct kernels kernels;
         /* first thing in main(), before MPI: may start the program anew in an environment that its libraries
          * read while they are loaded; NULL = nothing to do */
@@ -65,9 +69,7 @@ struct backend_row {
         int (*list)(const struct backend_options *o, struct err *err);
         /* sets state and device_model */
         int (*open)(const struct backend_options *o, struct backend *b, struct err *err);
-        void (*close)(void *state); /* NULL = nothing to do */
-        /* tiles of its own, that can be tuned: are these possible? NULL = it has none */
-        bool (*tiles_fit)(void *state, size_t rows, size_t cols, size_t inner);
+        void (*close)(void *state);                        /* NULL = nothing to do */
         void *(*allocate)(void *state, size_t size_bytes); /* 64-byte aligned, zeroed; NULL = no memory */
         /* memory that the host fills for the device alone, piece by piece: a piece that is sent travels while
          * kernels compute; what was not sent does in to_device(); to_host() before it is filled anew. @ret:

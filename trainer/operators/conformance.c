@@ -109,7 +109,7 @@ static int allocate(struct trial *t)
         t->y = take(t, t->outputs * sizeof(float));
         t->dy = take(t, t->outputs * sizeof(float));
         t->which = take(t, t->outputs);
-        t->scratch = take(t, operator_scratch(&t->node, t->count) * sizeof(float));
+        t->scratch = take(t, operator_scratch(&t->backend->kernels, &t->node, t->count) * sizeof(float));
         t->labels = take(t, t->count * sizeof(*t->labels));
         t->wide_y = calloc(t->outputs, sizeof(double));
         t->wide_dy = calloc(t->outputs, sizeof(double));

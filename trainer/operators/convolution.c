@@ -4,16 +4,16 @@
 #include "trainer/backends/convolution.h"
 #include "trainer/operators/operator.h"
 
-#define PATCH_FLOATS 131072
+#define PATCH_FLOATS 131072 /* untuned */
 
 static size_t patch_floats(const struct model_node *n)
 {
         return n->in.height * n->in.width * n->kernel * n->kernel * n->in.channels;
 }
 
-static size_t samples_at_once(const struct model_node *n, size_t count)
+static size_t samples_at_once(const struct kernels *k, const struct model_node *n, size_t count)
 {
-        size_t some = PATCH_FLOATS / patch_floats(n);
+        size_t some = (k->patch_floats > 0 ? k->patch_floats : PATCH_FLOATS) / patch_floats(n);
 
         some = some > 0 ? some : 1;
         return some < count ? some : count;
@@ -70,7 +70,7 @@ static void convolve_backward(struct operator_call *c, size_t first, size_t samp
 
 static void convolution_forward(struct operator_call *c)
 {
-        size_t step = samples_at_once(c->node, c->count);
+        size_t step = samples_at_once(c->kernels, c->node, c->count);
 
         for (size_t first = 0; first < c->count; first += step) {
                 size_t samples = c->count - first < step ? c->count - first : step;
@@ -85,7 +85,7 @@ static void convolution_forward(struct operator_call *c)
 
 static void convolution_backward(struct operator_call *c)
 {
-        size_t step = samples_at_once(c->node, c->count);
+        size_t step = samples_at_once(c->kernels, c->node, c->count);
 
         for (size_t first = 0; first < c->count; first += step) {
                 size_t samples = c->count - first < step ? c->count - first : step;
@@ -122,7 +122,7 @@ static struct convolution whole_convolution(const struct operator_call *c)
 
 static void convolution_pool_forward(struct operator_call *c)
 {
-        size_t step = samples_at_once(c->node, c->count);
+        size_t step = samples_at_once(c->kernels, c->node, c->count);
         float *unpooled = c->scratch + step * patch_floats(c->node);
         struct convolution whole = whole_convolution(c);
 
@@ -143,7 +143,7 @@ static void convolution_pool_forward(struct operator_call *c)
 
 static void convolution_pool_backward(struct operator_call *c)
 {
-        size_t step = samples_at_once(c->node, c->count);
+        size_t step = samples_at_once(c->kernels, c->node, c->count);
         float *unpooled = c->scratch + step * patch_floats(c->node);
         struct convolution whole = whole_convolution(c);
 
@@ -162,15 +162,15 @@ static void convolution_pool_backward(struct operator_call *c)
         }
 }
 
-static size_t patch_scratch(const struct model_node *n, size_t count)
+static size_t patch_scratch(const struct kernels *k, const struct model_node *n, size_t count)
 {
-        return samples_at_once(n, count) * patch_floats(n);
+        return samples_at_once(k, n, count) * patch_floats(n);
 }
 
-static size_t pooled_scratch(const struct model_node *n, size_t count)
+static size_t pooled_scratch(const struct kernels *k, const struct model_node *n, size_t count)
 {
         struct kernels_images s = operator_images(n, count);
-        size_t parts = samples_at_once(n, count) * (patch_floats(n) + unpooled_floats(n));
+        size_t parts = samples_at_once(k, n, count) * (patch_floats(n) + unpooled_floats(n));
         size_t whole = convolution_scratch(&s, n->out.channels);
 
         return parts > whole ? parts : whole;

@@ -86,6 +86,8 @@ struct kernels {
         void (*activation)(void *state, size_t rows, size_t cols, const float *x, float *y);
         void (*activation_gradient)(void *state, size_t rows, size_t cols, const float *x, const float *y,
                                     const float *dy, float *dx);
+
+        size_t patch_floats; /* what im2col lays out at a time, so that it stays in a cache; 0 = 131072 */
 };
 
 /* What a fused operator of a library (--fusion) is called with: the rule's operators one after the other. */

@@ -31,7 +31,7 @@ void operator_backward(struct operator_call *call)
         operators[call->node->op]->backward(call);
 }
 
-size_t operator_scratch(const struct model_node *n, size_t count)
+size_t operator_scratch(const struct kernels *k, const struct model_node *n, size_t count)
 {
-        return operators[n->op]->scratch != NULL ? operators[n->op]->scratch(n, count) : 1;
+        return operators[n->op]->scratch != NULL ? operators[n->op]->scratch(k, n, count) : 1;
 }

@@ -34,7 +34,8 @@ struct operator
 {
         void (*forward)(struct operator_call * c);
         void (*backward)(struct operator_call * c);
-        size_t (*scratch)(const struct model_node *n, size_t count); /* NULL = wants none */
+        size_t (*scratch)(const struct kernels *k, const struct model_node *n,
+                          size_t count); /* NULL = wants none */
 };
 
 extern const struct operator operator_matmul, operator_matmul_bias, operator_matmul_bias_relu, operator_bias,
@@ -46,7 +47,7 @@ void operator_forward(struct operator_call *call);
 void operator_backward(struct operator_call *call);
 
 /* operator_scratch() - floats of scratch memory that a node wants for `count` samples, 1 or more. */
-size_t operator_scratch(const struct model_node *n, size_t count);
+size_t operator_scratch(const struct kernels *k, const struct model_node *n, size_t count);
 
 /* For the operators' files. */
 static inline size_t operator_inputs(const struct operator_call *c) /* floats a sample */

@@ -1,142 +1,123 @@
-/* All tiles that fit are tried quickly, the best few again in turn with the untuned. */
+/* Every setting that fits is tried quickly, the best few again in turn with the untuned. */
 #include "trainer/operators/tune.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "trainer/json_line.h"
+#include "trainer/operators/tune_work.h"
 #include "trainer/preset.h"
-#include "trainer/random.h"
-#include "trainer/training.h"
 
-#define FINALISTS 6 /* of the search, that are measured again */
-#define ROUNDS    8
+#define FINALISTS  4 /* of the search, that are measured again */
+#define ROUNDS     5
+#define LEAST_GAIN 1.03
 
-/* The products of the shipped models at 128 samples: forward, and both of backward. */
-/* clang-format off */
-static const struct kernels_matmul shapes[] = {
-        { .rows = 128, .cols = 256, .inner = 784 },
-        { .rows = 784, .cols = 256, .inner = 128, .transpose_a = true, .accumulate = true },
-        { .rows = 128, .cols = 128, .inner = 256 },
-        { .rows = 128, .cols = 256, .inner = 128, .transpose_b = true },
-        { .rows = 3920, .cols = 8, .inner = 25 },
-        { .rows = 588, .cols = 24, .inner = 200 },
-        { .rows = 200, .cols = 24, .inner = 588, .transpose_a = true, .accumulate = true },
-        { .rows = 128, .cols = 128, .inner = 1176 },
-};
-static const size_t edges[] = { 16, 32, 48, 64, 96, 128, 256 };
-static const size_t lanes[] = { 16, 32 };
-/* clang-format on */
-
-struct bench {
-        float *a, *b, *c;
+struct candidate {
+        size_t setting[TUNABLE_MAX];
+        double usec[TUNE_WORK_MAX], gain;
 };
 
-static int prepare(const struct backend *b, struct bench *m)
+struct group {
+        size_t first, end, tried;
+        enum tunable_work kind;
+        bool chosen;
+        struct candidate untuned, best;
+};
+
+struct tune {
+        const struct train_options *options;
+        const struct tunable_rows *tunables;
+        char device[96];
+};
+
+struct timed { /* what a process tells that timed */
+        int code;
+        char message[200], device[96];
+        double usec[TUNE_WORK_MAX];
+};
+
+static struct candidate candidate_of(const size_t *setting)
 {
-        struct random_source r = random_for(1, "tune", 0);
-        size_t most = 0;
+        struct candidate c = { 0 };
 
-        for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
-                size_t sizes[] = { shapes[i].rows * shapes[i].inner, shapes[i].inner * shapes[i].cols,
-                                   shapes[i].rows * shapes[i].cols };
+        memcpy(c.setting, setting, sizeof(c.setting));
+        for (size_t i = 0; i < TUNE_WORK_MAX; i++)
+                c.usec[i] = INFINITY;
+        return c;
+}
 
-                for (size_t k = 0; k < 3; k++)
-                        most = sizes[k] > most ? sizes[k] : most;
+static size_t cpus_here(void)
+{
+        cpu_set_t allowed;
+
+        return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? (size_t) CPU_COUNT(&allowed) : 1;
+}
+
+static struct backend_options options_of(const struct tune *t)
+{
+        struct backend_options options = train_options_backend(t->options, cpus_here(), 0);
+
+        options.alone = true;
+        options.direct = options.patches = false; /* both are tried */
+        return options;
+}
+
+static void time_here(const struct tune *t, enum tunable_work kind, const struct candidate *c,
+                      struct timed *ret)
+{
+        struct backend_options options = options_of(t);
+        struct err err = { 0 };
+
+        memcpy(options.tuned, c->setting, sizeof(options.tuned));
+        memcpy(ret->usec, c->usec, sizeof(ret->usec));
+        ret->code = tune_work_time(&options, kind, 2, ret->usec, ret->device, &err);
+        (void) text_format(ret->message, sizeof(ret->message), "%.190s", err.msg);
+}
+
+static int time_apart(struct tune *t, enum tunable_work kind, struct candidate *c, struct err *err)
+{
+        struct timed timed = { .code = -EIO };
+        int ends[2], status;
+        pid_t child;
+        ssize_t got;
+
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return err_set(err, -errno, "cannot tune: pipe: %m");
+        child = fork();
+        if (child == 0) {
+                time_here(t, kind, c, &timed);
+                _exit(write(ends[1], &timed, sizeof(timed)) == (ssize_t) sizeof(timed) ? 0 : 1);
         }
-        m->a = backend_allocate(b, most * sizeof(float));
-        m->b = backend_allocate(b, most * sizeof(float));
-        m->c = backend_allocate(b, most * sizeof(float));
-        if (m->a == NULL || m->b == NULL || m->c == NULL)
-                return -ENOMEM;
-        for (size_t i = 0; i < most; i++) {
-                m->a[i] = random_unit(&r) - 0.5F;
-                m->b[i] = random_unit(&r) - 0.5F;
-        }
+        (void) close(ends[1]);
+        got = child > 0 ? read(ends[0], &timed, sizeof(timed)) : -1;
+        (void) close(ends[0]);
+        if (child > 0)
+                (void) waitpid(child, &status, 0);
+        if (got != (ssize_t) sizeof(timed))
+                return err_set(err, -EIO, "cannot tune: a process that measured ended before its time");
+        if (timed.code < 0)
+                return err_set(err, timed.code, "%s", timed.message);
+        memcpy(c->usec, timed.usec, sizeof(c->usec));
+        memcpy(t->device, timed.device, sizeof(t->device));
         return 0;
 }
 
-/* Microseconds a product, the best of `repeats` and of what was measured before. */
-static void time_shape(const struct backend *b, const struct bench *m, size_t shape, int repeats,
-                       double *best)
+static double mean_gain(const struct group *g, const struct candidate *c)
 {
-        struct kernels_matmul call = shapes[shape];
-
-        call.a = m->a;
-        call.b = m->b;
-        call.c = m->c;
-        for (int i = 0; i < repeats; i++) {
-                uint64_t begin = record_now();
-                double took;
-
-                b->kernels.matmul(b->state, &call);
-                took = (double) (record_now() - begin) + 1;
-                *best = took < *best ? took : *best;
-        }
-}
-
-struct candidate {
-        struct preset_tiles tiles; /* 0: the backend's own, untuned */
-        double usec[ARRAY_SIZE(shapes)], gain;
-};
-
-/* Opens the backend with these tiles and times every shape. Return: 1 = they do not fit, nothing is timed. */
-static int time_tiles(const struct train_options *o, struct candidate *t, int repeats, char *device,
-                      size_t device_bytes, struct err *err)
-{
-        struct backend_options options = train_options_backend(o, 1, 0);
-        struct backend b;
-        struct bench m = { 0 };
-        int r;
-
-        options.tile_rows = t->tiles.rows;
-        options.tile_cols = t->tiles.cols;
-        options.tile_inner = t->tiles.inner;
-        options.tile_lanes = t->tiles.lanes;
-        r = backend_open(&backend_linked, &options, &b, err);
-        if (r < 0)
-                return r;
-        if (b.row->tiles_fit == NULL)
-                r = err_set(err, -ENOTSUP, "the %s build has no tiles of its own: its library chooses",
-                            b.row->runtime);
-        else if (t->tiles.rows > 0 &&
-                 !b.row->tiles_fit(b.state, t->tiles.rows, t->tiles.cols, t->tiles.inner))
-                r = 1;
-        if (r == 0)
-                r = prepare(&b, &m) < 0 ? err_set(err, -ENOMEM, "no memory to tune") : 0;
-        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(shapes); i++)
-                time_shape(&b, &m, i, repeats, &t->usec[i]);
-        if (r == 0)
-                r = backend_trouble(&b, err);
-        (void) snprintf(device, device_bytes, "%s", b.device_model); /* NOLINT: a fixed field */
-        backend_release(&b, m.a);
-        backend_release(&b, m.b);
-        backend_release(&b, m.c);
-        backend_close(&b);
-        return r;
-}
-
-static double mean_gain(const double *untuned, const double *tuned)
-{
-        const size_t count = ARRAY_SIZE(shapes);
+        size_t count = tune_work_count(g->kind);
         double sum = 0;
 
         for (size_t i = 0; i < count; i++)
-                sum += untuned[i] / tuned[i];
+                sum += g->untuned.usec[i] / c->usec[i];
         return sum / (double) count;
-}
-
-static struct candidate candidate_of(struct preset_tiles tiles)
-{
-        struct candidate c = { .tiles = tiles };
-
-        for (size_t i = 0; i < ARRAY_SIZE(shapes); i++)
-                c.usec[i] = INFINITY;
-        return c;
 }
 
 /* Keeps the best ones, the best first. */
@@ -153,85 +134,142 @@ static void keep_best(struct candidate *best, const struct candidate *one)
 }
 
 /* All that fit, quickly. */
-static int search(const struct train_options *o, const struct candidate *untuned, struct candidate *best,
-                  char *device, size_t device_bytes, struct err *err)
+static int search(struct tune *t, struct group *g, struct candidate *best, struct err *err)
 {
-        size_t n = ARRAY_SIZE(edges);
+        struct backend_options options = options_of(t);
+        size_t setting[TUNABLE_MAX];
+        int r = time_apart(t, g->kind, &g->untuned, err);
 
-        for (size_t i = 0; i < n * n * n * ARRAY_SIZE(lanes); i++) {
-                struct candidate one = candidate_of((struct preset_tiles){
-                        edges[i / (n * n) % n], edges[i / n % n], edges[i % n], lanes[i / (n * n * n)] });
-                int r;
+        memcpy(setting, g->untuned.setting, sizeof(setting));
+        while (r == 0 && tunable_next(t->tunables, &options, g->first, g->end, setting)) {
+                struct candidate one = candidate_of(setting);
 
-                r = time_tiles(o, &one, 1, device, device_bytes, err);
-                if (r < 0)
-                        return r;
-                if (r > 0)
-                        continue;
-                one.gain = mean_gain(untuned->usec, one.usec);
+                r = time_apart(t, g->kind, &one, err);
+                one.gain = mean_gain(g, &one);
                 keep_best(best, &one);
+                g->tried++;
         }
-        return 0;
+        return r;
 }
 
-/* The best ones and the untuned in turn, so that all of them meet the same neighbours; the winner is best[0].
- */
-static int decide(const struct train_options *o, struct candidate *untuned, struct candidate *best,
-                  char *device, size_t device_bytes, struct err *err)
+/* The best ones and the untuned in turn, each from the beginning. */
+static int run_off(struct tune *t, struct group *g, struct candidate *best, size_t count, struct err *err)
 {
-        for (int round = 0; round < ROUNDS; round++) {
-                int r = time_tiles(o, untuned, 1, device, device_bytes, err);
+        int r = 0;
 
-                for (size_t i = 0; r == 0 && i < FINALISTS && best[i].tiles.rows > 0; i++)
-                        r = time_tiles(o, &best[i], 1, device, device_bytes, err);
-                if (r < 0)
-                        return r;
+        g->untuned = candidate_of(g->untuned.setting);
+        for (size_t i = 0; i < count; i++)
+                best[i] = candidate_of(best[i].setting);
+        for (int round = 0; r == 0 && round < ROUNDS; round++) {
+                r = time_apart(t, g->kind, &g->untuned, err);
+                for (size_t i = 0; r == 0 && i < count; i++)
+                        r = time_apart(t, g->kind, &best[i], err);
         }
-        for (size_t i = 0; i < FINALISTS && best[i].tiles.rows > 0; i++) {
-                best[i].gain = mean_gain(untuned->usec, best[i].usec);
+        for (size_t i = 0; i < count; i++) {
+                best[i].gain = mean_gain(g, &best[i]);
                 if (best[i].gain > best[0].gain)
                         best[0] = best[i];
         }
-        return 0;
+        return r;
 }
 
-static void print_result(const char *device, const struct candidate *untuned, const struct candidate *best)
+static int tune_group(struct tune *t, struct group *g, struct err *err)
 {
-        struct json_line line = { 0 };
+        struct candidate best[FINALISTS] = { 0 };
+        size_t count = 0;
+        int r = search(t, g, best, err);
 
-        json_line_open(&line, NULL, '{');
-        json_line_text(&line, "device", device);
-        preset_write_tiles(&best->tiles, &line);
-        json_line_real(&line, "gain", best->gain, 3);
-        json_line_open(&line, "shapes", '[');
-        for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
-                json_line_open(&line, NULL, '{');
-                json_line_uint(&line, "rows", shapes[i].rows);
-                json_line_uint(&line, "cols", shapes[i].cols);
-                json_line_uint(&line, "inner", shapes[i].inner);
-                json_line_real(&line, "untuned_usec", untuned->usec[i], 0);
-                json_line_real(&line, "tuned_usec", best->usec[i], 0);
-                json_line_close(&line, '}');
+        while (count < FINALISTS && best[count].gain > 0)
+                count++;
+        if (r == 0)
+                r = run_off(t, g, best, count, err);
+        if (r == 0)
+                r = run_off(t, g, best, 1, err); /* who won by chance does not win twice */
+        g->best = best[0];
+        g->chosen = g->best.gain >= LEAST_GAIN;
+        return r;
+}
+
+static void group_names(const struct tunable_rows *t, const struct group *g, char *names, size_t names_bytes)
+{
+        size_t used = 0;
+
+        for (size_t i = g->first; i < g->end && used < names_bytes; i++) {
+                (void) text_format(names + used, names_bytes - used, "%s%s", i > g->first ? ", " : "",
+                                   t->rows[i].name);
+                used += strlen(names + used);
         }
-        json_line_close(&line, ']');
-        json_line_close(&line, '}');
-        json_line_print(&line, stdout);
+}
+
+static void print_group(const struct tunable_rows *t, const struct group *g, struct json_line *line)
+{
+        char text[160];
+
+        json_line_open(line, NULL, '{');
+        group_names(t, g, text, sizeof(text));
+        json_line_text(line, "of", text);
+        json_line_uint(line, "tried", g->tried);
+        json_line_real(line, "gain", g->best.gain, 3);
+        json_line_bool(line, "kept", g->chosen);
+        json_line_open(line, "work", '[');
+        for (size_t i = 0; i < tune_work_count(g->kind); i++) {
+                tune_work_name(g->kind, i, text, sizeof(text));
+                json_line_open(line, NULL, '{');
+                json_line_text(line, "of", text);
+                json_line_real(line, "untuned_usec", g->untuned.usec[i], 0);
+                json_line_real(line, "tuned_usec", g->best.usec[i], 0);
+                json_line_close(line, '}');
+        }
+        json_line_close(line, ']');
+        json_line_close(line, '}');
+}
+
+static void say_nothing_gained(const struct tune *t, const struct group *g)
+{
+        char names[160];
+
+        group_names(t->tunables, g, names, sizeof(names));
+        (void) fprintf(
+                stderr,
+                "remuda-train-%s: nothing to gain by %s on %s: of %zu that were tried the best is %.3f "
+                "times as fast as the untuned, and less than %.2f is noise\n",
+                backend_linked.runtime, names, t->device, g->tried, g->best.gain, LEAST_GAIN);
 }
 
 int tune_run(const struct train_options *o, struct err *err)
 {
-        struct candidate untuned = candidate_of((struct preset_tiles){ 0 }), best[FINALISTS] = { 0 };
-        char device[96] = "";
-        int r = time_tiles(o, &untuned, 3, device, sizeof(device), err);
+        struct tune t = { .options = o, .tunables = backend_linked.tunables };
+        struct group groups[TUNABLE_MAX] = { 0 };
+        size_t setting[TUNABLE_MAX] = { 0 }, count = 0;
+        struct json_line line = { 0 };
+        int r = 0;
 
+        for (size_t first = 0; r == 0 && first < t.tunables->count; first = groups[count++].end) {
+                struct group *g = &groups[count];
+
+                *g = (struct group){ .first = first,
+                                     .end = tunable_group_end(t.tunables, first),
+                                     .kind = t.tunables->rows[first].work,
+                                     .untuned = candidate_of(setting) };
+                r = tune_group(&t, g, err);
+                if (r == 0 && g->chosen)
+                        memcpy(setting, g->best.setting, sizeof(setting));
+                else if (r == 0)
+                        say_nothing_gained(&t, g);
+        }
         if (r == 0)
-                r = search(o, &untuned, best, device, sizeof(device), err);
-        if (r == 0)
-                r = decide(o, &untuned, best, device, sizeof(device), err);
-        if (r == 0)
-                r = preset_remember(o->cache, device, &best[0].tiles, err);
+                r = preset_remember(o->cache, t.device, t.tunables, setting, err);
         if (r < 0)
                 return r;
-        print_result(device, &untuned, &best[0]);
+        json_line_open(&line, NULL, '{');
+        json_line_text(&line, "runtime", backend_linked.runtime);
+        json_line_text(&line, "device", t.device);
+        preset_write_tuned(t.tunables, setting, &line);
+        json_line_open(&line, "groups", '[');
+        for (size_t i = 0; i < count; i++)
+                print_group(t.tunables, &groups[i], &line);
+        json_line_close(&line, ']');
+        json_line_close(&line, '}');
+        json_line_print(&line, stdout);
         return 0;
 }

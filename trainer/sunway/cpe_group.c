@@ -42,6 +42,11 @@ static const struct cpe_group_variant *find_variant(const char *name, struct err
         return NULL;
 }
 
+size_t cpe_group_rule_room_bytes(const struct cpe_group_rule *rule)
+{
+        return rule->store_bytes - CPE_KEPT_BYTES;
+}
+
 int cpe_group_open(const struct cpe_group_rule *rule, struct cpe_group **ret, struct err *err)
 {
         const struct cpe_group_variant *v = find_variant(rule->variant, err);
@@ -54,7 +59,7 @@ int cpe_group_open(const struct cpe_group_rule *rule, struct cpe_group **ret, st
                 return err_set(err, -ENOMEM, "no memory for %zu slave cores", rule->count);
         g->variant = v;
         g->count = rule->count;
-        g->room_bytes = rule->store_bytes - CPE_KEPT_BYTES;
+        g->room_bytes = cpe_group_rule_room_bytes(rule);
         g->cores = calloc(rule->count, sizeof(*g->cores));
         for (size_t i = 0; g->cores != NULL && i < rule->count; i++)
                 g->cores[i] = (struct cpe){ .index = i,

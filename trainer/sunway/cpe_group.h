@@ -41,7 +41,8 @@ void cpe_group_close(struct cpe_group *g);
 
 size_t cpe_group_count(const struct cpe_group *g);
 const char *cpe_group_variant(const struct cpe_group *g);
-size_t cpe_group_room_bytes(const struct cpe_group *g); /* of a local store, for tasks */
+size_t cpe_group_room_bytes(const struct cpe_group *g);              /* of a local store, for tasks */
+size_t cpe_group_rule_room_bytes(const struct cpe_group_rule *rule); /* as much, before it is opened */
 
 /* cpe_group_run() - the job's description (`bytes` long) is copied to every local store first and counted
  * there; the task gets that copy. */
