@@ -1,5 +1,5 @@
-/* remuda tune: search what a build of the reference trainer on this machine. The program beside
- * this one does the work; see remuda-train(1). */
+/* remuda tune: search what a build of the reference trainer can be tuned by on this machine. The program
+ * beside this one does the work; see remuda-train(1). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -280,6 +280,7 @@ static void write_preset(struct json_line *line, const struct training *t)
         const struct preset *p = &t->preset;
 
         json_line_open(line, "preset", '{');
+        json_line_text(line, "device", t->backend.device_model);
         preset_write_tuned(t->backend.row->tunables, t->tuned, line);
         json_line_text(line, "tuned_by", p->tuned_by);
         json_line_open(line, "segments", '[');
