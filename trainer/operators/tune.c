@@ -70,7 +70,7 @@ static struct backend_options options_of(const struct tune *t)
         return options;
 }
 
-static void time_here(const struct tune *t, enum tunable_work kind, const struct candidate *c,
+static void time_here(const struct tune *t, enum tunable_work kind, int repeats, const struct candidate *c,
                       struct timed *ret)
 {
         struct backend_options options = options_of(t);
@@ -78,11 +78,12 @@ static void time_here(const struct tune *t, enum tunable_work kind, const struct
 
         memcpy(options.tuned, c->setting, sizeof(options.tuned));
         memcpy(ret->usec, c->usec, sizeof(ret->usec));
-        ret->code = tune_work_time(&options, kind, 2, ret->usec, ret->device, &err);
+        ret->code = tune_work_time(&options, kind, repeats, ret->usec, ret->device, &err);
         (void) text_format(ret->message, sizeof(ret->message), "%.190s", err.msg);
 }
 
-static int time_apart(struct tune *t, enum tunable_work kind, struct candidate *c, struct err *err)
+static int time_apart(struct tune *t, enum tunable_work kind, int repeats, struct candidate *c,
+                      struct err *err)
 {
         struct timed timed = { .code = -EIO };
         int ends[2], status;
@@ -93,7 +94,7 @@ static int time_apart(struct tune *t, enum tunable_work kind, struct candidate *
                 return err_set(err, -errno, "cannot tune: pipe: %m");
         child = fork();
         if (child == 0) {
-                time_here(t, kind, c, &timed);
+                time_here(t, kind, repeats, c, &timed);
                 _exit(write(ends[1], &timed, sizeof(timed)) == (ssize_t) sizeof(timed) ? 0 : 1);
         }
         (void) close(ends[1]);
@@ -138,13 +139,13 @@ static int search(struct tune *t, struct group *g, struct candidate *best, struc
 {
         struct backend_options options = options_of(t);
         size_t setting[TUNABLE_MAX];
-        int r = time_apart(t, g->kind, &g->untuned, err);
+        int r = time_apart(t, g->kind, 1, &g->untuned, err);
 
         memcpy(setting, g->untuned.setting, sizeof(setting));
         while (r == 0 && tunable_next(t->tunables, &options, g->first, g->end, setting)) {
                 struct candidate one = candidate_of(setting);
 
-                r = time_apart(t, g->kind, &one, err);
+                r = time_apart(t, g->kind, 1, &one, err);
                 one.gain = mean_gain(g, &one);
                 keep_best(best, &one);
                 g->tried++;
@@ -161,9 +162,9 @@ static int run_off(struct tune *t, struct group *g, struct candidate *best, size
         for (size_t i = 0; i < count; i++)
                 best[i] = candidate_of(best[i].setting);
         for (int round = 0; r == 0 && round < ROUNDS; round++) {
-                r = time_apart(t, g->kind, &g->untuned, err);
+                r = time_apart(t, g->kind, 3, &g->untuned, err);
                 for (size_t i = 0; r == 0 && i < count; i++)
-                        r = time_apart(t, g->kind, &best[i], err);
+                        r = time_apart(t, g->kind, 3, &best[i], err);
         }
         for (size_t i = 0; i < count; i++) {
                 best[i].gain = mean_gain(g, &best[i]);
