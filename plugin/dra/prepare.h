@@ -13,8 +13,8 @@
 struct dra;
 
 /* Methods of struct dra. */
-void prepare_handle(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes);
-void prepare_undo(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes);
+void prepare_handle(void *userdata, struct grpc_call *grpc, const uint8_t *message, size_t size_bytes);
+void prepare_undo(void *userdata, struct grpc_call *grpc, const uint8_t *message, size_t size_bytes);
 
 /* prepare_close() - after the store was closed: no call waits any more. */
 void prepare_close(struct dra *dra);

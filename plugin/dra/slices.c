@@ -136,7 +136,7 @@ static json_int_t whole_tflops(double tflops)
         return tflops > 0 && tflops < TFLOPS_MAX ? (json_int_t) llround(tflops) : -1;
 }
 
-#define ATTRIBUTE_COUNT 14 /* a value that was not made is missing */
+#define ATTRIBUTE_COUNT 15 /* a value that was not made is missing */
 
 static json_t *attributes_of(const struct offer *offer, const struct slices_fact *fact)
 {
@@ -144,6 +144,7 @@ static json_t *attributes_of(const struct offer *offer, const struct slices_fact
         const struct device *device = &offer->inventory->devices[offer->index];
         json_t *all = json_object();
 
+        set_text(all, "id", device->id);
         set_text(all, "vendor", group->vendor);
         set_text(all, "runtime", group->runtime);
         set_text(all, "model", device->model[0] != '\0' ? device->model : group->model);

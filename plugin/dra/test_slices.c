@@ -222,6 +222,34 @@ static void slices_have_names_of_objects(void **state)
         assert_string_equal(name, "remuda.dev-node-1-0");
 }
 
+/* Selectors and people find a device by the id that everything else calls it by; an attribute has 64 bytes.
+ */
+static void a_device_says_its_id(void **state)
+{
+        static const char *const ids[] = { "GPU-5E00", "0123456789012345678901234567890123456789"
+                                                       "0123456789012345678901234567890123456789" };
+        CLEANUP(inventory_free) struct inventory inventory;
+        json_t *slices;
+
+        (void) state;
+        inventory_init(&inventory);
+        (void) add_group(&inventory, "a");
+        for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
+                (void) add_device(&inventory, ids[i], "a");
+        slices = build(&inventory, true, NULL);
+        for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+                const json_t *attributes =
+                        json_object_get(json_array_get(devices_of(slices, 0), i), "attributes");
+                const char *id =
+                        json_string_value(json_object_get(json_object_get(attributes, "id"), "string"));
+
+                assert_non_null(id);
+                assert_int_equal(strlen(id), strlen(ids[i]) < 64 ? strlen(ids[i]) : 64);
+                assert_memory_equal(id, ids[i], strlen(id));
+        }
+        json_decref(slices);
+}
+
 /* The bounds of resource.k8s.io/v1, and one set of attributes. */
 static void check_device(const char *machine, const json_t *device, json_t *names, const json_t *first)
 {
@@ -305,6 +333,7 @@ int main(void)
                 cmocka_unit_test(sick_devices_are_tainted_or_left_out),
                 cmocka_unit_test(many_devices_are_several_slices),
                 cmocka_unit_test(slices_have_names_of_objects),
+                cmocka_unit_test(a_device_says_its_id),
                 cmocka_unit_test(every_machine_is_taken),
         };
 
