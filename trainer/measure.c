@@ -159,6 +159,16 @@ static double pass_ms(const struct slow *slow, double *usec, size_t passes)
         return fmax(least / 1e3, clock_ms) * slow->percent / 100;
 }
 
+/* A device that was told everything is done when the last of it has come: one number, as all gradients of the
+ * model would take longer than many a layer. */
+static void finish(struct training *t)
+{
+        float one;
+
+        if (backend_has_own_memory(&t->backend))
+                (void) backend_copy_wait(&t->backend, backend_copy_begin(&t->backend, t->gradients, 1, &one));
+}
+
 /* Forwards and backwards through one layer, on numbers of no meaning. Return: ms, or a negative errno. */
 static double time_layer(struct training *t, float *x, int32_t *labels, size_t layer, size_t count,
                          uint64_t usec, struct err *err)
@@ -193,8 +203,7 @@ static double time_layer(struct training *t, float *x, int32_t *labels, size_t l
 
                 (void) runner_forward(runner, t->parameters, count);
                 runner_backward(runner, t->parameters, t->gradients, count, 1.0F / (float) count, NULL);
-                backend_to_host(&t->backend, t->gradients); /* it is done only then */
-                backend_to_device(&t->backend, t->gradients);
+                finish(t);
                 if (warm)
                         end = record_now() + usec;
                 else

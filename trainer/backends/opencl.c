@@ -274,6 +274,15 @@ static void *opencl_copy(void *state, const float *memory, size_t count, float *
         return copy;
 }
 
+/* An error of the device shows here first: nobody enqueues anything behind the last copy of a pass. */
+static int opencl_wait(void *state, void *copy)
+{
+        cl_int code = opencl_copy_wait(copy);
+
+        keep_error(state, code, "copy to the host");
+        return code == CL_SUCCESS ? 0 : -EIO;
+}
+
 static void opencl_matmul(void *state, const struct kernels_matmul *m)
 {
         struct opencl *o = state;
@@ -584,7 +593,7 @@ const struct backend_row backend_linked = {
         .to_host = opencl_to_host,
         .to_device = opencl_to_device,
         .copy_begin = opencl_copy,
-        .copy_wait = opencl_copy_wait,
+        .copy_wait = opencl_wait,
         .trouble = opencl_trouble,
 };
 /* clang-format on */

@@ -3,8 +3,6 @@
 
 #include "trainer/backends/opencl_copy.h"
 
-#include <errno.h>
-
 void *opencl_copy_begin(cl_command_queue queue, cl_mem buffer, size_t offset, size_t count, float *to,
                         cl_int *ret_code)
 {
@@ -16,15 +14,14 @@ void *opencl_copy_begin(cl_command_queue queue, cl_mem buffer, size_t offset, si
         return *ret_code == CL_SUCCESS ? event : NULL;
 }
 
-int opencl_copy_wait(void *state, void *copy)
+cl_int opencl_copy_wait(void *copy)
 {
         cl_event event = copy;
         cl_int code;
 
-        (void) state;
         if (event == NULL)
-                return 0;
+                return CL_SUCCESS;
         code = clWaitForEvents(1, &event);
         (void) clReleaseEvent(event);
-        return code == CL_SUCCESS ? 0 : -EIO;
+        return code;
 }

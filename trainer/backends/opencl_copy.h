@@ -13,6 +13,6 @@
 void *opencl_copy_begin(cl_command_queue queue, cl_mem buffer, size_t offset, size_t count, float *to,
                         cl_int *ret_code);
 
-/* opencl_copy_wait() - until it is there; the handle is no more. As backend_row.copy_wait, whose state is not
- * looked at. Return: 0, or -EIO where the device failed before. NULL is fine. */
-int opencl_copy_wait(void *state, void *copy);
+/* opencl_copy_wait() - until it is there; the handle is no more. Return: CL_SUCCESS, or that the device
+ * failed before. NULL is fine. */
+cl_int opencl_copy_wait(void *copy);

@@ -28,6 +28,10 @@ int dealings_add(struct dealings *d, const struct dealing *dealing, struct err *
 
         if (d->count > 0 && alike(&d->list[d->count - 1], dealing))
                 return 0;
+        if (d->count > 0 && d->list[d->count - 1].from == dealing->from) {
+                free(d->list[--d->count].shares);
+                return dealings_add(d, dealing, err); /* as the one before that, perhaps */
+        }
         if (d->count == DEALINGS_MAX)
                 return err_set(err, -E2BIG,
                                "the samples that workers keep were dealt %d times: begin a new run, with "
@@ -42,8 +46,6 @@ int dealings_add(struct dealings *d, const struct dealing *dealing, struct err *
                 return err_set(err, -ENOMEM, "no memory for the workers' shares");
         }
         memcpy(copy.shares, dealing->shares, copy.workers * sizeof(*copy.shares));
-        if (d->count > 0 && d->list[d->count - 1].from == copy.from)
-                free(d->list[--d->count].shares);
         d->list[d->count++] = copy;
         return 0;
 }

@@ -15,7 +15,8 @@ void channels_quantise(size_t rows, size_t cols, float *values, int8_t *bytes, f
 
                 for (size_t r = 0; r < rows; r++)
                         largest = fmaxf(largest, fabsf(values[r * cols + c]));
-                scales[c] = largest > 0 ? largest / 127 : 1;
+                largest /= 127; /* of the least numbers there are that is none */
+                scales[c] = largest > 0 ? largest : 1;
         }
         for (size_t i = 0; i < rows * cols; i++) {
                 bytes[i] = (int8_t) lrintf(values[i] / scales[i % cols]);

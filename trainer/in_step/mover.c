@@ -120,17 +120,23 @@ void mover_take(struct mover *m)
 
 void mover_wait(MPI_Request *requests, size_t count)
 {
-        uint64_t moved_usec = clock_monotonic_usec(), look_usec, now_usec;
+        uint64_t until_usec = clock_monotonic_usec() + AWAKE_USEC, look_usec, now_usec;
         int done = count == 0; /* where nothing was begun, MPI may not have been either */
+        bool rested = false;
 
         while (!done) {
                 look_usec = clock_monotonic_usec();
                 MPI_Testall((int) count, requests, &done, MPI_STATUSES_IGNORE);
                 now_usec = clock_monotonic_usec();
-                if (now_usec - look_usec >= MOVED_USEC)
-                        moved_usec = now_usec;
-                if (!done && now_usec - moved_usec >= AWAKE_USEC)
+                /* the first look after a rest is slow by itself: it takes a second one to be believed */
+                if (now_usec - look_usec >= MOVED_USEC) {
+                        until_usec = now_usec + (rested ? LOOK_USEC : AWAKE_USEC);
+                        rested = false;
+                }
+                if (!done && now_usec >= until_usec) {
                         rest();
+                        rested = true;
+                }
         }
 }
 
