@@ -216,7 +216,12 @@ static int open_offered(struct kubelet *k, struct err *err)
                 return r; /* what is offered by the other API stays */
         if (!plugin)
                 plugin_free(TAKE(k->plugin));
-        if (!dra)
+        if (!dra && k->dra != NULL &&
+            dra_claims(k->dra)->count > 0) /* the kubelet wants it to unprepare them */
+                log_line(k->services->log, LOG_WARNING, "kubelet",
+                         "DRA stays: %zu claims are prepared; end their pods, then offer again",
+                         dra_claims(k->dra)->count);
+        else if (!dra)
                 dra_free(TAKE(k->dra));
         return 0;
 }

@@ -240,7 +240,10 @@ static int open_state(struct dra *dra, struct err *err)
                         ".broken: %s; claims are prepared anew",
                         directory, broken.msg);
         dra->told_revision = dra->file.revision;
-        claim_cdi_sweep(dra->cdi_directory, &dra->file.state);
+        if (dra_file_begin(&dra->file, NULL) ==
+            0) /* else another instance prepares one that is not read yet */
+                claim_cdi_sweep(dra->cdi_directory, &dra->file.state);
+        dra_file_end(&dra->file);
         return 0;
 }
 
