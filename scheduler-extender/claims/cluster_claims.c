@@ -191,23 +191,38 @@ int cluster_claims_take_pod(struct cluster *c, const char *key, const json_t *ob
         return r;
 }
 
-/* Names of vendors and runtimes as the ledger's groups have them. */
+/* A class may be an administrator's own, "remuda-h100": whose chips it means nobody here knows. */
+static bool is_known(const char *of)
+{
+        for (size_t i = 0; vendors[i] != NULL; i++)
+                if (strcmp(vendors[i]->name, of) == 0 || strcmp(vendors[i]->runtime, of) == 0)
+                        return true;
+        return false;
+}
+
+/* Names of vendors and runtimes as the ledger's groups have them. Return: false, of one that is no such name.
+ */
+static bool turn_ask(const struct symbols *symbols, const struct claims_ask *ask, struct device_ask *ret)
+{
+        ret->one_group = ask->one_group;
+        ret->choice_count = ask->choice_count;
+        for (size_t k = 0; k < ask->choice_count; k++) {
+                const char *of = ask->choices[k].of;
+
+                ret->choices[k] = (struct device_choice){ .of = symbols_find(symbols, of, strlen(of)),
+                                                          .devices = ask->choices[k].devices };
+                if (ret->choices[k].of == 0 && !is_known(of))
+                        return false;
+        }
+        return true;
+}
+
 static void turn_asks(const struct symbols *symbols, const struct claims_ask *asks, size_t count,
                       struct device_asks *ret)
 {
-        *ret = (struct device_asks){ .count = count };
-        for (size_t i = 0; i < count; i++) {
-                struct device_ask *to = &ret->asks[i];
-
-                to->one_group = asks[i].one_group;
-                to->choice_count = asks[i].choice_count;
-                for (size_t k = 0; k < asks[i].choice_count; k++)
-                        to->choices[k] = (struct device_choice){
-                                .of = symbols_find(symbols, asks[i].choices[k].of,
-                                                   strlen(asks[i].choices[k].of)),
-                                .devices = asks[i].choices[k].devices,
-                        };
-        }
+        *ret = (struct device_asks){ .count = 0 };
+        for (size_t i = 0; i < count; i++)
+                ret->count += turn_ask(symbols, &asks[i], &ret->asks[ret->count]);
 }
 
 uint32_t cluster_claims_asked(const struct cluster *c, const char *namespace_, const json_t *pod,

@@ -25,7 +25,7 @@
 {{- $main := first $pod.containers -}}
 {{- $_ := set $main "args" (concat $main.args (list "--dra=on" "--pod-uid=$(POD_UID)")) -}}
 {{- $_ := set $main "env" (append $main.env (dict "name" "POD_UID" "valueFrom" (dict "fieldRef" (dict "fieldPath" "metadata.uid")))) -}}
-{{- range list (list "plugins" "/var/lib/kubelet/plugins") (list "plugins-registry" "/var/lib/kubelet/plugins_registry") (list "cdi" "/var/run/cdi") -}}
+{{- range list (list "plugins" "/var/lib/kubelet/plugins/remuda.dev") (list "plugins-registry" "/var/lib/kubelet/plugins_registry") (list "cdi" "/var/run/cdi") -}}
 {{- $_ := set $main "volumeMounts" (append $main.volumeMounts (dict "name" (first .) "mountPath" (last .))) -}}
 {{- $_ := set $pod "volumes" (append $pod.volumes (dict "name" (first .) "hostPath" (dict "path" (last .) "type" "DirectoryOrCreate"))) -}}
 {{- end -}}
