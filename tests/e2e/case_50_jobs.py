@@ -213,6 +213,50 @@ def jobs_of_the_readme():
     return "%s, loss %.2f" % (wanted, s["progress"]["loss"])
 
 
+UNTIMED = [{"ms": {"sunway": 4}}, {"ms": {"sunway": 4, "cuda": 1}}, {"ms": {"cuda": 1}}]  # of a chip that has others, so: not there
+
+
+def opened(path):
+    try:
+        return open(path)
+    except FileNotFoundError:
+        return None
+
+
+def losses_said(rank_of):
+    """rank -> what its program says of each step, read on while and after it runs: rank_of is that of processes()."""
+    found = {}
+    for pid, environ in rank_of.items():
+        path = "/proc/%d/root%s" % (pid, environ[b"REMUDA_PROGRESS"].decode())
+        found[int(environ[b"OMPI_COMM_WORLD_RANK"])] = wait(path, 20, lambda: opened(path), 0.01)  # the program makes it when it has its data
+    return found
+
+
+def jobs_of_a_split():
+    """a split over two unlike chips completes in pods: ranks stand in the order of the plan's stages, and its loss is what the last stage says"""
+    needs_image()
+    make("parted", [{"runtime": "cuda", "chips": 1}, {"runtime": "sunway", "chips": 1}], steps=400, epochs=4, strategy="split",
+         profile={"layers": [{"memory_bytes": 4096, "activation_bytes": 1024, **layer} for layer in UNTIMED]})
+    ranks = wait("both ranks of job parted", 90, lambda: (lambda found: found if len(found) == 2 else None)(processes("parted")), 0.02)
+    given = {int(e[b"OMPI_COMM_WORLD_RANK"]): e[b"REMUDA_LAYERS"].decode() for e in ranks.values()}
+    assert given == {0: "0:0", 1: "1:2"}, given
+    files = losses_said(ranks)
+    s = wait_end("parted")
+    plan = [(g["entry"], g["runtime"], g["firstRank"], g["layers"]) for g in s["subtasks"]]
+    assert plan == [(1, "sunway", 0, "0:0"), (0, "cuda", 1, "1:2")], plan  # not as spec.workers has them
+    said = {rank: [json.loads(line) for line in file.read().splitlines()] for rank, file in files.items()}
+    assert all([line["step"] for line in lines] == list(range(400)) for lines in said.values()), {r: lines[-1:] for r, lines in said.items()}
+    assert {line["loss"] for line in said[0]} == {None}, said[0][:3]  # it has no loss to say
+    first, last = said[1][0]["loss"], said[1][-1]["loss"]
+    assert last < 0.8 * first and abs(s["progress"]["loss"] - last) < 1e-6, (first, last, s["progress"])
+    assert re.search(r", loss %.4f[,\n]" % last, jobs("show", "parted")), (last, jobs("show", "parted"))
+    assert s["samplesDone"] == 3 * 60000 + 46 * 512 and s["restarts"] == 0 and [r["exitCode"] for r in s["ranks"]] == [0, 0], s  # of 118 steps is an epoch
+    split = [e["message"] for e in events_of("parted") if e["reason"] == "Split"]
+    assert len(split) == 1 and "2 stages, by the profile's times" in split[0] and split[0].endswith("stages 0:0,1:2"), split
+    delete("parted")
+    return "loss %.4f, after %.4f in the first step" % (last, first)
+
+
 def jobs_of_any_program():
     """programs that know nothing of us run as jobs: one that meets by RANK, WORLD_SIZE, MASTER_ADDR is repaired, a plain MPI program succeeds, one that fails gives its exit code"""
     needs_image()
@@ -442,6 +486,7 @@ def jobs_give_way():
 
 scenario(jobs_train)
 scenario(jobs_of_the_readme)
+scenario(jobs_of_a_split)
 scenario(jobs_of_any_program)
 scenario(jobs_are_deleted)
 scenario(jobs_are_repaired)
