@@ -94,7 +94,16 @@ $(runbooks): tools/runbook-rows docs/runbooks $(sort $(wildcard docs/runbooks/*.
 	@mkdir -p $(@D)
 	@tools/runbook-rows $(filter %.md,$^) >$@
 $(call object,scheduler-extender/runbooks.c): | $(runbooks)
-generated: $(proto_header) $(runbooks) # what an analyser has to find
+# The files of the page, as they are, in the programs that serve it.
+page_files   := $(sort $(wildcard scheduler-extender/page/assets/*))
+page_assets  := $(B)/generated/scheduler-extender/page_assets.inc
+page_paths   := $(B)/generated/scheduler-extender/page_paths.inc
+$(page_assets) $(page_paths): $(B)/generated/scheduler-extender/page_%.inc: tools/page-assets scheduler-extender/page/assets $(page_files)
+	@mkdir -p $(@D)
+	@tools/page-assets $(subst assets,rows,$*) $(page_files) >$@
+$(call object,scheduler-extender/page/page_assets.c): $(page_assets)
+$(call object,scheduler-extender/extender.c scheduler-extender/commands/ui.c): $(page_paths)
+generated: $(proto_header) $(runbooks) $(page_assets) $(page_paths) # what an analyser has to find
 $(B)/generated/%.pb-c.h $(B)/generated/%.pb-c.c $(B)/generated/%.bounds.h: %.proto
 	@mkdir -p $(@D)
 	protoc-c --proto_path=. --c_out=$(B)/generated $<
@@ -140,13 +149,14 @@ $(unit): $(support) $(archives)
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $(filter %/$(@F).o,$^) $(call whole,$(filter %.a,$^)) -lcmocka $(LIBS)
 
-ASAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+ASAN := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
+# The build behind the tests is a make of its own: tests would inherit the descriptors by which makes share jobs.
 check: ## install what is missing and pass the tests; ends with `N passed, N failed`
 	@tools/deps build trainer check
 	@$(MAKE) --no-print-directory all check-house check-dead format-check check-docs check-hardening
-	@$(MAKE) --no-print-directory B=$(B)/asan CFLAGS='$(ASAN)' unit-build
-	@B=$(B) STRICT_SKIPS=1 tests/run-tests $(B)/asan/tests tests/integration python/tests
+	@B=$(B) STRICT_SKIPS=1 tests/run-tests --behind "env -u MAKEFLAGS -u MAKELEVEL make --no-print-directory B=$(B)/asan CC='$(CC)' CFLAGS='$(ASAN)' unit-build" \
+	        $(B)/asan/tests tests/integration python/tests
 unit: unit-build ## build and run the unit tests alone, without sanitizers
 	@B=$(B) tests/run-tests $(B)/tests
 unit-build: $(unit)
@@ -159,7 +169,7 @@ check-clang: ## build all with clang and pass the unit tests and those of comman
 	@B=$(B)/clang tests/run-tests $(B)/clang/tests
 	@B=$(B)/clang TEST_ONLY='^test_(doctor|listing|plan_launch|plan_model|plan_speeds|simulate|top)$$' tests/run-tests tests/integration
 clang-programs:
-	@$(MAKE) --no-print-directory -s B=$(B)/clang CC=$(FUZZ_CC) CFLAGS='-O2 -g -ftrivial-auto-var-init=pattern' all unit-build
+	@$(MAKE) --no-print-directory -s B=$(B)/clang CC=$(FUZZ_CC) CFLAGS='-O1 -gline-tables-only -ftrivial-auto-var-init=pattern' all unit-build
 # One room alone: `make agent check-agent` builds and tests the agent without the trainer's MPI, BLAS, OpenCL and data.
 tests_in = $(patsubst %.c,$(B)/tests/%,$(notdir $(call tests_of,$(1))))
 agent: $(B)/bin/remuda-agent ## build the agent alone
@@ -170,6 +180,10 @@ check-python: ## the tests of the Python package alone
 wheel: ## the Python package as a file for pip, in build/wheel
 	@mkdir -p $(B)/wheel
 	@cd python/build_backend && $(PYTHON) -c 'import backend; print("$(B)/wheel/" + backend.build_wheel("$(abspath $(B))/wheel"))'
+check-page: ## install a browser and pass the tests of the page in it
+	@tools/deps build check page
+	@$(MAKE) --no-print-directory generated
+	@B=$(B) STRICT_SKIPS=1 tests/run-tests tests/page
 integration: all ## the tests that run the programs
 	@B=$(B) tests/run-tests tests/integration
 check-house: ## floors, homes, sizes, names and openings of every file
@@ -210,7 +224,7 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS (60), corpora in tests/fuzz/corp
 	@$(MAKE) --no-print-directory fuzz-programs
 	@B=$(B)/fuzzing FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run-fuzz
 fuzz-programs:
-	@$(MAKE) --no-print-directory B=$(B)/fuzzing CC=$(FUZZ_CC) CFLAGS='-O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all' fuzz-build
+	@$(MAKE) --no-print-directory B=$(B)/fuzzing CC=$(FUZZ_CC) CFLAGS='-O1 -gline-tables-only -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all' fuzz-build
 fuzz-build: $(fuzzers)
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(archives)
 	@mkdir -p $(@D)
@@ -266,5 +280,5 @@ help: ## this list
 .SECONDARY: # keep objects between runs
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
-.PHONY: all generated programs check check-python wheel unit unit-build check-asan check-clang agent check-agent integration check-house check-dead reference check-docs check-hardening check-packaging failpoints clang-programs failpoints-programs fuzz-programs e2e cluster cluster-down demo bench fuzz fuzz-build soak torture torture-build \
+.PHONY: all generated programs check check-page check-python wheel unit unit-build check-asan check-clang agent check-agent integration check-house check-dead reference check-docs check-hardening check-packaging failpoints clang-programs failpoints-programs fuzz-programs e2e cluster cluster-down demo bench fuzz fuzz-build soak torture torture-build \
         format format-check tidy deb deps images install clean help

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
-#include <unistd.h>
 
 #include "agent/extender_host.h"
 #include "agent/feature_file.h"
@@ -21,6 +20,7 @@
 #include "agent/measured.h"
 #include "agent/node_report.h"
 #include "agent/probe/vendor_probe.h"
+#include "agent/self_facts.h"
 #include "agent/stages.h"
 #include "agent/tree/tree_directory.h"
 #include "agent/tree/tree_machine.h"
@@ -239,6 +239,7 @@ static void rewire(struct agent *a, struct stages_published *new)
         struct inventory *inventory = &new->inventory;
 
         inventory->generation = a->published.generation;
+        inventory->agent = a->published.agent; /* as it was told */
         inventory_free(&a->published);
         a->published = *inventory;
         kubelet_publish(a->kubelet, &a->published);
@@ -248,6 +249,8 @@ static void on_fill(void *userdata, struct inventory *inventory)
 {
         struct agent *a = userdata;
 
+        vendor_probe_update(a->probe, inventory);
+        self_facts_fill(&inventory->agent, a->probe, a->kubelet);
         measured_tell(a->measured, inventory);
         kubelet_fill(a->kubelet, inventory);
         launch_programs_fill(&a->programs, inventory);
@@ -325,8 +328,8 @@ static void on_scan(void *userdata, const char *why)
         } else {
                 a->scan_trouble[0] = '\0';
                 (void) watch_tree(a->watch, a->tree, &new.inventory);
-                vendor_probe_update(a->probe, &new.inventory);
-                if (a->published_json == NULL || !inventory_same(&a->published, &new.inventory))
+                if (a->published_json == NULL || !inventory_same(&a->published, &new.inventory) ||
+                    agent_facts_are_news(&a->facts_pace, &a->published.agent, &new.inventory.agent, begin))
                         publish(a, &new);
                 else if (!inventory_wired_same(&a->published, &new.inventory))
                         rewire(a, &new);
@@ -374,6 +377,8 @@ static void on_configuration(void *userdata)
                 a->reloads_total++;
                 configuration_apply_log(a->options, &a->configuration, &a->log);
                 log_line(&a->log, LOG_INFO, "reload", "result=done");
+                if (a->kubelet == NULL && open_kubelet(a, &err) < 0) /* nothing was offered until now */
+                        log_line(&a->log, LOG_ERR, "reload", "error=\"%s\"", err.msg);
                 kubelet_configure(a->kubelet, a->configuration.plugin);
                 vendor_probe_configure(a->probe);
                 if (a->launch_api != NULL)
@@ -381,20 +386,6 @@ static void on_configuration(void *userdata)
                 on_scan(a, "reload");
         }
         (void) sd_notify(0, "READY=1");
-}
-
-static int name_node(struct agent *a, struct err *err)
-{
-        if (a->options->node_name != NULL) {
-                if (a->options->node_name[0] == '\0' ||
-                    !text_copy(a->node, sizeof(a->node), a->options->node_name))
-                        return err_set(err, -EINVAL, "--node-name: must be 1 to %zu bytes",
-                                       sizeof(a->node) - 1);
-                return 0;
-        }
-        if (gethostname(a->node, sizeof(a->node) - 1) < 0)
-                return err_set(err, -errno, "the host's name: %m; give --node-name");
-        return 0;
 }
 
 /* A log that cannot be read is one source of faults less, and said. */
@@ -439,7 +430,7 @@ static int prepare(struct agent *a, sd_event *loop, const struct agent_options *
         r = configuration_load(options, &a->configuration, err);
         configuration_apply_log(a->options, &a->configuration, &a->log);
         if (r == 0)
-                r = name_node(a, err);
+                r = agent_options_name_node(options, a->node, err);
         if (r == 0)
                 r = open_tree(a, err); /* a root that is not there at the start is a mistake */
         if (r < 0)
@@ -450,8 +441,7 @@ static int prepare(struct agent *a, sd_event *loop, const struct agent_options *
         return 0;
 }
 
-/* What libraries said of links lies beside what runs: of this machine, or inside a directory that is read as
- * one; a record has none. */
+/* What libraries said of links lies beside what runs, or in a directory read as one; a record has none. */
 static int open_probe(struct agent *a, struct err *err)
 {
         const struct agent_options *o = a->options;

@@ -21,7 +21,7 @@
 
 struct agent {
         const struct agent_options *options;
-        char node[254];
+        char node[AGENT_OPTIONS_NODE_BYTES];
         sd_event *loop;
         struct log log;
         struct services services;
@@ -36,6 +36,7 @@ struct agent {
         struct inventory published; /* to everyone */
         char *published_json;       /* and its text; NULL before the first scan */
         size_t published_json_bytes;
+        struct agent_facts_pace facts_pace; /* of what the agent says of itself */
         sd_event_source *scan_timer;
 
         struct kernel_log *kernel_log; /* NULL = there is none to read */

@@ -1,8 +1,11 @@
-/* Options of remuda-agent: a row each. */
+/* Options of remuda-agent: a row each; and what the node is called. */
 #include "agent/agent_options.h"
 
+#include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "io/log.h"
 
 #define AT(member) offsetof(struct agent_options, member)
@@ -25,8 +28,8 @@ static const struct option_spec specs[] = {
           .help = "where its socket is (KUBELET-ROOT/device-plugins)" },
         { .name = "kubelet-root", .type = OPTION_STRING, .offset = AT(kubelet_root), .value = "DIR",
           .default_ = "/var/lib/kubelet", .help = "the kubelet's folder" },
-        { .name = "dra", .type = OPTION_CHOICE, .offset = AT(dra), .value = "off|on|only",
-          .help = "devices by claims, too, or alone (as `offer`)" },
+        { .name = "dra", .type = OPTION_CHOICE, .offset = AT(dra), .value = "auto|off|on|only|planned",
+          .help = "devices by claims: as `offer` says (auto), too, alone, planned" },
         { .name = "pod-uid", .type = OPTION_STRING, .offset = AT(pod_uid), .value = "UID",
           .help = "in names of DRA's sockets: of two agents" },
         { .name = "cdi-dir", .type = OPTION_STRING, .offset = AT(cdi_dir), .value = "DIR",
@@ -67,3 +70,17 @@ const struct option_program agent_options_program = {
         .after = "See remuda-agent(8) for the configuration, the endpoints and the signals.",
         .specs = specs,
 };
+
+int agent_options_name_node(const struct agent_options *options, char ret[AGENT_OPTIONS_NODE_BYTES],
+                            struct err *err)
+{
+        memset(ret, 0, AGENT_OPTIONS_NODE_BYTES);
+        if (options->node_name == NULL)
+                return gethostname(ret, AGENT_OPTIONS_NODE_BYTES - 1) < 0
+                               ? err_set(err, -errno, "the host's name: %m; give --node-name")
+                               : 0;
+        return options->node_name[0] != '\0' && text_copy(ret, AGENT_OPTIONS_NODE_BYTES, options->node_name)
+                       ? 0
+                       : err_set(err, -EINVAL, "--node-name: must be 1 to %d bytes",
+                                 AGENT_OPTIONS_NODE_BYTES - 1);
+}

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+#include "base/err.h"
 #include "base/options.h"
 
 struct agent_options {
@@ -13,10 +14,10 @@ struct agent_options {
         const char *store;     /* "none", "dir:PATH", "kubernetes" */
         const char *kubeconfig;
         const char *kubelet_root;
-        const char *kubelet_dir;   /* NULL = of kubelet_root; "none" = no device plugin */
-        const char *dra;           /* "off", "on", "only"; NULL = as the configuration says */
-        const char *pod_uid;       /* NULL = one instance alone */
-        const char *cdi_dir;       /* NULL = as the configuration says */
+        const char *kubelet_dir; /* NULL = of kubelet_root; "none" = no device plugin */
+        const char *dra;     /* "auto", "off", "on", "only", "planned"; NULL = as the configuration says */
+        const char *pod_uid; /* NULL = one instance alone */
+        const char *cdi_dir; /* NULL = as the configuration says */
         const char *pod_resources; /* NULL = beside kubelet_dir; "none" = who holds what is not asked */
         const char *launch_socket; /* NULL = the default place, and going on without it */
         const char *config;
@@ -31,3 +32,10 @@ struct agent_options {
 };
 
 extern const struct option_program agent_options_program;
+
+#define AGENT_OPTIONS_NODE_BYTES 254
+
+/* agent_options_name_node() - what the node is called: as the options say, or as this host. Return: 0 or a
+ * negative errno. */
+int agent_options_name_node(const struct agent_options *options, char ret[AGENT_OPTIONS_NODE_BYTES],
+                            struct err *err);

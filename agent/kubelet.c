@@ -7,15 +7,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/inventory/device_ids.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/clock.h"
 #include "io/loop.h"
 #include "plugin/dra/dra.h"
+#include "plugin/dra/dra_account.h"
 #include "plugin/grants.h"
 #include "plugin/pod_resources.h"
 
-#define SCAN_USEC UINT64_C(1000000) /* many claims come together, and a look at the machine takes a while */
+#define SCAN_USEC   UINT64_C(1000000) /* many claims come together, and a look at the machine takes a while */
+#define ENDING_USEC UINT64_C(200000)
+#define LAST_USEC                                                                                            \
+        UINT64_C(10000000) /* pods whose claims were allocated before the slices went are started still */
 
 struct kubelet {
         const struct services *services;
@@ -28,9 +33,10 @@ struct kubelet {
         struct plugin *plugin; /* NULL = not offered by it, as the next */
         struct dra *dra;
         struct pod_resources *pods; /* NULL = who holds what is not asked */
-        struct grants grants;
-        struct holder *holders; /* of pods and of claims */
-        sd_event_source *scan;  /* claims hold other devices: told after the kubelet is answered */
+        struct grants grants;       /* before DRA was there: it has the account of what comes then */
+        struct holder *holders;     /* of pods and of claims */
+        sd_event_source *scan;      /* claims hold other devices: told after the kubelet is answered */
+        sd_event_source *ending;    /* DRA is to end: is it over? */
 };
 
 static void on_log(void *userdata, int priority, const char *line)
@@ -48,7 +54,9 @@ static void on_allocate(void *userdata)
                 pod_resources_poke(k->pods);
 }
 
-static void on_grant(void *userdata, const char *id)
+/* With DRA the account is on disk, which another instance has, too; without it is remembered who has what
+ * until it is opened. */
+static int on_grant(void *userdata, const char *const *ids, size_t count, struct err *err)
 {
         struct kubelet *k = userdata;
         const struct holder *holders;
@@ -56,10 +64,13 @@ static void on_grant(void *userdata, const char *id)
 
         if (k->pods != NULL)
                 (void) pod_resources_holders(k->pods, &holders, &asked);
-        if (grants_add(&k->grants, id, clock_monotonic_usec(), asked) < 0)
-                log_line(k->services->log, LOG_ERR, "kubelet", "error=\"no memory for what is given\"");
         if (k->dra != NULL)
-                dra_held_changed(k->dra);
+                return dra_account_grant(k->dra, ids, count, asked, err);
+        for (size_t i = 0; i < count; i++)
+                if (grants_add(&k->grants, ids[i], clock_monotonic_usec(), asked) < 0)
+                        log_line(k->services->log, LOG_ERR, "kubelet",
+                                 "error=\"no memory for what is given\"");
+        return 0;
 }
 
 static void on_holders(void *userdata)
@@ -89,7 +100,7 @@ static const struct holder *find_pod(const struct kubelet *k, const char *id, ui
         size_t count = k->pods == NULL ? 0 : pod_resources_holders(k->pods, &holders, ret_asked_usec);
 
         for (size_t i = 0; i < count; i++)
-                if (strcmp(holders[i].device_id, id) == 0)
+                if (device_ids_overlap(holders[i].device_id, id))
                         return &holders[i];
         return NULL;
 }
@@ -106,16 +117,30 @@ static enum dra_held on_held(void *userdata, const char *id, char *ret_whom, siz
                 (void) text_format(ret_whom, whom_bytes, "pod %s/%s", pod->pod_namespace, pod->pod);
                 return DRA_HELD;
         }
-        if (grants_has(&k->grants, id, asked)) {
+        if (grants_has(&k->grants, id, asked) || (k->dra != NULL && dra_account_granted(k->dra, id, asked))) {
                 (void) text_copy(ret_whom, whom_bytes, "a pod that is being started");
                 return DRA_HELD;
         }
         return k->pods != NULL && asked == 0 && access(k->pods_socket, F_OK) == 0 ? DRA_NOT_KNOWN : DRA_FREE;
 }
 
+static void on_ask(void *userdata)
+{
+        kubelet_ask_holders(userdata);
+}
+
 static void on_scan(void *userdata)
 {
-        services_scan(((const struct kubelet *) userdata)->services, "claims");
+        services_scan(((const struct kubelet *) userdata)->services, "kubelet");
+}
+
+/* By then a kubelet that was started again has taken all anew, which is no news. */
+static void look_soon(void *userdata)
+{
+        const struct kubelet *k = userdata;
+
+        if (!loop_is_armed(k->scan))
+                loop_rearm(k->scan, SCAN_USEC);
 }
 
 static void offer_plugin(const struct kubelet *k, const struct inventory *inventory);
@@ -126,8 +151,7 @@ static void on_claims(void *userdata)
         struct kubelet *k = userdata;
 
         offer_plugin(k, k->services->published);
-        if (!loop_is_armed(k->scan))
-                loop_rearm(k->scan, SCAN_USEC);
+        look_soon(k);
 }
 
 /* "/var/lib/kubelet/device-plugins" -> "/var/lib/kubelet/pod-resources/kubelet.sock" */
@@ -150,16 +174,35 @@ static bool pod_resources_path(struct kubelet *k)
                            (int) (slash - k->directory), k->directory);
 }
 
+/* An option that names an API wins; `auto` and no option leave it to the configuration, and say what is where
+ * that says nothing. */
+static enum plugin_config_offer offer_of(const struct kubelet *k, enum plugin_config_offer said)
+{
+        static const char *const words[] = { "off", "on", "only", "planned" }; /* enum plugin_config_offer */
+        const char *option = k->options->dra;
+
+        for (size_t i = 0; option != NULL && i < ARRAY_SIZE(words); i++) {
+                if (strcmp(option, words[i]) != 0)
+                        continue;
+                if (said != PLUGIN_CONFIG_UNSAID && said != (enum plugin_config_offer) i)
+                        log_line(k->services->log, LOG_WARNING, "kubelet",
+                                 "offer=%s is not followed: the option --dra %s goes before it; --dra auto "
+                                 "would follow it",
+                                 plugin_config_offers[said], option);
+                return (enum plugin_config_offer) i;
+        }
+        if (said != PLUGIN_CONFIG_UNSAID)
+                return said;
+        return option != NULL ? PLUGIN_CONFIG_BOTH : PLUGIN_CONFIG_PLUGIN;
+}
+
 /* The options are stronger than the file. */
 static void take_config(struct kubelet *k, const struct plugin_config *config)
 {
-        static const char *const words[] = { "off", "on", "only" }; /* enum plugin_config_offer */
         struct plugin_config usual;
 
         k->config = *config;
-        for (size_t i = 0; k->options->dra != NULL && i < ARRAY_SIZE(words); i++)
-                if (strcmp(k->options->dra, words[i]) == 0)
-                        k->config.offer = (enum plugin_config_offer) i;
+        k->config.offer = offer_of(k, config->offer);
         if (k->options->cdi_dir != NULL && k->config.cdi_directory[0] != '\0')
                 (void) text_copy(k->config.cdi_directory, sizeof(k->config.cdi_directory),
                                  k->options->cdi_dir);
@@ -177,6 +220,7 @@ static int open_plugin(struct kubelet *k, struct err *err)
                                                 .log = on_log,
                                                 .on_allocate = on_allocate,
                                                 .on_grant = on_grant,
+                                                .on_registered = look_soon,
                                                 .userdata = k };
         int r = plugin_new(k->services->loop, &options, &k->plugin, err);
 
@@ -195,34 +239,103 @@ static int open_dra(struct kubelet *k, struct err *err)
                                              .tree = k->tree,
                                              .log = on_log,
                                              .held = on_held,
+                                             .ask = on_ask,
                                              .changed = on_claims,
+                                             .on_registered = look_soon,
                                              .userdata = k };
 
         return dra_new(k->services->loop, &options, &k->dra, err);
 }
 
+/* Claims are planned for its devices as soon as no scheduler finds them in a slice any more. */
+static void await_withdrawal(struct kubelet *k)
+{
+        if (dra_is_withdrawn(k->dra))
+                services_scan(k->services, "planned");
+        else
+                loop_rearm(k->ending, ENDING_USEC);
+}
+
+/* The last slice and the last claim are gone, or it is offered again. */
+static void on_ending(void *userdata)
+{
+        struct kubelet *k = userdata;
+
+        if (k->dra != NULL && k->config.offer == PLUGIN_CONFIG_PLANNED)
+                await_withdrawal(k);
+        if (k->dra == NULL || k->config.offer != PLUGIN_CONFIG_PLUGIN)
+                return;
+        if (!dra_is_over(k->dra)) {
+                loop_rearm(k->ending, ENDING_USEC);
+                return;
+        }
+        dra_free(TAKE(k->dra));
+        log_line(k->services->log, LOG_INFO, "kubelet", "DRA has ended: no claim is left");
+        services_scan(k->services, "claims");
+}
+
+/* Its devices are offered no more; the kubelet wants it until the last claim is given up. */
+static void end_dra(struct kubelet *k)
+{
+        dra_withdraw(k->dra, true);
+        if (dra_claims(k->dra)->count > 0)
+                log_line(k->services->log, LOG_WARNING, "kubelet",
+                         "DRA stays, and offers nothing: %zu claims are prepared; it ends with their pods",
+                         dra_claims(k->dra)->count);
+        loop_rearm(k->ending, LAST_USEC);
+}
+
+static bool has_claims(const struct kubelet *k)
+{
+        return dra_account_has_claims(k->options->kubelet_root,
+                                      plugin_config_claims_folder(&k->config, k->options->cdi_dir));
+}
+
+/* Claims that an agent with DRA has prepared on this node hold their chips, whatever is offered now: without
+ * their account nobody gives any. */
+static int open_left(struct kubelet *k, struct err *err)
+{
+        int r = has_claims(k) ? open_dra(k, err) : 0;
+
+        return r < 0 ? err_wrap(err, r, "pods have claims on this node, which DRA serves until they end") : 0;
+}
+
+/* Who has what is not known without the kubelet's word. */
+static void warn_of_silence(const struct kubelet *k)
+{
+        if (k->plugin != NULL && k->dra != NULL && k->pods == NULL)
+                log_line(k->services->log, LOG_WARNING, "kubelet",
+                         "offer: both without pod-resources: what the device plugin gave once is not offered "
+                         "by "
+                         "claims again; give --pod-resources PATH, or offer by one of both");
+}
+
 /* Each API is there as `offer` has it. */
 static int open_offered(struct kubelet *k, struct err *err)
 {
-        bool plugin = k->config.offer != PLUGIN_CONFIG_DRA && strcmp(k->directory, "none") != 0,
-             dra = k->config.offer != PLUGIN_CONFIG_PLUGIN;
+        bool plugin = plugin_config_offers_plugin(&k->config) && strcmp(k->directory, "none") != 0,
+             planned = k->config.offer == PLUGIN_CONFIG_PLANNED,
+             dra = k->config.offer != PLUGIN_CONFIG_PLUGIN, news = k->plugin == NULL || k->dra == NULL;
         int r = 0;
 
         if (dra && k->dra == NULL) /* first: it knows what claims hold */
                 r = open_dra(k, err);
+        else if (!dra && k->dra == NULL)
+                r = open_left(k, err);
         if (r == 0 && plugin && k->plugin == NULL)
                 r = open_plugin(k, err);
         if (r < 0)
                 return r; /* what is offered by the other API stays */
         if (!plugin)
                 plugin_free(TAKE(k->plugin));
-        if (!dra && k->dra != NULL &&
-            dra_claims(k->dra)->count > 0) /* the kubelet wants it to unprepare them */
-                log_line(k->services->log, LOG_WARNING, "kubelet",
-                         "DRA stays: %zu claims are prepared; end their pods, then offer again",
-                         dra_claims(k->dra)->count);
-        else if (!dra)
-                dra_free(TAKE(k->dra));
+        if (!dra && k->dra != NULL)
+                end_dra(k);
+        else if (k->dra != NULL)
+                dra_withdraw(k->dra, planned);
+        if (planned)
+                loop_rearm(k->ending, ENDING_USEC);
+        if (news && dra)
+                warn_of_silence(k);
         return 0;
 }
 
@@ -233,6 +346,8 @@ static int open_all(struct kubelet *k, struct err *err)
         };
         int r = loop_timer(k->services->loop, on_scan, k, &k->scan);
 
+        if (r == 0)
+                r = loop_timer(k->services->loop, on_ending, k, &k->ending);
         if (r < 0)
                 return err_set(err, r, "no timer for claims");
         if (pod_resources_path(k))
@@ -256,7 +371,8 @@ int kubelet_new(const struct services *services, const struct agent_options *opt
                        : text_format(k->directory, sizeof(k->directory), "%s/device-plugins",
                                      options->kubelet_root);
         take_config(k, config);
-        if (strcmp(k->directory, "none") == 0 && k->config.offer == PLUGIN_CONFIG_PLUGIN) {
+        if (strcmp(k->directory, "none") == 0 && k->config.offer == PLUGIN_CONFIG_PLUGIN &&
+            !(options->dra != NULL && has_claims(k))) {
                 free(k);
                 return 0;
         }
@@ -277,6 +393,7 @@ void kubelet_free(struct kubelet *k)
         plugin_free(k->plugin);
         pod_resources_free(k->pods);
         (void) sd_event_source_disable_unref(k->scan);
+        (void) sd_event_source_disable_unref(k->ending);
         grants_free(&k->grants);
         free(k->holders);
         free(k);
@@ -323,28 +440,25 @@ static void count_claimed(const struct kubelet *k, struct inventory *inventory)
         }
 }
 
-void kubelet_fill(const struct kubelet *k, struct inventory *inventory)
+void kubelet_fill(struct kubelet *k, struct inventory *inventory)
 {
-        if (kubelet_knows_holders(k)) {
+        const struct holder *holders = NULL;
+        uint64_t asked;
+        size_t count = kubelet_holders(k, &holders, &asked);
+
+        if (kubelet_knows_holders(k))
                 pod_resources_count_free(k->pods, inventory);
-                pod_resources_fill_losses(k->pods, inventory);
-        }
-        if (k != NULL && k->dra != NULL)
-                count_claimed(k, inventory);
+        holder_fill_losses(holders, count, inventory);
+        if (k == NULL || k->dra == NULL)
+                return;
+        count_claimed(k, inventory);
+        inventory->planned = k->config.offer == PLUGIN_CONFIG_PLANNED && dra_is_withdrawn(k->dra);
 }
 
-/* The device plugin's view: what a claim holds is nobody's to allocate. */
-static void offer_plugin(const struct kubelet *k, const struct inventory *inventory)
+static void hide_claimed(const struct kubelet *k, struct inventory *inventory)
 {
-        struct err err = { 0 };
-        struct inventory copy;
-        int r;
-
-        if (k->plugin == NULL)
-                return;
-        r = inventory_copy(inventory, &copy);
-        for (size_t i = 0; r == 0 && k->dra != NULL && i < copy.device_count; i++) {
-                struct device *device = &copy.devices[i];
+        for (size_t i = 0; i < inventory->device_count; i++) {
+                struct device *device = &inventory->devices[i];
                 const struct dra_state_claim *claim = dra_holder(k->dra, device->id);
 
                 if (claim == NULL || !device->usable)
@@ -354,11 +468,30 @@ static void offer_plugin(const struct kubelet *k, const struct inventory *invent
                 (void) text_format(device->message, sizeof(device->message), "claim %s/%s has it",
                                    claim->namespace_, claim->name);
         }
-        if (r == 0)
-                r = plugin_update(k->plugin, &copy, &err);
+}
+
+/* The device plugin's view: what a claim holds is nobody's to allocate. */
+static void offer_plugin(const struct kubelet *k, const struct inventory *inventory)
+{
+        bool claimed = k->dra != NULL && dra_claims(k->dra)->count > 0;
+        struct err err = { 0 };
+        struct inventory copy;
+        int r;
+
+        if (k->plugin == NULL)
+                return;
+        if (!claimed) {
+                r = plugin_update(k->plugin, inventory, &err);
+        } else {
+                r = inventory_copy(inventory, &copy);
+                if (r == 0) {
+                        hide_claimed(k, &copy);
+                        r = plugin_update(k->plugin, &copy, &err);
+                        inventory_free(&copy);
+                }
+        }
         if (r < 0)
                 log_line(k->services->log, LOG_ERR, "kubelet", "error=\"%s\"", err.msg);
-        inventory_free(&copy);
 }
 
 void kubelet_publish(struct kubelet *k, const struct inventory *inventory)
@@ -448,5 +581,13 @@ bool kubelet_status(struct kubelet *k, struct plugin_status *ret)
         if (k == NULL || k->plugin == NULL)
                 return false;
         plugin_status(k->plugin, ret);
+        return true;
+}
+
+bool kubelet_dra_status(const struct kubelet *k, struct dra_status *ret)
+{
+        if (k == NULL || k->dra == NULL)
+                return false;
+        dra_status(k->dra, ret);
         return true;
 }

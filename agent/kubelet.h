@@ -7,13 +7,15 @@
 #include "agent/config/services.h"
 #include "agent/inventory/holder.h"
 #include "base/err.h"
+#include "plugin/dra/dra_status.h"
 #include "plugin/plugin.h"
 #include "plugin/plugin_config.h"
 
 struct kubelet;
 
-/* kubelet_new() - @options: where the kubelet is (`kubelet_dir` "none", and no DRA: there is none, and *ret
- * stays NULL), who is asked who holds what, and by which APIs devices are offered; borrowed for its life, as
+/* kubelet_new() - @options: where the kubelet is (`kubelet_dir` "none", and neither DRA nor, where an option
+ * says so, claims of before: there is none, and *ret stays NULL), who is asked who holds what, and by which
+ * APIs devices are offered; borrowed for its life, as
  * @node. */
 int kubelet_new(const struct services *services, const struct agent_options *options, const char *node,
                 const struct plugin_config *config, const struct tree *tree, struct kubelet **ret,
@@ -26,7 +28,7 @@ void kubelet_set_tree(struct kubelet *kubelet, const struct tree *tree);
 void kubelet_configure(struct kubelet *kubelet, const struct plugin_config *config);
 
 /* kubelet_fill() - what is free and what is lost to whom, in an inventory that is about to be published. */
-void kubelet_fill(const struct kubelet *kubelet, struct inventory *inventory);
+void kubelet_fill(struct kubelet *kubelet, struct inventory *inventory);
 
 /* kubelet_publish() - this is offered from now on. */
 void kubelet_publish(struct kubelet *kubelet, const struct inventory *inventory);
@@ -42,3 +44,6 @@ bool kubelet_serves(struct kubelet *kubelet);
 
 /* kubelet_status() - of the device plugin. Return: false without one. */
 bool kubelet_status(struct kubelet *kubelet, struct plugin_status *ret);
+
+/* kubelet_dra_status() - of the DRA driver. Return: false without one. */
+bool kubelet_dra_status(const struct kubelet *kubelet, struct dra_status *ret);

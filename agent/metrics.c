@@ -192,6 +192,13 @@ static void dcgm_families(struct text *page, const struct agent *agent, const st
                                 dcgm_sample(page, agent, &rows[i], field->dcgm,
                                             rows[i].sample->values[f] * field->dcgm_scale);
         }
+        /* newer DCGM dashboards draw this one; its nearest relative is what the libraries call busy */
+        metrics_family(page, "DCGM_FI_PROF_GR_ENGINE_ACTIVE", METRIC_GAUGE,
+                       "How busy the compute part of the device is, 0 to 1");
+        for (size_t i = 0; i < n; i++)
+                if (rows[i].sample != NULL && isfinite(rows[i].sample->values[PROBE_UTILIZATION_COMPUTE]))
+                        dcgm_sample(page, agent, &rows[i], "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
+                                    rows[i].sample->values[PROBE_UTILIZATION_COMPUTE]);
         metrics_family(page, "DCGM_FI_DEV_FB_FREE", METRIC_GAUGE, "Memory of the device that is not in use");
         for (size_t i = 0; i < n; i++) {
                 const double *v = rows[i].sample != NULL ? rows[i].sample->values : NULL;
@@ -346,6 +353,12 @@ static uint64_t counter_at(const void *status, size_t offset)
         return *(const uint64_t *) (const void *) ((const char *) status + offset);
 }
 
+/* One that is there, and has answered or kept silent. */
+static bool has_library(const struct vendor_probe_status *s)
+{
+        return s->vendor != NULL && (s->state == AGENT_FACTS_ANSWERS || s->state == AGENT_FACTS_SILENT);
+}
+
 static void collectors(struct text *page, const struct agent *agent)
 {
         struct vendor_probe_status s;
@@ -353,10 +366,10 @@ static void collectors(struct text *page, const struct agent *agent)
         metrics_family(page, "remuda_collector_success", METRIC_GAUGE,
                        "Whether the last question to a vendor's library was answered");
         for (size_t i = 0; vendor_probe_status(agent->probe, i, &s); i++)
-                if (s.vendor != NULL && s.state != VENDOR_PROBE_ABSENT)
+                if (has_library(&s))
                         metrics_sample(page, "remuda_collector_success",
                                        METRIC_LABELS({ "collector", s.vendor }),
-                                       s.state == VENDOR_PROBE_ANSWERS);
+                                       s.state == AGENT_FACTS_ANSWERS);
         metrics_family(page, "remuda_collector_last_success_timestamp_seconds", METRIC_GAUGE,
                        "When a vendor's library last answered, in seconds since 1970");
         for (size_t i = 0; vendor_probe_status(agent->probe, i, &s); i++)
@@ -375,7 +388,7 @@ static void collectors(struct text *page, const struct agent *agent)
         metrics_family(page, "remuda_agent_vendor_call_duration_seconds", METRIC_HISTOGRAM,
                        "How long a vendor's library took to answer");
         for (size_t i = 0; vendor_probe_status(agent->probe, i, &s); i++)
-                if (s.vendor != NULL && s.state != VENDOR_PROBE_ABSENT)
+                if (has_library(&s))
                         metrics_histogram(page, "remuda_agent_vendor_call_duration_seconds",
                                           METRIC_LABELS({ "vendor", s.vendor }), s.duration);
 }
@@ -409,6 +422,41 @@ static void kubelet(struct text *page, struct agent *agent)
                 metrics_histogram(page, "remuda_agent_allocate_duration_seconds",
                                   METRIC_LABELS({ "resource", s.resources[i].resource }),
                                   &s.resources[i].allocate);
+}
+
+static const char *const refusal_words[DRA_STATUS_REFUSALS] = { [DRA_STATUS_HELD] = "held",
+                                                                [DRA_STATUS_CLAIM] = "claim",
+                                                                [DRA_STATUS_STORE] = "store",
+                                                                [DRA_STATUS_FILES] = "files" };
+
+static void claims(struct text *page, const struct agent *agent)
+{
+        struct dra_status s;
+
+        if (!kubelet_dra_status(agent->kubelet, &s))
+                return;
+        metrics_gauge(page, "remuda_agent_driver_registered",
+                      "Has the kubelet taken the driver of claims: 1 or 0", s.registered ? 1 : 0);
+        metrics_gauge(page, "remuda_agent_claims_held", "Claims that are prepared on this node",
+                      (double) s.claims);
+        metrics_counter(page, "remuda_agent_claims_prepared_total",
+                        "Claims that the kubelet was told are prepared", s.prepared_total);
+        metrics_family(page, "remuda_agent_claims_refused_total", METRIC_COUNTER,
+                       "Claims that were not prepared, by reason");
+        for (size_t i = 0; i < DRA_STATUS_REFUSALS; i++)
+                metrics_sample_uint64(page, "remuda_agent_claims_refused_total",
+                                      METRIC_LABELS({ "reason", refusal_words[i] }), s.refused_total[i]);
+        metrics_counter(page, "remuda_agent_claims_unprepared_total", "Claims that were given up",
+                        s.unprepared_total);
+        metrics_family(page, "remuda_agent_prepare_duration_seconds", METRIC_HISTOGRAM,
+                       "How long NodePrepareResources took, the store included");
+        metrics_histogram(page, "remuda_agent_prepare_duration_seconds", NULL, &s.prepare);
+        metrics_counter(page, "remuda_agent_slice_writes_total",
+                        "Writes of ResourceSlices that the store was asked for", s.slice_writes_total);
+        metrics_counter(page, "remuda_agent_slice_deletes_total",
+                        "Deletions of ResourceSlices that the store was asked for", s.slice_drops_total);
+        metrics_counter(page, "remuda_agent_slice_failures_total",
+                        "Writes and deletions of ResourceSlices that failed", s.slice_failures_total);
 }
 
 static void fill_rows(const struct agent *agent, struct metrics_row *rows, size_t n)
@@ -453,6 +501,7 @@ void metrics_page(struct agent *agent, struct text *page)
         agent_families(page, agent);
         collectors(page, agent);
         kubelet(page, agent);
+        claims(page, agent);
         launch_programs_metrics(agent->launch_api != NULL ? &agent->programs : NULL, page);
         repair_metrics(agent->repair, page);
         foreign_metrics(agent->foreign, page);

@@ -45,6 +45,14 @@ int stages_judge(struct stages_found *found, struct judge *judge, const struct a
         return 0;
 }
 
+int stages_describe(const struct agent_config *config, const struct resource_map *resources,
+                    struct inventory *inventory, struct err *err)
+{
+        inventory->node_class = config->node_class;
+        (void) text_copy(inventory->pool, sizeof(inventory->pool), config->pool);
+        return resource_map_apply(resources, inventory, err);
+}
+
 int stages_publish(struct stages_judged *judged, const struct stages_additions *additions,
                    struct stages_published *ret, struct err *err)
 {
@@ -53,9 +61,7 @@ int stages_publish(struct stages_judged *judged, const struct stages_additions *
 
         *inventory = take(&judged->inventory);
         (void) text_copy(inventory->node, sizeof(inventory->node), additions->node);
-        inventory->node_class = additions->config->node_class;
-        (void) text_copy(inventory->pool, sizeof(inventory->pool), additions->config->pool);
-        r = resource_map_apply(additions->resources, inventory, err);
+        r = stages_describe(additions->config, additions->resources, inventory, err);
         additions->fill(additions->userdata, inventory);
         return r;
 }

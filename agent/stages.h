@@ -51,6 +51,11 @@ struct stages_additions {
         void *userdata;
 };
 
+/* stages_describe() - what the node's configuration says: its class, its pool, what the groups' resources are
+ * called. Return: as stages_publish(). */
+int stages_describe(const struct agent_config *config, const struct resource_map *resources,
+                    struct inventory *inventory, struct err *err);
+
 /* stages_publish() - Return: 0; -EINVAL and *err when the configuration's resource names cannot be given:
  * *ret is good, with the usual names. */
 int stages_publish(struct stages_judged *judged, const struct stages_additions *additions,

@@ -6,12 +6,16 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/kubelet.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/loop.h"
+#include "io/whole_file.h"
 
 static void without_a_kubelet_there_is_nothing_to_tell(void **state)
 {
@@ -116,12 +120,55 @@ static void a_path_that_cannot_be_is_refused(void **state)
         assert_null(sd_event_unref(loop));
 }
 
+/* Who has what is not known then: a device plugin would give chips of claims away. */
+static void without_the_account_of_claims_nothing_is_given(void **state)
+{
+        char root[] = "/tmp/remuda-kubelet-XXXXXX", path[100];
+        const struct agent_options options = {
+                .kubelet_root = root, .kubelet_dir = root, .store = "none", .cdi_dir = root
+        };
+        static const char spec[] = "{\"annotations\":{\"remuda.dev/claim\":\"{\\\"add\\\":[{\\\"uid\\\":"
+                                   "\\\"u1\\\",\\\"namespace\\\":\\\"n\\\",\\\"name\\\":\\\"c\\\"}]}\"}}";
+        static const char *const folders[] = { "", "/plugins", "/plugins/remuda.dev" };
+        struct services services = { 0 };
+        struct kubelet *kubelet = NULL;
+        struct plugin_config config;
+        struct err err = { 0 };
+
+        (void) state;
+        assert_non_null(mkdtemp(root));
+        for (size_t i = 1; i < ARRAY_SIZE(folders); i++) {
+                assert_true(text_format(path, sizeof(path), "%s%s", root, folders[i]));
+                assert_int_equal(mkdir(path, 0700), 0);
+        }
+        assert_true(text_format(path, sizeof(path), "%s/plugins/remuda.dev/claims.json", root));
+        assert_int_equal(whole_file_write(path, "{", 1, 0600, 0, NULL), 0);
+        plugin_config_default(&config);
+        assert_int_equal(loop_new(&services.loop, NULL), 0);
+        assert_true(kubelet_new(&services, &options, "n1", &config, NULL, &kubelet, &err) < 0);
+        assert_non_null(strstr(err.msg, "pods have claims on this node"));
+        assert_null(kubelet);
+        assert_int_equal(unlink(path), 0);
+        assert_true(text_format(path, sizeof(path), "%s/remuda.dev-claim_u1.json", root));
+        assert_int_equal(whole_file_write(path, spec, strlen(spec), 0600, 0, NULL), 0);
+        err = (struct err){ 0 };
+        assert_true(kubelet_new(&services, &options, "n1", &config, NULL, &kubelet, &err) < 0);
+        assert_non_null(strstr(err.msg, "pods have claims on this node")); /* as a CDI spec says */
+        assert_null(sd_event_unref(services.loop));
+        assert_int_equal(unlink(path), 0);
+        for (size_t i = ARRAY_SIZE(folders); i-- > 0;) {
+                assert_true(text_format(path, sizeof(path), "%s%s", root, folders[i]));
+                assert_int_equal(rmdir(path), 0);
+        }
+}
+
 int main(void)
 {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(without_a_kubelet_there_is_nothing_to_tell),
                 cmocka_unit_test(who_holds_what_is_asked_where_there_is_a_socket),
                 cmocka_unit_test(a_path_that_cannot_be_is_refused),
+                cmocka_unit_test(without_the_account_of_claims_nothing_is_given),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define LONG_BYTES 128 /* from there on lanes pay */
+
 /* Each bit of the product depends on bits of both; folding its halves keeps them all. */
 static uint64_t mix(uint64_t a, uint64_t b)
 {
@@ -12,12 +14,36 @@ static uint64_t mix(uint64_t a, uint64_t b)
         return (uint64_t) product ^ (uint64_t) (product >> 64);
 }
 
+#define LANES 4
+
+/* A product waits for the one before: four hashes side by side, each of every fourth word, keep the
+ * multiplier busy. Return: the bytes that are done. */
+static size_t hash_lanes(const unsigned char *at, size_t size_bytes, uint64_t *hash)
+{
+        uint64_t lanes[LANES], words[LANES];
+        size_t done = 0;
+
+        for (size_t i = 0; i < LANES; i++)
+                lanes[i] = *hash + i;
+        for (; size_bytes - done >= sizeof(words); done += sizeof(words)) {
+                memcpy(words, at + done, sizeof(words));
+                for (size_t i = 0; i < LANES; i++)
+                        lanes[i] = mix(lanes[i] ^ words[i], UINT64_C(0xe7037ed1a0b428db));
+        }
+        for (size_t i = 0; i < LANES; i++)
+                *hash = mix(*hash ^ lanes[i], UINT64_C(0xe7037ed1a0b428db));
+        return done;
+}
+
 uint64_t hash_bytes(const void *bytes, size_t size_bytes, uint64_t seed)
 {
         const unsigned char *at = bytes;
         uint64_t hash = seed ^ UINT64_C(0xa0761d6478bd642f), word;
+        size_t done = size_bytes >= LONG_BYTES ? hash_lanes(at, size_bytes, &hash) : 0;
 
-        for (size_t left = size_bytes; left >= sizeof(word); left -= sizeof(word), at += sizeof(word)) {
+        at += done;
+        for (size_t left = size_bytes - done; left >= sizeof(word);
+             left -= sizeof(word), at += sizeof(word)) {
                 memcpy(&word, at, sizeof(word));
                 hash = mix(hash ^ word, UINT64_C(0xe7037ed1a0b428db));
         }

@@ -33,6 +33,7 @@ const struct command commands[] = {
           &command_simulate_options, NULL },
         { "support-bundle", "one archive of what the node and the cluster say, for a vendor or an issue",
           command_support_bundle, &command_support_bundle_options, NULL },
+        { "ui", "the page of a cluster, live or saved, in a browser", command_ui, &command_ui_options, NULL },
         { "uninstall", "end the jobs, and take Remuda off a cluster", command_uninstall,
           &command_uninstall_options, NULL },
         { "whatif", "where pods would go on the cluster as it is or could be", command_whatif,

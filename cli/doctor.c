@@ -23,7 +23,7 @@
 #define AGENT_MSEC 3000 /* who does not answer in this time is ill, too */
 
 struct doctor_options {
-        const char *root, *machine, *socket, *kubelet_dir, *config, *programs, *output, *kubeconfig;
+        const char *root, *machine, *socket, *kubelet_dir, *cdi_dir, *config, *programs, *output, *kubeconfig;
         bool cluster;
 };
 
@@ -39,6 +39,8 @@ static const struct option_spec specs[] = {
           .default_ = AGENT_CLIENT_SOCKET, .help = "the agent's socket" },
         { .name = "kubelet-dir", .type = OPTION_STRING, .offset = AT(kubelet_dir), .value = "DIR",
           .default_ = "/var/lib/kubelet/device-plugins", .help = "where the kubelet's socket is" },
+        { .name = "cdi-dir", .type = OPTION_STRING, .offset = AT(cdi_dir), .value = "DIR",
+          .help = "where CDI specs of claims are, if not as --config says" },
         { .name = "config", .type = OPTION_STRING, .offset = AT(config), .value = "FILE",
           .default_ = "/etc/remuda/agent.yaml", .help = "the agent's configuration" },
         { .name = "programs", .type = OPTION_STRING, .offset = AT(programs), .value = "FILE",
@@ -149,6 +151,7 @@ static int examine(const struct doctor_options *options, const struct tree *tree
                                           .live = tree_is_live(tree),
                                           .kubelet_dir = options->kubelet_dir,
                                           .socket = options->socket,
+                                          .cdi_dir = options->cdi_dir,
                                           .config = options->config,
                                           .programs = options->programs };
         struct inventory inventory;
@@ -166,6 +169,7 @@ static int examine(const struct doctor_options *options, const struct tree *tree
         run_checks(doctor_checks_machine, &patient, &report);
         run_checks(doctor_checks_system, &patient, &report);
         run_checks(doctor_checks_agent, &patient, &report);
+        run_checks(doctor_checks_claims, &patient, &report);
         code = print_report(&report);
         json_decref(report.list);
         inventory_free(&inventory);

@@ -23,6 +23,7 @@ struct doctor_patient {
         const struct inventory *inventory; /* a fresh look, without the agent */
         bool live;                         /* the tree is this machine */
         const char *kubelet_dir, *socket, *config, *programs;
+        const char *cdi_dir; /* NULL = as the configuration says */
         bool agent_answers;
         char agent_trouble[400];
         struct inventory agent_inventory;
@@ -38,7 +39,7 @@ struct doctor_check {
 };
 
 extern const struct doctor_check doctor_checks_machine[], doctor_checks_system[], doctor_checks_agent[],
-        doctor_checks_cluster[]; /* end with name == NULL */
+        doctor_checks_claims[], doctor_checks_cluster[]; /* end with name == NULL */
 
 /* doctor_found() - the worse verdict stays, with its words. */
 void doctor_found(struct doctor_finding *f, enum doctor_verdict verdict, const char *remedy, const char *fmt,

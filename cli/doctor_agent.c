@@ -3,11 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/config/agent_config.h"
+#include "agent/configuration.h"
 #include "agent/launch/program_file.h"
 #include "base/cleanup.h"
 #include "cli/doctor.h"
-#include "io/read_file.h"
 
 static void check_agent(const struct doctor_patient *p, struct doctor_finding *f)
 {
@@ -83,6 +82,15 @@ static void check_registration(const struct doctor_patient *p, struct doctor_fin
                 "the kubelet has not taken every resource", "the kubelet has taken every resource");
 }
 
+static void check_driver(const struct doctor_patient *p, struct doctor_finding *f)
+{
+        check_gauge(p, f, "remuda_agent_driver_registered",
+                    "is plugins_registry in --kubelet-root the kubelet's own? The kubelet's log says what it "
+                    "made of remuda.dev-reg.sock",
+                    "the kubelet has not taken the driver of claims",
+                    "the kubelet has taken the driver of claims");
+}
+
 static void check_store(const struct doctor_patient *p, struct doctor_finding *f)
 {
         check_gauge(p, f, "remuda_agent_store_in_step",
@@ -97,24 +105,22 @@ static void check_libraries(const struct doctor_patient *p, struct doctor_findin
                     "a vendor's library hangs, crashes or refuses", "the vendors' libraries answer");
 }
 
+/* As the agent reads it, keys of the kubelet's side included. */
 static void check_config(const struct doctor_patient *p, struct doctor_finding *f)
 {
-        CLEANUP(agent_config_free) struct agent_config config = { 0 };
-        CLEANUP(free_p) char *bytes = NULL;
+        const struct agent_options options = { .config = p->config };
+        CLEANUP(configuration_free) struct configuration configuration = { .plugin = NULL };
         struct err err = { 0 };
-        size_t size = 0;
-        int r = read_file(p->config, AGENT_CONFIG_MAX_BYTES, &bytes, &size, &err);
+        int r = configuration_load(&options, &configuration, &err);
 
-        if (r < 0 && r != -E2BIG) {
-                doctor_found(f, r == -ENOENT ? DOCTOR_PASS : DOCTOR_WARN, "",
-                             r == -ENOENT ? "no configuration: the defaults are used"
-                                          : "the configuration cannot be read");
-                return;
-        }
-        if (r < 0 || agent_config_parse(p->config, bytes, size, &config, &err) < 0)
+        if (r == -ENOENT)
+                doctor_found(f, DOCTOR_PASS, "", "no configuration: the defaults are used");
+        else if (r == -EBADMSG || r == -E2BIG)
                 doctor_found(f, DOCTOR_FAIL,
                              "mend that line; `remuda-agent --check-config --config FILE` checks it again",
                              "%s", err.msg);
+        else if (r < 0)
+                doctor_found(f, DOCTOR_WARN, "", "the configuration cannot be read");
         else
                 doctor_found(f, DOCTOR_PASS, "", "nothing is wrong with %s", p->config);
 }
@@ -147,6 +153,7 @@ const struct doctor_check doctor_checks_agent[] = {
         { "agreement", true, check_agreement },
         { "health", true, check_health },
         { "registration", true, check_registration },
+        { "claims: driver", true, check_driver },
         { "store", true, check_store },
         { "vendor libraries", true, check_libraries },
         { "configuration", true, check_config },

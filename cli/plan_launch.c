@@ -24,7 +24,7 @@
 #include "planner/shards/shards.h"
 
 struct launch_options {
-        const char *output, *format, *store, *programs, *segments, *queue, *files, *profile;
+        const char *output, *format, *store, *programs, *segments, *queue, *files, *profile, *replicas;
         struct option_list addresses, device_ips;
         uint64_t epoch, layers;
         unsigned port;
@@ -41,6 +41,8 @@ static const struct option_spec specs[] = {
           .value = "FILE", .help = "program table for what the job does not say (/etc/remuda/programs.yaml)" },
         { .name = "profile", .type = OPTION_STRING, .offset = offsetof(struct launch_options, profile),
           .value = "FILE", .help = "the model's layers, JSON or ONNX, of a job with strategy split" },
+        { .name = "replicas", .type = OPTION_STRING, .offset = offsetof(struct launch_options, replicas),
+          .value = "auto|N", .help = "pipelines side by side, of a job with strategy split, in place of spec.replicas" },
         { .name = "epoch", .type = OPTION_UINT64, .offset = offsetof(struct launch_options, epoch),
           .value = "SAMPLES", .default_ = "0", .maximum = SHARDS_MAX_BATCH, .help = "samples of an epoch, for REMUDA_SHARD" },
         { .name = "port", .type = OPTION_UNSIGNED, .offset = offsetof(struct launch_options, port),
@@ -101,7 +103,9 @@ static int read_job(struct launch *launch, const char *file, struct err *err)
 
         if (r == 0)
                 r = job_yaml_parse(bytes, size_bytes, &launch->run.job, err);
-        return r < 0 ? r : run_read_profile(&launch->run.job, launch->options->profile, err);
+        return r < 0 ? r
+                     : run_read_split(&launch->run.job, launch->options->profile, launch->options->replicas,
+                                      err);
 }
 
 static int read_programs(struct launch *launch, struct err *err)

@@ -7,11 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/configuration.h"
 #include "agent/discovery/discovery.h"
+#include "agent/stages.h"
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/object_name.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "cli/command/document.h"
 #include "cli/command/open_tree.h"
@@ -20,7 +23,8 @@
 #include "plugin/dra/slices_facts.h"
 
 struct slices_arguments {
-        const char *root, *machine, *node, *output, *health;
+        const char *root, *machine, *node, *output, *health, *parts, *config;
+        struct option_list held;
 };
 
 /* clang-format off */
@@ -31,9 +35,16 @@ static const struct option_spec specs[] = {
           .help = "look at a machine file" },
         { .name = "node-name", .type = OPTION_STRING, .offset = offsetof(struct slices_arguments, node), .value = "NAME",
           .help = "name of the node (the host's name)" },
+        { .name = "config", .type = OPTION_STRING, .offset = offsetof(struct slices_arguments, config), .value = "FILE",
+          .help = "the agent's configuration: resource names, shares, pool, selectors" },
         { .name = "sick", .type = OPTION_CHOICE, .offset = offsetof(struct slices_arguments, health),
           .value = "tainted|left-out", .default_ = "tainted",
           .help = "devices that must not be used; left-out: as for clusters before 1.36" },
+        { .name = "parts", .type = OPTION_CHOICE, .offset = offsetof(struct slices_arguments, parts),
+          .value = "offered|left-out", .default_ = "offered",
+          .help = "whole groups, counters and shares; left-out: as for clusters before 1.36" },
+        { .name = "held", .type = OPTION_LIST, .offset = offsetof(struct slices_arguments, held), .value = "ID",
+          .help = "a device that a claim holds: the rest of its group comes first; may be given again" },
         { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = offsetof(struct slices_arguments, output),
           .value = "json|yaml", .default_ = "yaml", .help = "a List of ResourceSlices, as kubectl takes it" },
         { .name = NULL },
@@ -47,15 +58,35 @@ const struct option_program plan_more_slices_options = {
         .specs = specs,
 };
 
-static int print(const struct inventory *inventory, const struct slices_fact *facts,
-                 const struct slices_arguments *arguments)
+/* What an agent with that configuration would not publish is not printed either. */
+static bool is_offered(const struct plugin_config *config)
 {
+        if (config->offer != PLUGIN_CONFIG_PLUGIN && config->offer != PLUGIN_CONFIG_PLANNED)
+                return true;
+        fprintf(stderr, "remuda plan slices: offer: %s has devices in no slice\n",
+                plugin_config_offers[config->offer]);
+        return false;
+}
+
+static int print(const struct inventory *inventory, const struct slices_fact *facts,
+                 const struct plugin_config *config, const struct slices_arguments *arguments)
+{
+        bool parts = strcmp(arguments->parts, "offered") == 0;
+        unsigned taints = strcmp(arguments->health, "tainted") == 0 ? SLICES_TAINTS : 0;
         const struct slices_options options = { .node = inventory->node,
                                                 .generation = 1,
-                                                .taints = strcmp(arguments->health, "tainted") == 0,
-                                                .facts = facts };
+                                                .features = taints |
+                                                            (parts ? SLICES_COUNTERS | SLICES_SHARES : 0),
+                                                .bundles = parts,
+                                                .facts = facts,
+                                                .config = config };
         json_t *slices = NULL, *list;
-        int r = slices_build(inventory, &options, &slices, NULL);
+        int r = 0;
+
+        if (is_offered(config))
+                r = slices_build(inventory, &options, &slices, NULL);
+        else
+                slices = json_array();
 
         list = r < 0 ? NULL
                      : json_pack("{s:s, s:s, s:o}", "apiVersion", "v1", "kind", "List", "items", slices);
@@ -65,6 +96,23 @@ static int print(const struct inventory *inventory, const struct slices_fact *fa
                 return EXIT_DONE;
         fputs("remuda plan slices: no memory\n", stderr);
         return EXIT_FAILED;
+}
+
+/* Return: the first of --held that is no device of the machine; NULL = all are. */
+static const char *note_held(const struct inventory *inventory, const struct option_list *held,
+                             struct slices_fact *facts)
+{
+        for (size_t i = 0; i < held->count; i++) {
+                size_t index = 0;
+
+                while (index < inventory->device_count &&
+                       strcmp(inventory->devices[index].id, held->items[i]) != 0)
+                        index++;
+                if (index == inventory->device_count)
+                        return held->items[i];
+                facts[index].held = true;
+        }
+        return NULL;
 }
 
 static int name_node(const struct slices_arguments *arguments, struct inventory *inventory)
@@ -79,17 +127,35 @@ static int name_node(const struct slices_arguments *arguments, struct inventory 
                        : -EINVAL;
 }
 
+/* As the agent does with its configuration; without one, by the defaults. */
+static int look(const struct tree *tree, const struct configuration *configuration, struct inventory *ret,
+                struct err *err)
+{
+        int r = discovery_run(tree, &configuration->agent.discovery, ret, err);
+
+        return r < 0 ? r
+                     : stages_describe(&configuration->agent, &configuration->plugin->resources, ret, err);
+}
+
 static int run(const struct slices_arguments *arguments)
 {
+        const struct agent_options agent = { .config = arguments->config };
+        CLEANUP(configuration_free) struct configuration configuration = { .plugin = NULL };
         CLEANUP(inventory_free) struct inventory inventory;
         CLEANUP(free_p) struct slices_fact *facts = NULL;
+        const char *stranger;
         struct tree *tree;
         struct err err = { 0 };
-        int r = open_tree(arguments->root, arguments->machine, &tree, &err);
+        int r = configuration_load(&agent, &configuration, &err);
 
         inventory_init(&inventory);
+        if (r < 0) {
+                fprintf(stderr, "remuda plan slices: %s\n", err.msg);
+                return exit_code_of(r);
+        }
+        r = open_tree(arguments->root, arguments->machine, &tree, &err);
         if (r >= 0) {
-                r = discovery_run(tree, NULL, &inventory, &err);
+                r = look(tree, &configuration, &inventory, &err);
                 if (r >= 0)
                         facts = calloc(inventory.device_count + 1, sizeof(*facts));
                 if (facts != NULL) {
@@ -114,7 +180,12 @@ static int run(const struct slices_arguments *arguments)
                         arguments->node != NULL ? arguments->node : inventory.node);
                 return EXIT_USAGE;
         }
-        return print(&inventory, facts, arguments);
+        stranger = note_held(&inventory, &arguments->held, facts);
+        if (stranger != NULL) {
+                fprintf(stderr, "remuda plan slices: --held %.100s: no device of this machine\n", stranger);
+                return EXIT_USAGE;
+        }
+        return print(&inventory, facts, configuration.plugin, arguments);
 }
 
 int plan_more_slices(int argc, char **argv, const struct plan_host *host)

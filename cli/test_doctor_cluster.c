@@ -56,6 +56,11 @@ struct row {
                               everywhere */
 };
 
+#define SLICES "/apis/resource.k8s.io/v1/resourceslices"
+#define SLICE(DRIVER, NODE, GENERATION, COUNT)                                                               \
+        "{\"spec\":{\"driver\":\"" DRIVER "\",\"nodeName\":\"" NODE "\",\"pool\":{\"name\":\"" NODE          \
+        "\",\"generation\":" GENERATION ",\"resourceSliceCount\":" COUNT                                     \
+        "},\"devices\":[{\"name\":\"d\"}]}}"
 #define INSTALL "kubectl apply -k manifests/"
 /* clang-format off */
 static const struct row rows[] = {
@@ -93,6 +98,19 @@ static const struct row rows[] = {
           .remedy = "take the role away", .right = "* create pods/binding" },
         { .check = "rights", .verdict = DOCTOR_WARN, .says = "the rights of system:serviceaccount:remuda:remuda-scheduler could not be asked",
           .remedy = "subjectaccessreviews", .change = { REVIEWS, 403, "{\"message\":\"no\"}" } },
+
+        { .check = "claims", .verdict = DOCTOR_SKIP, .says = "no devices are offered by claims", .change = { BINDINGS "remuda-agent-dra", 404, "" } },
+        { .check = "claims", .verdict = DOCTOR_FAIL, .says = "remuda:remuda-agent may not delete resourceslices: nothing is offered", .remedy = "manifests/dra",
+          .right = "* create resourceslices" },
+        { .check = "claims", .verdict = DOCTOR_FAIL, .says = "policy remuda-agent-own-slices is bound without Deny", .remedy = INSTALL,
+          .change = { ADMISSION "ybindings/remuda-agent-own-slices", 200, "{}" } },
+        { .check = "claims", .verdict = DOCTOR_FAIL, .says = "there is no policy remuda-agent-own-slices", .remedy = INSTALL,
+          .change = { ADMISSION "ies/remuda-agent-own-slices", 404, "" } },
+        { .check = "claims", .verdict = DOCTOR_PASS, .says = "agents may write the slices of their own nodes", .right = "of claims" },
+        { .check = "claims", .verdict = DOCTOR_FAIL, .says = "there is no resource.k8s.io/v1 DeviceClass remuda-cuda", .remedy = INSTALL, .right = "of claims",
+          .change = { "/apis/resource.k8s.io/v1/deviceclasses/remuda-cuda", 404, "" } },
+        { .check = "claims", .verdict = DOCTOR_WARN, .says = "remuda:remuda-agent could not be asked", .remedy = "subjectaccessreviews",
+          .change = { REVIEWS, 403, "{\"message\":\"no\"}" } },
 
         { .check = "scheduler leads", .verdict = DOCTOR_PASS, .says = "pod-7 leads" },
         { .check = "scheduler leads", .verdict = DOCTOR_FAIL, .says = "ClusterRoleBinding remuda-scheduler cannot be read: the API server answered 500", .remedy = "ask again",
@@ -137,6 +155,22 @@ static const struct row rows[] = {
           .change = { DEPLOYMENT, 200, SCHEDULER("mine:latest") } },
         { .check = "scheduler version", .verdict = DOCTOR_WARN, .says = "kube-scheduler '' cannot be compared", .remedy = "newTag",
           .change = { DEPLOYMENT, 404, "" } },
+
+        { .check = "slices", .verdict = DOCTOR_PASS, .says = "0 slices of remuda.dev" },
+        { .check = "slices", .verdict = DOCTOR_PASS, .says = "3 slices of remuda.dev, each pool is whole",
+          .change = { SLICES, 200, "{\"items\":[" SLICE("remuda.dev", "a", "4", "2") "," SLICE("remuda.dev", "b", "1", "1") "," SLICE("remuda.dev", "a", "4", "2") ","
+                      SLICE("gpu.nvidia.com", "c", "1", "1") "," SLICE("nic.example.com", "a", "1", "1") "]}" } },
+        { .check = "slices", .verdict = DOCTOR_WARN, .says = "the slices of node a are not whole: 1 of 2 of generation 5", .remedy = "the agent on that node",
+          .change = { SLICES, 200, "{\"items\":[" SLICE("remuda.dev", "a", "4", "2") "," SLICE("remuda.dev", "a", "5", "2") "]}" } },
+        { .check = "slices", .verdict = DOCTOR_FAIL, .says = "the drivers gpu.nvidia.com and remuda.dev both offer the chips of node a", .remedy = "take one of both",
+          .change = { SLICES, 200, "{\"items\":[" SLICE("gpu.nvidia.com", "a", "1", "1") "," SLICE("remuda.dev", "a", "1", "1") "]}" } },
+        { .check = "slices", .verdict = DOCTOR_WARN, .says = "there are more than 500 ResourceSlices", .remedy = "`remuda doctor` on a node",
+          .change = { SLICES, 200, "{\"metadata\":{\"continue\":\"next\"},\"items\":[" SLICE("remuda.dev", "a", "1", "1") "," SLICE("remuda.dev", "b", "4", "2") "]}" } },
+        { .check = "slices", .verdict = DOCTOR_SKIP, .says = "this cluster has no resource.k8s.io/v1", .change = { SLICES, 404, "" } },
+        { .check = "slices", .verdict = DOCTOR_WARN, .says = "list of ResourceSlices cannot be read: 403", .remedy = "ask as somebody who may",
+          .change = { SLICES, 403, "{\"message\":\"no\"}" } },
+        { .check = "slices", .verdict = DOCTOR_WARN, .says = "there are more than 500 ResourceSlices", .remedy = "on a node",
+          .change = { SLICES, 200, "{\"metadata\":{\"continue\":\"x\"},\"items\":[]}" } },
 
         { .check = "pod groups", .verdict = DOCTOR_PASS, .says = "Kubernetes has no groups of pods here" },
         { .check = "pod groups", .verdict = DOCTOR_PASS, .says = "the groups of pods that Kubernetes has are read", .right = "* list podgroups",
@@ -189,6 +223,8 @@ static const char *in_order(const char *path)
                 return "{\"spec\":{\"validationActions\":[\"Deny\"]}}";
         if (strcmp(path, BINDINGS "remuda-scheduler") == 0)
                 return "{\"subjects\":[{\"namespace\":\"remuda\",\"name\":\"remuda-scheduler\"}]}";
+        if (strcmp(path, BINDINGS "remuda-agent-dra") == 0)
+                return "{\"subjects\":[{\"namespace\":\"remuda\",\"name\":\"remuda-agent\"}]}";
         if (strcmp(path, BINDINGS "remuda-controller") == 0)
                 return "{\"subjects\":[{\"namespace\":\"remuda\",\"name\":\"remuda-controller\"}]}";
         if (text_starts_with(path, LEASES))
@@ -235,7 +271,9 @@ static void on_review(void *userdata, const struct http_request *request, struct
         (void) text_format(right, sizeof(right), "%s %s %s%s%s", namespace_, verb, resource,
                            subresource[0] == '\0' ? "" : "/", subresource);
         http_reply_text(reply, 201, "application/json",
-                        now->right != NULL && strcmp(right, now->right) == 0
+                        now->right != NULL && (strcmp(right, now->right) == 0 ||
+                                               (strcmp(now->right, "of claims") == 0 &&
+                                                strstr(right, "resource") != NULL))
                                 ? "{\"status\":{\"allowed\":true}}"
                                 : "{\"status\":{\"allowed\":false}}");
         json_decref(review);

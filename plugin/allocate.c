@@ -172,6 +172,27 @@ static void add_cdi(struct grant *grant)
         }
 }
 
+/* Others may have the devices by another way to the same chips: whoever keeps the account is asked last. */
+static enum grpc_status ask_account(const struct grant *grant, char *sentence, size_t sentence_bytes)
+{
+        const struct plugin *plugin = grant->resource->plugin;
+        const char **ids = pb_arena_take(grant->arena, (grant->count + 1) * sizeof(*ids));
+        struct err err = { 0 };
+
+        if (ids == NULL) {
+                (void) text_copy(sentence, sentence_bytes, "no memory for the answer");
+                return GRPC_RESOURCE_EXHAUSTED;
+        }
+        if (plugin->on_grant == NULL)
+                return GRPC_OK;
+        for (size_t i = 0; i < grant->count; i++)
+                ids[i] = grant->devices[i]->id;
+        if (plugin->on_grant(plugin->userdata, ids, grant->count, &err) == 0)
+                return GRPC_OK;
+        (void) text_copy(sentence, sentence_bytes, err.msg);
+        return GRPC_FAILED_PRECONDITION;
+}
+
 static enum grpc_status answer_container(struct resource *resource, struct pb_arena *arena,
                                          const DevicePlugin__ContainerAllocateRequest *request,
                                          DevicePlugin__ContainerAllocateResponse **ret, char *sentence,
@@ -192,10 +213,8 @@ static enum grpc_status answer_container(struct resource *resource, struct pb_ar
                 (void) text_copy(sentence, sentence_bytes, "no memory for the answer");
                 return GRPC_RESOURCE_EXHAUSTED;
         }
-        for (size_t i = 0; resource->plugin->on_grant != NULL && i < grant.count; i++)
-                resource->plugin->on_grant(resource->plugin->userdata, grant.devices[i]->id);
         *ret = grant.answer;
-        return GRPC_OK;
+        return ask_account(&grant, sentence, sentence_bytes);
 }
 
 static enum grpc_status answer_request(struct resource *resource, struct pb_arena *arena,

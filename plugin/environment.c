@@ -75,7 +75,12 @@ static void add_variable(struct pb_arena *arena, struct environment *ret, const 
 static void variable_of_resource(const char *resource, char *ret, size_t ret_bytes)
 {
         (void) text_format(ret, ret_bytes, "REMUDA_DEVICES_%s", resource);
-        for (char *c = ret + strlen("REMUDA_DEVICES_"); *c != '\0'; c++)
+        environment_word(ret);
+}
+
+void environment_word(char *word)
+{
+        for (char *c = word; *c != '\0'; c++)
                 if (*c >= 'a' && *c <= 'z')
                         *c = (char) (*c - 'a' + 'A');
                 else if (!(*c >= 'A' && *c <= 'Z') && !(*c >= '0' && *c <= '9'))

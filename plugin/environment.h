@@ -59,5 +59,8 @@ struct environment_of {
         const struct plugin_config *config;
 };
 
+/* environment_word() - what a name becomes as a part of a variable's: capital letters, digits and '_'. */
+void environment_word(char *word);
+
 /* environment_build() - all of it; the arena has failed where memory was short. */
 void environment_build(const struct environment_of *of, struct pb_arena *arena, struct environment *ret);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/inventory/device_ids.h"
 #include "base/array.h"
 #include "base/text.h"
 
@@ -12,6 +13,16 @@ void grants_free(struct grants *grants)
 {
         free(grants->entries);
         *grants = (struct grants){ .count = 0 };
+}
+
+void grants_resume(struct grants *grants, uint64_t now_usec)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < grants->count; i++)
+                if (grants->entries[i].given_usec <= now_usec)
+                        grants->entries[kept++] = grants->entries[i];
+        grants->count = kept;
 }
 
 static bool is_open(const struct grants_entry *entry, uint64_t asked_usec)
@@ -45,7 +56,7 @@ int grants_add(struct grants *grants, const char *id, uint64_t now_usec, uint64_
 bool grants_has(const struct grants *grants, const char *id, uint64_t asked_usec)
 {
         for (size_t i = 0; i < grants->count; i++)
-                if (strcmp(grants->entries[i].id, id) == 0)
-                        return is_open(&grants->entries[i], asked_usec);
+                if (device_ids_overlap(grants->entries[i].id, id) && is_open(&grants->entries[i], asked_usec))
+                        return true;
         return false;
 }

@@ -25,7 +25,6 @@
 #include "plugin/preferred.h"
 #include "plugin/registration.h"
 #include "plugin/resource.h"
-#include "plugin/watcher.h"
 
 #define MOVE_DELAY_USEC ((uint64_t) 100000) /* from the old resource's list to the new one's */
 
@@ -427,8 +426,8 @@ static const struct grpc_method methods[] = {
         { "/v1beta1.DevicePlugin/GetPreferredAllocation", preferred_handle },
         { "/v1beta1.DevicePlugin/Allocate", allocate_handle },
         { "/v1beta1.DevicePlugin/PreStartContainer", allocate_pre_start },
-        { "/pluginregistration.Registration/GetInfo", watcher_info },
-        { "/pluginregistration.Registration/NotifyRegistrationStatus", watcher_status },
+        { "/pluginregistration.Registration/GetInfo", registration_tell },
+        { "/pluginregistration.Registration/NotifyRegistrationStatus", registration_hear },
         { NULL, NULL },
 };
 
@@ -520,6 +519,7 @@ int plugin_new(sd_event *loop, const struct plugin_options *options, struct plug
         plugin->log = options->log;
         plugin->on_allocate = options->on_allocate;
         plugin->on_grant = options->on_grant;
+        plugin->on_registered = options->on_registered;
         plugin->userdata = options->userdata;
         stale_socket_sweep(plugin->directory, "remuda-");
         stale_socket_sweep(plugin->config.plugins_registry, "remuda-");

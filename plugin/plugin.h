@@ -30,7 +30,11 @@ struct plugin_options {
         void (*log)(void *userdata, int priority, const char *line); /* syslog priority; NULL = silent */
         void (*on_allocate)(void *userdata); /* a grant was just made: a good time to ask who holds what.
                                                 Not a place to call back into the plugin */
-        void (*on_grant)(void *userdata, const char *id); /* this device, just before; may be NULL */
+        int (*on_grant)(void *userdata, const char *const *ids, size_t count,
+                        struct err *err); /* these devices of one container, just before: 0, or it is refused
+                                             with the sentence; may be NULL */
+        void (*on_registered)(void *userdata); /* a resource is registered now, or is no more; may be NULL.
+                                                  Not a place to call back into the plugin */
         void *userdata;
 };
 

@@ -3,12 +3,28 @@
 
 #include <string.h>
 
+#include "agent/vendor/vendor_selectors.h"
 #include "base/json/json_table.h"
 #include "base/text.h"
+
+#define CLAIMS_FOLDER "/var/run/cdi"
+
+bool plugin_config_offers_plugin(const struct plugin_config *config)
+{
+        return config->offer != PLUGIN_CONFIG_DRA && config->offer != PLUGIN_CONFIG_PLANNED;
+}
+
+const char *plugin_config_claims_folder(const struct plugin_config *config, const char *option)
+{
+        if (option != NULL)
+                return option;
+        return config->cdi_directory[0] != '\0' ? config->cdi_directory : CLAIMS_FOLDER;
+}
 
 void plugin_config_default(struct plugin_config *ret)
 {
         memset(ret, 0, sizeof(*ret));
+        ret->offer = PLUGIN_CONFIG_UNSAID;
         (void) text_copy(ret->plugins_registry, sizeof(ret->plugins_registry),
                          "/var/lib/kubelet/plugins_registry");
 }
@@ -45,6 +61,30 @@ static int check_cdi(const struct json_field *at, void *object, struct err *err)
         return check_absolute(at, "directory", config->cdi_directory, err);
 }
 
+static int check_selectors(const struct json_field *in, const struct plugin_config *config, struct err *err)
+{
+        struct json_field at = json_field_get(in, "selectorsOf");
+        size_t count = 0;
+
+        for (size_t i = 0; i < config->selector_count; i++) {
+                const struct vendor *vendor = vendor_selectors_of(config->selectors[i]);
+
+                if (vendor == NULL)
+                        return json_field_error(&at, err,
+                                                "'%s' has no driver of claims whose attributes are known",
+                                                config->selectors[i]);
+                for (size_t k = 0; k < i; k++)
+                        if (strcmp(config->selectors[k], config->selectors[i]) == 0)
+                                return json_field_error(&at, err, "has '%s' twice", config->selectors[i]);
+                count += vendor_selectors_count(vendor);
+        }
+        return count <= PLUGIN_CONFIG_SELECTORS_ATTRIBUTES_MAX
+                       ? 0
+                       : json_field_error(&at, err,
+                                          "are %zu attributes: a device has place for %d beside our own",
+                                          count, PLUGIN_CONFIG_SELECTORS_ATTRIBUTES_MAX);
+}
+
 static int check_plugin(const struct json_field *at, void *object, struct err *err)
 {
         const struct plugin_config *config = object;
@@ -52,12 +92,14 @@ static int check_plugin(const struct json_field *at, void *object, struct err *e
 
         if (r == 0)
                 r = check_absolute(at, "deviceRoot", config->device_root, err);
+        if (r == 0)
+                r = check_selectors(at, config, err);
         return r < 0 ? r : check_absolute(at, "launchSocket", config->launch_socket_directory, err);
 }
 
 /* clang-format off */
-static const char *const offers[] = { "plugin", "both", "dra", NULL }, /* enum plugin_config_offer */
-                  *const registrations[] = { "kubelet", "watcher", NULL },
+const char *const plugin_config_offers[] = { "plugin", "both", "dra", "planned", NULL };
+static const char *const registrations[] = { "kubelet", "watcher", NULL },
                   *const divisions[] = { "vendor", "model", "group", NULL }; /* enum resource_map_by */
 
 #define AT(member) JSON_TABLE_AT(struct resource_map_rule, member)
@@ -90,26 +132,29 @@ static const struct json_table_row cdi_rows[] = {
         { .name = NULL },
 };
 static const struct json_table cdi_table = PART(cdi_rows, check_cdi);
+static const struct json_table_row vendor_row = { "", JSON_TABLE_CHARS, .size_bytes = PLUGIN_CONFIG_VENDOR_BYTES };
 static const struct json_table_row plugin_rows[] = {
         { "registration",    JSON_TABLE_CHOICE, AT(watcher), .names = registrations },
         { "pluginsRegistry", JSON_TABLE_CHARS,  AT(plugins_registry) },
         { "deviceRoot",      JSON_TABLE_CHARS,  AT(device_root) },
         { "launchSocket",    JSON_TABLE_CHARS,  AT(launch_socket_directory) },
         { "cdi",             JSON_TABLE_OBJECT, WHOLE, .table = &cdi_table },
+        { "selectorsOf",       JSON_TABLE_ARRAY,  AT(selectors), .element = &vendor_row,
+          .count = offsetof(struct plugin_config, selector_count) },
         { .name = NULL },
 };
 static const struct json_table resource_table = PART(resource_rows, NULL), plugin_table = PART(plugin_rows, check_plugin);
 
 /* `resources:` may be the list of rules itself. */
 static const struct json_table_row list_rows[] = {
-        { "offer",           JSON_TABLE_CHOICE, AT(offer), .names = offers },
+        { "offer",           JSON_TABLE_CHOICE, AT(offer), .names = plugin_config_offers },
         { "resources",       JSON_TABLE_ARRAY,  AT(resources.rules), .table = &rule_table,
           .count = offsetof(struct plugin_config, resources.rule_count) },
         { "plugin",          JSON_TABLE_OBJECT, WHOLE, .table = &plugin_table },
         { .name = NULL },
 };
 static const struct json_table_row root_rows[] = {
-        { "offer",           JSON_TABLE_CHOICE, AT(offer), .names = offers },
+        { "offer",           JSON_TABLE_CHOICE, AT(offer), .names = plugin_config_offers },
         { "resources",       JSON_TABLE_OBJECT, WHOLE, .table = &resource_table },
         { "plugin",          JSON_TABLE_OBJECT, WHOLE, .table = &plugin_table },
         { .name = NULL },

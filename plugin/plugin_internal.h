@@ -27,7 +27,8 @@ struct plugin {
         const struct tree *tree;
         void (*log)(void *userdata, int priority, const char *line);
         void (*on_allocate)(void *userdata);
-        void (*on_grant)(void *userdata, const char *id);
+        int (*on_grant)(void *userdata, const char *const *ids, size_t count, struct err *err);
+        void (*on_registered)(void *userdata);
         void *userdata;
 
         struct inventory inventory;

@@ -300,26 +300,3 @@ void pod_resources_count_free(const struct pod_resources *pods, struct inventory
                         group->free++;
         }
 }
-
-void pod_resources_fill_losses(const struct pod_resources *pods, struct inventory *inventory)
-{
-        char pod[320];
-
-        inventory->loss_count = 0;
-        for (size_t i = 0; i < inventory->device_count; i++) {
-                const struct device *device = &inventory->devices[i];
-
-                for (size_t k = 0; !device->usable && k < pods->count; k++) {
-                        const struct holder *holder = &pods->holders[k];
-                        size_t last = inventory->loss_count;
-
-                        if (strcmp(holder->device_id, device->id) != 0 ||
-                            !text_format(pod, sizeof(pod), "%s/%s", holder->pod_namespace, holder->pod))
-                                continue;
-                        if (last > 0 && strcmp(inventory->losses[last - 1].pod, pod) == 0 &&
-                            strcmp(inventory->losses[last - 1].device_id, device->id) == 0)
-                                continue; /* another container of the same pod */
-                        (void) inventory_add_loss(inventory, device->id, pod); /* without memory: untold */
-                }
-        }
-}

@@ -43,8 +43,5 @@ size_t pod_resources_holders(const struct pod_resources *pods, const struct hold
  * group: usable devices with at least one share left). */
 void pod_resources_count_free(const struct pod_resources *pods, struct inventory *inventory);
 
-/* pod_resources_fill_losses() - set the inventory's losses: who holds devices of it that are not usable. */
-void pod_resources_fill_losses(const struct pod_resources *pods, struct inventory *inventory);
-
 /* pod_resources_trouble() - why the last request failed; "" when it did not. Borrowed. */
 const char *pod_resources_trouble(const struct pod_resources *pods);

@@ -15,6 +15,7 @@
 #include "plugin/kubelet_watch.h"
 #include "plugin/plugin_internal.h"
 #include "plugin/resource.h"
+#include "plugin/watcher.h"
 
 #define REGISTER_TIMEOUT_USEC ((uint64_t) 15000000) /* the kubelet gives itself 10 s to dial back */
 #define STREAM_WAIT_USEC      ((uint64_t) 5000000)  /* registered, but nobody reads: register again */
@@ -46,6 +47,18 @@ static void on_timer(void *userdata)
         attempt(resource);
 }
 
+/* Both together are what whoever looks on calls registered. */
+static void set(struct resource *resource, bool registered, bool streaming)
+{
+        struct plugin_status_resource *status = &resource->status;
+        bool before = status->registered && status->streaming;
+
+        status->registered = registered;
+        status->streaming = streaming;
+        if (before != (registered && streaming) && resource->plugin->on_registered != NULL)
+                resource->plugin->on_registered(resource->plugin->userdata);
+}
+
 int registration_open(struct resource *resource)
 {
         return loop_timer(resource->plugin->loop, on_timer, resource, &resource->registration_timer);
@@ -54,7 +67,7 @@ int registration_open(struct resource *resource)
 void registration_begin(struct resource *resource, uint64_t delay_usec)
 {
         forget_call(resource);
-        resource->status.registered = false;
+        set(resource, false, resource->status.streaming);
         resource->state = REGISTRATION_BACKOFF;
         loop_rearm(resource->registration_timer, delay_usec);
 }
@@ -66,9 +79,9 @@ static void retry(struct resource *resource, uint64_t first_usec, uint64_t most_
         loop_rearm(resource->registration_timer, backoff_usec(resource->failures, first_usec, most_usec));
 }
 
-void registration_accepted(struct resource *resource)
+static void accepted(struct resource *resource)
 {
-        resource->status.registered = true;
+        set(resource, true, resource->status.streaming);
         resource->status.registrations_total++;
         resource->state = REGISTRATION_DONE;
         if (resource->status.streaming)
@@ -80,9 +93,9 @@ void registration_accepted(struct resource *resource)
                    resource->status.devices, resource->status.healthy);
 }
 
-void registration_refused(struct resource *resource, const char *sentence)
+static void refused(struct resource *resource, const char *sentence)
 {
-        resource->status.registered = false;
+        set(resource, false, resource->status.streaming);
         resource->status.registration_failures_total++;
         resource_trouble(resource, sentence);
 }
@@ -94,7 +107,7 @@ static void on_done(void *userdata, enum grpc_status status, const char *sentenc
 
         resource->registration_call = NULL;
         if (status == GRPC_OK) {
-                registration_accepted(resource);
+                accepted(resource);
                 return;
         }
         if (status == GRPC_UNAVAILABLE) { /* nobody there, or leaving: no one's fault */
@@ -106,7 +119,7 @@ static void on_done(void *userdata, enum grpc_status status, const char *sentenc
         }
         (void) text_format(why, sizeof(why), "the kubelet refused the registration (%s): %s",
                            grpc_status_name(status), sentence);
-        registration_refused(resource, why);
+        refused(resource, why);
         retry(resource, REFUSED_RETRY_USEC, REFUSED_RETRY_MAX_USEC);
 }
 
@@ -127,7 +140,7 @@ static void call_register(struct resource *resource)
         if (bytes == NULL ||
             grpc_client_call(resource->plugin->kubelet, "/v1beta1.Registration/Register", bytes, size,
                              REGISTER_TIMEOUT_USEC, &handlers, &resource->registration_call) < 0) {
-                registration_refused(resource, "no memory for the registration");
+                refused(resource, "no memory for the registration");
                 retry(resource, REFUSED_RETRY_USEC, REFUSED_RETRY_MAX_USEC);
                 return;
         }
@@ -155,18 +168,18 @@ static void attempt(struct resource *resource)
         if (!plugin->config.watcher && !kubelet_watch_is_present(plugin->watch))
                 return;
         if (needs_fresh_socket(resource) && resource_serve(resource, &err) < 0) {
-                registration_refused(resource, err.msg);
+                refused(resource, err.msg);
                 retry(resource, REFUSED_RETRY_USEC, REFUSED_RETRY_MAX_USEC);
                 return;
         }
-        resource->status.streaming = false;
+        set(resource, resource->status.registered, false);
         if (!plugin->config.watcher) /* otherwise the kubelet finds the socket */
                 call_register(resource);
 }
 
 void registration_stream_opened(struct resource *resource)
 {
-        resource->status.streaming = true;
+        set(resource, resource->status.registered, true);
         resource->status.trouble[0] = '\0';
         if (resource->state == REGISTRATION_DONE)
                 loop_rest(resource->registration_timer);
@@ -174,7 +187,7 @@ void registration_stream_opened(struct resource *resource)
 
 void registration_stream_lost(struct resource *resource, uint64_t lived_usec)
 {
-        resource->status.streaming = false;
+        set(resource, resource->status.registered, false);
         if (resource->plugin->config.watcher || resource->state == REGISTRATION_CALLING)
                 return;
         /* at once after a good stream; slower and slower when somebody keeps ending it, or two instances
@@ -192,4 +205,31 @@ void registration_free(struct resource *resource)
 {
         forget_call(resource);
         resource->registration_timer = sd_event_source_disable_unref(resource->registration_timer);
+}
+
+void registration_tell(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
+{
+        static const char *const versions[] = { REGISTRATION_API_VERSION };
+        const struct resource *resource = userdata;
+        const struct watcher_plugin plugin = { .type = "DevicePlugin",
+                                               .name = resource->name,
+                                               .endpoint = resource->status.socket,
+                                               .versions = versions,
+                                               .version_count = ARRAY_SIZE(versions) };
+
+        (void) message;
+        (void) size_bytes;
+        watcher_tell(call, &plugin);
+}
+
+void registration_hear(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
+{
+        struct resource *resource = userdata;
+        char why[400];
+        enum watcher_verdict verdict = watcher_hear(call, message, size_bytes, why);
+
+        if (verdict == WATCHER_REGISTERED)
+                accepted(resource);
+        else if (verdict == WATCHER_REFUSED)
+                refused(resource, why);
 }

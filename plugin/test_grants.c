@@ -38,10 +38,24 @@ static void outdated_ones_are_forgotten(void **state)
         grants_free(&grants);
 }
 
+static void what_was_given_before_the_node_was_started_is_held_by_nobody(void **state)
+{
+        struct grants grants = { .count = 0 };
+
+        (void) state;
+        assert_int_equal(grants_add(&grants, "a", 9000000, 0), 0);
+        assert_int_equal(grants_add(&grants, "b", 5, 0), 0);
+        grants_resume(&grants, 1000);
+        assert_false(grants_has(&grants, "a", 0));
+        assert_true(grants_has(&grants, "b", 0));
+        grants_free(&grants);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_was_given_is_held_until_the_kubelet_knows),
+                cmocka_unit_test(what_was_given_before_the_node_was_started_is_held_by_nobody),
                 cmocka_unit_test(outdated_ones_are_forgotten),
         };
 

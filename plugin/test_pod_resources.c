@@ -127,7 +127,10 @@ static void check_holders(struct pod_resources *pods)
 
 static void check_inventory(struct pod_resources *pods)
 {
+        const struct holder *holders = NULL;
         struct inventory inventory;
+        uint64_t asked;
+        size_t count;
 
         inventory_init(&inventory);
         add_group(&inventory, "g1", RESOURCE, 4);
@@ -142,7 +145,8 @@ static void check_inventory(struct pod_resources *pods)
         pod_resources_count_free(pods, &inventory);
         assert_int_equal(inventory.groups[0].free, 0);
         inventory.devices[0].usable = false;
-        pod_resources_fill_losses(pods, &inventory);
+        count = pod_resources_holders(pods, &holders, &asked);
+        holder_fill_losses(holders, count, &inventory);
         assert_int_equal(inventory.loss_count, 1); /* one pod, whatever its containers */
         assert_string_equal(inventory.losses[0].pod, "lab/train-0");
         inventory_free(&inventory);

@@ -20,6 +20,7 @@
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/labels.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/lost_claims.h"
 #include "scheduler-extender/metrics.h"
 #include "scheduler-extender/reserve.h"
 #include "scheduler-extender/runbooks.h"
@@ -87,22 +88,53 @@ static void leaderz_handler(void *userdata, const struct http_request *request, 
         server_health_leads(refuses_commit(userdata), reply);
 }
 
+static void page_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        page_answer(((struct extender *) userdata)->page, request, reply);
+}
+
+/* kube-scheduler's doors: it is no browser, and no page in one has anything to ask there. */
+static bool refuses_browser(const struct http_request *request, struct http_reply *reply)
+{
+        if (http_request_header(request, "Origin") == NULL &&
+            http_request_header(request, "Sec-Fetch-Site") == NULL)
+                return false;
+        http_reply_error(reply, 403,
+                         "a browser asks (Origin, Sec-Fetch-Site): this door is kube-scheduler's");
+        return true;
+}
+
 #define UNREADABLE_EVENTS_MAX  10 /* in so long: */
 #define UNREADABLE_EVENTS_USEC (60 * UINT64_C(1000000))
 
 static const struct http_route routes[] = {
-        { .method = "POST", .path = "/scheduler/filter", .handler = verbs_filter },
-        { .method = "POST", .path = "/scheduler/prioritize", .handler = verbs_prioritize },
-        { .method = "POST", .path = "/scheduler/bind", .handler = bind_handler, .body_max_bytes = 65536 },
-        { .method = "GET", .path = "/v1/explain", .handler = verbs_explain_pod },
+        { .method = "POST",
+          .path = "/scheduler/filter",
+          .handler = verbs_filter,
+          .refuses = refuses_browser },
+        { .method = "POST",
+          .path = "/scheduler/prioritize",
+          .handler = verbs_prioritize,
+          .refuses = refuses_browser },
+        { .method = "POST",
+          .path = "/scheduler/bind",
+          .handler = bind_handler,
+          .refuses = refuses_browser,
+          .body_max_bytes = 65536 },
+        { .method = "GET", .path = "/v1/explain", .handler = verbs_explain_pod, .refuses = page_refuses },
         { .method = "POST",
           .path = "/v1/whatif",
           .handler = verbs_explain_whatif,
-          .body_max_bytes = 16 << 20 },
+          .refuses = page_refuses,
+          .body_max_bytes = 16 << 20,
+          .headers = page_headers },
         { .method = "GET", .path = "/leaderz", .handler = leaderz_handler },
         { .method = "GET", .path = RUNBOOKS_PATH "*", .handler = runbooks_handler },
-#define OPEN_ROUTES 7 /* from here on */
-        { .method = "GET", .path = "/healthz", .handler = server_health_alive },
+        PAGE_ROUTES(page_handler)
+#define PAGE_ASSET(path_) PAGE_ROUTE(page_handler, path_)
+#include "scheduler-extender/page_paths.inc"
+#define OPEN_ROUTES 3 /* from here on */
+                { .method = "GET", .path = "/healthz", .handler = server_health_alive },
         { .method = "GET", .path = "/readyz", .handler = readyz_handler },
         { .method = "GET", .path = "/metrics", .handler = metrics_handler, .shared = true },
         { 0 },
@@ -116,10 +148,16 @@ static void on_observed(void *userdata, enum store_kind kind, const char *key, c
                 bind_seen(x);
         if (kind == STORE_NODE)
                 conditions_seen(x, key, object);
+        page_observed(x->page, kind, key, object);
         if (x->jobs != NULL)
                 controller_observe(x->jobs, kind, key, object);
         if (kind == STORE_TRAINING_JOB) /* its own controller has leased by what it decided */
                 (x->jobs != NULL ? job_lease_note : job_lease_observe)(x->cluster, key, object);
+}
+
+static void on_told(void *userdata, const char *node, const struct inventory *inventory)
+{
+        page_told(((struct extender *) userdata)->page, node, inventory);
 }
 
 static void on_kind_synced(void *userdata, enum store_kind kind)
@@ -201,6 +239,7 @@ static void on_changed(void *userdata)
         if (!x->was_ready)
                 leader_look(x->leader);
         controller_think(x->jobs);
+        page_changed(x->page);
         think_soon(x);
 }
 
@@ -328,6 +367,7 @@ static void every_second(void *userdata)
         wake_late(x);
         waiting_events_look(x);
         conditions_look(x);
+        lost_claims_look(x);
         if (x->backfills + x->emergencies > 0 && clock_monotonic_usec() - x->thought_usec > HOLDS_LOOK_USEC)
                 x->thought_generation = UINT64_MAX; /* holds have an end, too */
         think_soon(x);
@@ -387,16 +427,29 @@ static int open_cluster(struct extender *x, struct err *err)
         options.drifted = on_drifted;
         options.unreadable = on_unreadable;
         options.may_commit = may_commit;
+        options.told = on_told;
         options.observed = on_observed;
         options.kind_synced = on_kind_synced;
         options.userdata = x;
         return cluster_open(x->loop, &options, &x->cluster, err);
 }
 
+static int open_page(struct extender *x, struct err *err)
+{
+        const struct page_options options = { .name = "", .has_runbook = runbooks_has };
+        int r = page_open(x->loop, &options, &x->page, err);
+
+        if (r == 0)
+                page_attach(x->page, x->cluster);
+        return r;
+}
+
 static int listen_http(struct extender *x, struct err *err)
 {
         const struct server_listen_pages pages = { .routes = routes,
-                                                   .open_routes = routes + OPEN_ROUTES,
+                                                   .open_routes =
+                                                           routes + ARRAY_SIZE(routes) - 1 - OPEN_ROUTES,
+                                                   .headers = page_headers,
                                                    .body_max_bytes = (size_t) x->options->body_max_mib << 20,
                                                    .loopback_only = true,
                                                    .userdata = x };
@@ -462,6 +515,8 @@ int extender_new(sd_event *loop, const struct extender_options *options, struct 
         if (r == 0)
                 r = open_cluster(x, err);
         if (r == 0)
+                r = open_page(x, err);
+        if (r == 0)
                 r = open_jobs(x, err);
         if (r == 0)
                 r = sd_event_add_time(loop, &x->after_change, CLOCK_MONOTONIC, 0, 1, after_change, x);
@@ -494,6 +549,7 @@ void extender_free(struct extender *x)
         x->after_change = NULL;
         bind_close(x);
         snapshot_pool_free(x->snapshots);
+        page_close(TAKE(x->page));
         waiting_events_free(x);
         leader_resign(x->leader);
         cluster_close(x->cluster); /* answers what is being written */

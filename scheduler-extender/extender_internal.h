@@ -7,6 +7,7 @@
 #include "scheduler-extender/conditions.h"
 #include "scheduler-extender/extender_options.h"
 #include "scheduler-extender/labels.h"
+#include "scheduler-extender/page/page.h"
 #include "scheduler-extender/server/server_listen.h"
 #include "scheduler-extender/server/settings.h"
 #include "scheduler-extender/waiting_events.h"
@@ -23,6 +24,7 @@ struct extender {
         struct settings settings;
         struct cluster *cluster;
         struct server_listen listen;
+        struct page *page;
         struct controller *jobs; /* NULL: TrainingJobs are not carried out here */
         sd_event_source *every_second, *after_change;
         struct loop_turns turns;
@@ -59,8 +61,8 @@ struct extender {
                 uint64_t requests[VERB_COUNT][2]; /* [1] = refused */
                 uint64_t rejected[REASON_COUNT];
                 uint64_t leases_made, leases_expired, binds, bind_failures, binds_settled[2];
-                uint64_t evictions, evictions_refused, take_backs, chip_seconds_lost, regular_chips_taken,
-                        audits, drifts, wakes, left_out;
+                uint64_t evictions, evictions_refused, claims_lost, take_backs, chip_seconds_lost,
+                        regular_chips_taken, audits, drifts, wakes, left_out;
         } metrics;
 };
 

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "io/http/http_server.h"
 #include "io/loop.h"
+#include "io/process_metrics.h"
 #include "scheduler-extender/claims/cluster_claims.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_chips.h"
@@ -164,6 +165,58 @@ static void put_unreadable(const struct extender *x, struct text *page)
                                       cluster_unreadable(x->cluster, (enum store_kind) kind, &example));
 }
 
+static void put_counters(const struct extender *x, struct text *page)
+{
+        metrics_counter(page, "remuda_extender_binds_total", "Pods bound", x->metrics.binds);
+        metrics_counter(page, "remuda_extender_bind_failures_total", "Binds that could not be written",
+                        x->metrics.bind_failures);
+        metrics_family(page, "remuda_extender_binds_settled_total", METRIC_COUNTER,
+                       "Binds whose reply was lost or unclear, settled by the pod");
+        metrics_sample_uint64(page, "remuda_extender_binds_settled_total", METRIC_LABELS({ "bound", "yes" }),
+                              x->metrics.binds_settled[1]);
+        metrics_sample_uint64(page, "remuda_extender_binds_settled_total", METRIC_LABELS({ "bound", "no" }),
+                              x->metrics.binds_settled[0]);
+        metrics_counter(page, "remuda_extender_leases_made_total", "Leases made for gangs",
+                        x->metrics.leases_made);
+        metrics_counter(page, "remuda_extender_leases_expired_total",
+                        "Leases whose end came before their gang", x->metrics.leases_expired);
+        metrics_counter(page, "remuda_extender_evictions_total", "Pods that were evicted for emergencies",
+                        x->metrics.evictions);
+        metrics_counter(page, "remuda_extender_take_backs_total",
+                        "Emergencies for which others were asked to go", x->metrics.take_backs);
+        metrics_counter(page, "remuda_extender_take_backs_lost_chip_seconds_total",
+                        "Work of those who were asked to go for emergencies, since their last checkpoints",
+                        x->metrics.chip_seconds_lost);
+        metrics_counter(page, "remuda_extender_take_backs_regular_chips_total",
+                        "Chips of regular nodes whose pods were asked to go for emergencies",
+                        x->metrics.regular_chips_taken);
+        metrics_counter(page, "remuda_extender_claims_lost_total",
+                        "Pods that were evicted since their claim, or a device of it, is not there any more",
+                        x->metrics.claims_lost);
+        metrics_counter(page, "remuda_extender_evictions_refused_total",
+                        "Evictions that a disruption budget forbade", x->metrics.evictions_refused);
+        metrics_counter(page, "remuda_extender_audits_total", "Fresh lists the ledger was compared with",
+                        x->metrics.audits);
+        metrics_counter(page, "remuda_extender_ledger_drift_total",
+                        "Objects that the ledger had wrong, found by an audit and corrected",
+                        x->metrics.drifts);
+        metrics_counter(page, "remuda_extender_wakes_total",
+                        "Times that waiting pods were woken by a change that only this side knows",
+                        x->metrics.wakes);
+        metrics_gauge(page, "remuda_extender_names", "Names of resources, models and groups that are kept",
+                      cluster_ledger(x->cluster)->symbols.count);
+        metrics_counter(page, "remuda_extender_names_released_total",
+                        "Names that nothing used any more and that were given back",
+                        cluster_ledger(x->cluster)->symbols.released);
+        metrics_counter(page, "remuda_extender_names_refused_total",
+                        "Names that a node could not bring any more, or that no room was left for",
+                        cluster_ledger(x->cluster)->symbols.refused);
+        metrics_gauge(page, "remuda_extender_page_viewers",
+                      "Who looks on: connections that are told of changes", (double) page_viewers(x->page));
+        metrics_gauge(page, "remuda_extender_holds", "Older pods that have chips held for them",
+                      x->backfills);
+}
+
 void metrics_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
         struct extender *x = userdata;
@@ -176,52 +229,11 @@ void metrics_handler(void *userdata, const struct http_request *request, struct 
         put_ledger(x, &page);
         put_devices(x, &page);
         put_unreadable(x, &page);
-        metrics_counter(&page, "remuda_extender_binds_total", "Pods bound", x->metrics.binds);
-        metrics_counter(&page, "remuda_extender_bind_failures_total", "Binds that could not be written",
-                        x->metrics.bind_failures);
-        metrics_family(&page, "remuda_extender_binds_settled_total", METRIC_COUNTER,
-                       "Binds whose reply was lost or unclear, settled by the pod");
-        metrics_sample_uint64(&page, "remuda_extender_binds_settled_total", METRIC_LABELS({ "bound", "yes" }),
-                              x->metrics.binds_settled[1]);
-        metrics_sample_uint64(&page, "remuda_extender_binds_settled_total", METRIC_LABELS({ "bound", "no" }),
-                              x->metrics.binds_settled[0]);
-        metrics_counter(&page, "remuda_extender_leases_made_total", "Leases made for gangs",
-                        x->metrics.leases_made);
-        metrics_counter(&page, "remuda_extender_leases_expired_total",
-                        "Leases whose end came before their gang", x->metrics.leases_expired);
-        metrics_counter(&page, "remuda_extender_evictions_total", "Pods that were evicted for emergencies",
-                        x->metrics.evictions);
-        metrics_counter(&page, "remuda_extender_take_backs_total",
-                        "Emergencies for which others were asked to go", x->metrics.take_backs);
-        metrics_counter(&page, "remuda_extender_take_backs_lost_chip_seconds_total",
-                        "Work of those who were asked to go for emergencies, since their last checkpoints",
-                        x->metrics.chip_seconds_lost);
-        metrics_counter(&page, "remuda_extender_take_backs_regular_chips_total",
-                        "Chips of regular nodes whose pods were asked to go for emergencies",
-                        x->metrics.regular_chips_taken);
-        metrics_counter(&page, "remuda_extender_evictions_refused_total",
-                        "Evictions that a disruption budget forbade", x->metrics.evictions_refused);
-        metrics_counter(&page, "remuda_extender_audits_total", "Fresh lists the ledger was compared with",
-                        x->metrics.audits);
-        metrics_counter(&page, "remuda_extender_ledger_drift_total",
-                        "Objects that the ledger had wrong, found by an audit and corrected",
-                        x->metrics.drifts);
-        metrics_counter(&page, "remuda_extender_wakes_total",
-                        "Times that waiting pods were woken by a change that only this side knows",
-                        x->metrics.wakes);
-        metrics_gauge(&page, "remuda_extender_names", "Names of resources, models and groups that are kept",
-                      cluster_ledger(x->cluster)->symbols.count);
-        metrics_counter(&page, "remuda_extender_names_released_total",
-                        "Names that nothing used any more and that were given back",
-                        cluster_ledger(x->cluster)->symbols.released);
-        metrics_counter(&page, "remuda_extender_names_refused_total",
-                        "Names that a node could not bring any more, or that no room was left for",
-                        cluster_ledger(x->cluster)->symbols.refused);
-        metrics_gauge(&page, "remuda_extender_holds", "Older pods that have chips held for them",
-                      x->backfills);
+        put_counters(x, &page);
         controller_metrics(x->jobs, &page);
         http_server_metrics(x->listen.own, "remuda_extender_tls_certificate_expiry_seconds",
                             "remuda_extender_tls_reloads_total", &page);
+        process_metrics_append(&page);
         reply->content_type = METRICS_CONTENT_TYPE;
         reply->body = text_take(&page, &reply->body_bytes);
         if (reply->body == NULL)

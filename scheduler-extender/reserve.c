@@ -323,7 +323,7 @@ static bool is_first(const struct ledger_pod *pod)
 
 static bool waits(const struct ledger *ledger, const struct ledger_pod *pod)
 {
-        return pod->request.emergency && ledger_pods_waits(pod) && is_first(pod) &&
+        return pod->request.emergency && !pod->request.by_claims && ledger_pods_waits(pod) && is_first(pod) &&
                ledger_jobs_planning(ledger, pod->key) == NULL; /* its plan is served */
 }
 

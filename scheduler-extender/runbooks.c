@@ -23,6 +23,11 @@ static const struct runbook *find(const char *name)
         return NULL;
 }
 
+bool runbooks_has(const char *name)
+{
+        return find(name) != NULL;
+}
+
 static void reply_list(struct http_reply *reply, unsigned status)
 {
         CLEANUP(text_free) struct text list = { 0 };

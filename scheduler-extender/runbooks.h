@@ -9,3 +9,5 @@
 /* runbooks_handler() - an http_route's handler: RUNBOOKS_PATH and a name is that page, RUNBOOKS_PATH alone
  * the list of them; 404 with that list where there is no such page. No path is made of what was asked. */
 void runbooks_handler(void *userdata, const struct http_request *request, struct http_reply *reply);
+
+bool runbooks_has(const char *name); /* is there a page of this name? */

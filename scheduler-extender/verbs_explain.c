@@ -12,6 +12,7 @@
 #include "scheduler-extender/explain/explain.h"
 #include "scheduler-extender/explain/explain_job.h"
 #include "scheduler-extender/explain/whatif.h"
+#include "scheduler-extender/explain/whatif_question.h"
 #include "scheduler-extender/extender.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
@@ -88,15 +89,10 @@ static void work_whatif(void *userdata, struct text *ret)
 {
         const struct question *q = userdata;
         struct err err = { 0 };
-        json_error_t where;
-        json_t *asked = json_loadb(q->body, q->body_bytes, JSON_REJECT_DUPLICATES, &where), *answer = NULL;
-        int r;
+        json_t *asked = NULL, *answer = NULL;
+        int r = whatif_question_read(q->body != NULL ? q->body : "", q->body_bytes, &asked, &err);
 
-        if (asked == NULL)
-                r = err_set(&err, -EBADMSG, "line %d, column %d: %s", where.line, where.column, where.text);
-        else if (!json_is_object(asked))
-                r = err_set(&err, -EBADMSG, "the question must be an object");
-        else
+        if (r == 0)
                 r = whatif(q->extender->cluster, asked, extender_now(q->extender), &answer, &err);
         json_decref(asked);
         if (r < 0)
@@ -209,9 +205,11 @@ void verbs_explain_whatif(void *userdata, const struct http_request *request, st
                                      .body = malloc(request->body_bytes + 1),
                                      .body_bytes = request->body_bytes };
 
-        if (question.body != NULL)
+        if (question.body != NULL) {
                 memcpy(question.body, request->body, request->body_bytes);
-        else
+                question.body[request->body_bytes] = '\0';
+        } else {
                 question.body_bytes = 0;
+        }
         ask(&question, work_whatif, request, reply);
 }

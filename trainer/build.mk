@@ -16,14 +16,14 @@ image_libs  := $(shell pkg-config --libs libjpeg libpng 2>/dev/null)
 
 # No trap is taken from a comparison: without the promise the ReLU stays a branch for each number.
 loops := -O3 -fno-math-errno -fno-trapping-math
-$(foreach folder,trainer trainer_data trainer_in_step trainer_operators trainer_export trainer_strategies,$(eval CFLAGS_$(folder) := $(mpi_cflags) $(loops)))
+$(foreach folder,trainer trainer_data trainer_in_step trainer_operators trainer_export trainer_measuring trainer_strategies trainer_tiles,$(eval CFLAGS_$(folder) := $(mpi_cflags) $(loops)))
 CFLAGS_trainer_backends   := $(blas_cflags) $(loops)
 CFLAGS_trainer_sunway     := $(loops)
 # Most of a step, and each rank's own: a multiplication and its addition may be one instruction.
 $(B)/obj/trainer/backends/convolution.o: CFLAGS_trainer_backends += -ffp-contract=fast
 $(B)/obj/trainer/sunway/cpe_product.o: CFLAGS_trainer_sunway += -ffp-contract=fast
 
-trainer  := $(filter-out trainer/main.c $(call tests_of,trainer),$(wildcard trainer/*.c) $(call sources,$(addprefix trainer/,data in_step operators export strategies))) \
+trainer  := $(filter-out trainer/main.c $(call tests_of,trainer),$(wildcard trainer/*.c) $(call sources,$(addprefix trainer/,data in_step operators export measuring strategies tiles))) \
             trainer/backends/convolution.c $(wildcard trainer/sunway/cpe*.c) trainer/sunway/threads.c trainer/sunway/tile_plan.c
 # CLBlast and an OpenCL loader are wanted for the opencl build; without them the others are built all the same.
 opencl_libs := $(if $(wildcard /usr/include/clblast_c.h /usr/local/include/clblast_c.h),$(shell pkg-config --libs OpenCL 2>/dev/null))

@@ -225,7 +225,13 @@ static int map_whole(const char *path, struct mapped *ret, struct err *err)
 /* Does this checkpoint continue this run? */
 static int check_facts(const struct training *t, const struct checkpoint_file_facts *f, struct err *err)
 {
-        if (f->model != model_hash(&t->model) || f->parameters != t->model.parameter_count)
+        if (f->parameters == t->model.parameter_count && f->model != model_hash(&t->model))
+                return err_set(
+                        err, -EPROTO,
+                        "it is of another model: of as many parameters as %s here, but other operators; "
+                        "was it made with another --model or --activation?",
+                        t->model.name);
+        if (f->parameters != t->model.parameter_count)
                 return err_set(err, -EPROTO, "it is of another model (%zu parameters, %s here has %zu)",
                                f->parameters, t->model.name, t->model.parameter_count);
         if (f->seed != t->options->seed || f->batch != t->shares.batch)

@@ -10,12 +10,14 @@
 
 #include "base/cleanup.h"
 #include "base/exit_code.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "trainer/export/export.h"
-#include "trainer/fusion_gain.h"
+#include "trainer/in_step/patience.h"
 #include "trainer/json_line.h"
-#include "trainer/measure.h"
+#include "trainer/measuring/fusion_gain.h"
+#include "trainer/measuring/measure.h"
 #include "trainer/operators/conformance.h"
 #include "trainer/operators/own_operators.h"
 #include "trainer/operators/tune.h"
@@ -61,15 +63,25 @@ static struct totals add_up(const struct training *t)
         };
         struct totals sum = own;
 
-        if (t->world.parallel)
+        if (t->world.parallel) {
+                patience_gather();
                 MPI_Allreduce(&own, &sum, (int) (sizeof(own) / sizeof(double)), MPI_DOUBLE, MPI_SUM,
                               MPI_COMM_WORLD);
+        }
         return sum;
+}
+
+/* Ranks that hold the same layers have the same. */
+static uint64_t parameter_hash(const struct training *t)
+{
+        backend_to_host(&t->backend, t->parameters);
+        return hash_bytes(t->parameters, t->part.count * sizeof(*t->parameters), 0);
 }
 
 static void report_traffic(const struct training *t)
 {
         struct backend_traffic traffic = { 0 };
+        char hash[24];
         struct rusage usage = { 0 };
         struct json_line line = { 0 };
         uint64_t steps = t->last_step > t->first_step ? t->last_step - t->first_step : 1;
@@ -85,7 +97,12 @@ static void report_traffic(const struct training *t)
         json_line_uint(&line, "steps", steps);
         json_line_uint(&line, "parameter_bytes", t->part.count * sizeof(float));
         json_line_uint(&line, "held_bytes", held);
+        (void) text_format(hash, sizeof(hash), "%016llx", (unsigned long long) parameter_hash(t));
+        json_line_text(&line, "parameter_hash", hash);
         json_line_uint(&line, "peak_resident_bytes", (uint64_t) usage.ru_maxrss * 1024);
+        json_line_uint(&line, "tile_rows", t->tiling.nodes > 0 ? t->tiling.rows : 0);
+        json_line_uint(&line, "tile_bytes", t->tiling.tile_bytes);
+        json_line_uint(&line, "untiled_bytes", t->tiling.whole_bytes);
         json_line_uint(&line, "read_bytes", traffic.read_bytes);
         json_line_uint(&line, "written_bytes", traffic.written_bytes);
         json_line_uint(&line, "unstaged_bytes", traffic.unstaged_bytes);
@@ -162,15 +179,16 @@ static int train(struct training *t, const char *program, struct err *err)
         double accuracy = NAN, loss = NAN;
         int r;
 
+        training_say_tiles(t);
         if (t->world.parallel)
-                MPI_Barrier(MPI_COMM_WORLD);
+                patience_gather();
         t->record.start_usec = record_now();
         r = strategy->run(t, err);
         if (r == 0) {
                 ring_end(t);
                 r = stream_end(t, err);
         }
-        t->seconds = (double) (record_now() - t->record.start_usec) / 1e6;
+        t->seconds = record_training_seconds(&t->record);
         if (r == 0 && t->stopped)
                 return record_close(&t->record, err);
         if (r == 0)

@@ -1,4 +1,4 @@
-/* The shipped rows, and the cache of what was tuned on this machine. */
+/* The models' rows, and the cache of what was tuned on this machine. */
 #include "trainer/preset.h"
 
 #include <errno.h>
@@ -11,23 +11,15 @@
 #include "base/text.h"
 #include "io/whole_file.h"
 
-/* A setting is a device's: it was tuned on that, and another device gets none. `device` is the beginning of a
- * device model's name. The portable "core group" is threads of the host it was tuned on. */
+/* Where gradients are cut is a model's: which tensors are large. Of how much that gains the device says
+ * (tests/bench/bench_trainer presets). */
 /* clang-format off */
-static const struct {
-        const char *device, *tuned, *by;
-} settings[] = {
-        { "portable core group of 64", "tile_rows=64 tile_cols=64 tile_inner=32 tile_lanes=32",
-          "remuda-train-sunway --tune, 2026-11-28, 64 slave cores as threads of an EPYC with AVX-512" },
-};
-
-/* Where gradients are cut is a model's: which tensors are large. Of how much that gains the device says. */
 static const struct {
         const char *model;
         size_t segments[PRESET_SEGMENTS_MAX], count;
         const char *by;
 } cuts[] = {
-#define BY "tests/bench/bench_trainer presets, 2026-11-28, two cpu ranks on an EPYC"
+#define BY "the model's table: behind each large tensor; not measured"
         { "mlp",  { 3, 5 },    2, BY },
         { "cnn",  { 1, 3, 7 }, 3, BY },
         { "text", { 1, 4 },    2, BY },
@@ -37,18 +29,13 @@ static const struct {
 
 struct preset preset_none(void)
 {
-        return (struct preset){ .tuned = "", .tuned_by = "", .segments_by = "", .fuse = true };
+        return (struct preset){ .segments_by = "", .fuse = true };
 }
 
-struct preset preset_find(const char *model, const char *device)
+struct preset preset_find(const char *model)
 {
         struct preset p = preset_none();
 
-        for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
-                if (text_starts_with(device, settings[i].device)) {
-                        p.tuned = settings[i].tuned;
-                        p.tuned_by = settings[i].by;
-                }
         for (size_t i = 0; i < ARRAY_SIZE(cuts); i++)
                 if (strcmp(cuts[i].model, model) == 0) {
                         memcpy(p.segments, cuts[i].segments, sizeof(p.segments));
@@ -72,7 +59,7 @@ static bool cache_path(const char *given, char *path, size_t path_bytes)
 }
 
 bool preset_remembered(const char *path, const char *device, const struct tunable_rows *t,
-                       const struct backend_options *o, size_t *ret)
+                       const struct backend_options *o, size_t *ret, char *ret_by)
 {
         char name[4096], line[512];
         CLEANUP(fclose_p) FILE *f = cache_path(path, name, sizeof(name)) ? fopen(name, "re") : NULL;
@@ -80,12 +67,18 @@ bool preset_remembered(const char *path, const char *device, const struct tunabl
 
         while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
                 size_t end = strcspn(line, "\n");
+                char *by;
 
                 if (strncmp(line, device, length) != 0 || line[length] != '\t' || line[end] != '\n')
                         continue;
                 line[end] = '\0';
-                if (tunable_parse(t, o, line + length + 1, ret)) /* not ours: as if it were not there */
-                        return true;
+                by = strchr(line + length + 1, '\t');
+                if (by != NULL)
+                        *by++ = '\0';
+                if (!tunable_parse(t, o, line + length + 1, ret)) /* not ours: as if it were not there */
+                        continue;
+                (void) text_copy(ret_by, PRESET_BY_BYTES, by != NULL ? by : "an older --tune");
+                return true;
         }
         return false;
 }
@@ -102,7 +95,7 @@ static void keep_others(const char *name, const char *device, FILE *to)
 }
 
 int preset_remember(const char *path, const char *device, const struct tunable_rows *t, const size_t *setting,
-                    struct err *err)
+                    const char *by, struct err *err)
 {
         char name[4096], directory[4096], text[256];
         struct whole_file w;
@@ -122,7 +115,7 @@ int preset_remember(const char *path, const char *device, const struct tunable_r
                 return err->code;
         keep_others(name, device, w.f);
         if (tunable_format(t, setting, text, sizeof(text)) && text[0] != '\0')
-                (void) fprintf(w.f, "%s\t%s\n", device, text);
+                (void) fprintf(w.f, "%s\t%s\t%s\n", device, text, by);
         return whole_file_end(&w, err) < 0 ? err->code : whole_file_rename(&w, err);
 }
 

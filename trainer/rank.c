@@ -15,6 +15,7 @@
 #include "trainer/outputs.h"
 #include "trainer/strategies/stages.h"
 #include "trainer/strategy.h"
+#include "trainer/tiles/tile_memory.h"
 #include "trainer/tuned_backend.h"
 
 #define LEARN_MAX  8 /* pieces */
@@ -28,6 +29,7 @@ static int open_backend(struct training *t, struct err *err)
 
         b.alone = t->world.local_size == 1;
         r = tuned_backend_open(t->options, &b, &t->backend, &t->preset, err);
+        t->backend.tile_bytes = tile_memory_bytes(t->options, &t->backend, t->world.local_size);
         memcpy(t->tuned, b.tuned, sizeof(t->tuned));
         t->load_segment = t->options->load_auto          ? PRESET_LOAD_AUTO
                           : t->options->load_segment > 0 ? t->options->load_segment
@@ -148,7 +150,7 @@ static int open_parts(struct training *t, struct err *err)
         if (r == 0)
                 r = open_sampler(t, err);
         /* a stage between the first and the last needs neither samples nor labels */
-        if (t->stages != NULL && t->world.rank > 0 && t->world.rank + 1 < t->world.size)
+        if (t->stages != NULL && !pipelines_takes_samples(&t->pipelines, t->world.rank))
                 return r;
         if (r == 0)
                 r = training_open_loader(t, err);
@@ -218,11 +220,16 @@ static int open_together(struct training *t, struct err *err)
         const struct strategy *strategy = strategy_find(t->options->strategy);
         bool text = strcmp(t->options->model, "text") == 0;
         struct preprocess_steps p = { 0 };
-        int r = shares_resolve(t->options, &t->world, strategy->served, strategy->whole, &t->shares, err);
-        bool serves = !shares_computes(&t->shares, t->world.rank);
+        int r = stages_collect(t, err);
 
         if (r == 0)
-                r = world_agree(&t->world, outputs_check(t->options, t->world.rank, serves, err), err);
+                r = shares_resolve(t->options, &t->world, strategy->served,
+                                   t->pipelines.count > 0 ? &t->pipelines : NULL, &t->shares, err);
+        if (r == 0)
+                r = world_agree(&t->world,
+                                outputs_check(t->options, t->world.rank,
+                                              !shares_computes(&t->shares, t->world.rank), err),
+                                err);
         if (r == 0)
                 r = world_agree(&t->world, preprocess_parse(t->options->preprocess, text, &p, err), err);
         if (r == 0)
@@ -332,6 +339,7 @@ void rank_close(struct training *t)
         dealings_free(&t->dealings);
         dataset_free(t->data);
         free(t->stages);
+        pipelines_free(&t->pipelines);
         shares_free(&t->shares);
         free(t->ids);
         distribution_close(&t->distribution);

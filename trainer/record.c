@@ -17,8 +17,8 @@
 #define ALIVE_USEC      5000000
 #define SAMPLE_LINE_MAX 80
 
-static const char *const names[RECORD_ACTIVITIES] = { "load",     "forward", "backward",
-                                                      "exchange", "update",  "wait" };
+static const char *const names[RECORD_ACTIVITIES] = { "load",   "forward", "backward", "exchange",
+                                                      "update", "wait",    "measure" };
 
 uint64_t record_now(void)
 {
@@ -101,6 +101,8 @@ int record_open(struct record *r, const struct train_options *o, int rank, uint6
                 result = open_file("--sample-log", o->sample_log, rank, first_step, &r->samples, err);
         if (result == 0 && o->timeline != NULL)
                 result = open_file("--timeline", o->timeline, rank, 0, &r->timeline, err);
+        if (result == 0 && r->timeline != NULL)
+                (void) fputs("[\n", r->timeline);
         if (result == 0 && o->progress != NULL)
                 result = open_progress(r, o->progress, err);
         return result;
@@ -142,15 +144,30 @@ uint64_t record_done(struct record *r, enum record_activity what, uint64_t step,
                 struct json_line line = { 0 };
 
                 json_line_open(&line, NULL, '{');
-                json_line_uint(&line, "rank", (uint64_t) r->rank);
+                json_line_text(&line, "name", names[what]);
+                json_line_text(&line, "ph", "X");
+                json_line_uint(&line, "ts", begin_usec - r->start_usec);
+                json_line_uint(&line, "dur", now - begin_usec);
+                json_line_uint(&line, "pid", 0);
+                json_line_uint(&line, "tid", (uint64_t) r->rank);
+                json_line_open(&line, "args", '{');
                 json_line_uint(&line, "step", step);
-                json_line_text(&line, "what", names[what]);
-                json_line_uint(&line, "begin_usec", begin_usec - r->start_usec);
-                json_line_uint(&line, "end_usec", now - r->start_usec);
                 json_line_close(&line, '}');
+                json_line_close(&line, '}');
+                text_append_char(&line.text, ',');
                 json_line_print(&line, r->timeline);
         }
         return now;
+}
+
+void record_paused(struct record *r, enum record_activity what, uint64_t step, uint64_t begin_usec)
+{
+        r->paused_usec += record_done(r, what, step, begin_usec) - begin_usec;
+}
+
+double record_training_seconds(const struct record *r)
+{
+        return (double) (record_now() - r->start_usec - r->paused_usec) / 1e6;
 }
 
 /* Return: where the decimals of n end. */

@@ -1,6 +1,13 @@
 /* Record: what a rank leaves behind while it trains: times, progress lines, the sample log, the timeline.
  *
- * Files are per rank, FILE.RANK. Lines are whole: a progress line is one write(2). Not thread-safe. */
+ * Files are per rank, FILE.RANK. Lines are whole: a progress line is one write(2). All times of a run are by
+ * one clock: they count from when its ranks began together, whatever one of them did meanwhile. The timeline
+ * is a trace of Chrome's format (an array of complete events, which needs no end), for Perfetto and others:
+ *
+ *         [
+ *         {"name":"forward","ph":"X","ts":120,"dur":95,"pid":0,"tid":1,"args":{"step":0}},
+ *
+ * Not thread-safe. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,6 +25,7 @@ enum record_activity {
         RECORD_EXCHANGE,
         RECORD_UPDATE,
         RECORD_WAIT,
+        RECORD_MEASURE, /* an evaluation, trials: no training */
         RECORD_ACTIVITIES
 };
 
@@ -26,7 +34,8 @@ struct record {
         int progress; /* descriptor, -1 = none */
         bool progress_owned;
         FILE *samples, *timeline;
-        uint64_t start_usec;
+        uint64_t start_usec;  /* when the ranks began, record_now() */
+        uint64_t paused_usec; /* of the time since then, what was no training */
         uint64_t said_usec;   /* when the last progress line was written */
         uint64_t epoch, step; /* of the last step */
         uint64_t total_usec[RECORD_ACTIVITIES];
@@ -56,6 +65,10 @@ int record_close(struct record *r, struct err *err); /* -EIO when a file could n
 
 /* record_done() - activity from begin_usec until now, into totals and timeline. Return: now. */
 uint64_t record_done(struct record *r, enum record_activity what, uint64_t step, uint64_t begin_usec);
+/* record_paused() - likewise; and that time is none of the training. @what: RECORD_MEASURE, or RECORD_WAIT of
+ * who waited for one that measured */
+void record_paused(struct record *r, enum record_activity what, uint64_t step, uint64_t begin_usec);
+double record_training_seconds(const struct record *r); /* since the ranks began, less the pauses */
 void record_samples(struct record *r, uint64_t epoch, size_t step, const uint32_t *ids, size_t count);
 void record_progress(struct record *r, uint64_t epoch, uint64_t step, double loss);
 /* record_alive() - a line of no news, if none was written for five seconds: in evaluations, which may take

@@ -6,11 +6,14 @@
 
 #include "base/cleanup.h"
 #include "trainer/operators/operator.h"
+#include "trainer/tiles/tiled.h"
 
 struct runner {
         const struct backend *backend;
         const struct model *model;
         size_t first, last, capacity;
+        struct tiling tiling;
+        struct tiled *tiled; /* of the first tiling.nodes nodes; NULL = none go through tiles */
         const float *input;
         const int32_t *labels;
         float *activations[MODEL_NODES_MAX + 1]; /* [i] goes into node first + i; [0] is not used */
@@ -24,18 +27,40 @@ static float *floats(struct runner *n, size_t count)
         return backend_allocate(n->backend, (count > 0 ? count : 1) * sizeof(float));
 }
 
+/* Of nodes that go through tiles only what the last one gives is kept. */
 static int allocate_node(struct runner *n, size_t i)
 {
         const struct model_node *node = &n->model->nodes[n->first + i];
 
+        if (i + 1 < n->tiling.nodes)
+                return 0;
         n->activations[i + 1] = floats(n, n->capacity * shape_size(&node->out));
         n->gradients[i + 1] = floats(n, n->capacity * shape_size(&node->out));
-        if (model_has(node, OP_POOL)) {
+        if (i >= n->tiling.nodes && model_has(node, OP_POOL)) {
                 n->which[i] = backend_allocate(n->backend, n->capacity * shape_size(&node->out));
                 if (n->which[i] == NULL)
                         return -ENOMEM;
         }
         return n->activations[i + 1] == NULL || n->gradients[i + 1] == NULL ? -ENOMEM : 0;
+}
+
+static void runner_free_p(struct runner **n)
+{
+        runner_free(*n);
+}
+
+static int plan_tiles(struct runner *n, struct err *err)
+{
+        const struct model_node *nodes = &n->model->nodes[n->first];
+
+        n->tiling = tiling_plan(&(struct tiling_rule){ .kernels = &n->backend->kernels,
+                                                       .nodes = nodes,
+                                                       .count = n->last - n->first + 1,
+                                                       .samples = n->capacity,
+                                                       .limit_bytes = n->backend->tile_bytes,
+                                                       .input_gradient = n->first > 0 });
+        return n->tiling.nodes > 0 ? tiled_new(n->backend, nodes, &n->tiling, n->first > 0, &n->tiled, err)
+                                   : 0;
 }
 
 int runner_new(const struct backend *b, const struct model *m, size_t first, size_t last, size_t capacity,
@@ -47,9 +72,13 @@ int runner_new(const struct backend *b, const struct model *m, size_t first, siz
         if (n == NULL)
                 return err_set(err, -ENOMEM, "no memory for the runner");
         *n = (struct runner){ .backend = b, .model = m, .first = first, .last = last, .capacity = capacity };
+        if (plan_tiles(n, err) < 0)
+                return err->code;
         n->gradients[0] = first > 0 ? floats(n, capacity * inputs) : NULL;
         for (size_t i = 0; i <= last - first; i++) {
-                size_t wants = operator_scratch(&b->kernels, &m->nodes[first + i], capacity);
+                size_t wants = i >= n->tiling.nodes
+                                       ? operator_scratch(&b->kernels, &m->nodes[first + i], capacity)
+                                       : 0;
 
                 scratch = wants > scratch ? wants : scratch;
                 if (allocate_node(n, i) < 0)
@@ -73,18 +102,19 @@ void runner_free(struct runner *n)
                         backend_release(n->backend, n->which[i]);
         }
         backend_release(n->backend, n->scratch);
+        tiled_free(n->tiled);
         free(n);
-}
-
-void runner_free_p(struct runner **n)
-{
-        runner_free(*n);
 }
 
 void runner_use(struct runner *n, const float *x, const int32_t *labels)
 {
         n->input = x;
         n->labels = labels;
+}
+
+const struct tiling *runner_tiling(const struct runner *n)
+{
+        return &n->tiling;
 }
 
 float *runner_output(struct runner *n)
@@ -123,8 +153,21 @@ static struct operator_call call_of(struct runner *n, size_t i, const float *par
         };
 }
 
+static struct tiled_call tiled_call_of(struct runner *n, const float *parameters, float *gradients,
+                                       size_t count)
+{
+        return (struct tiled_call){ .parameters = parameters,
+                                    .count = count,
+                                    .x = n->input,
+                                    .y = n->activations[n->tiling.nodes],
+                                    .gradients = gradients,
+                                    .dy = n->gradients[n->tiling.nodes],
+                                    .dx = n->gradients[0] };
+}
+
 double runner_forward(struct runner *n, const float *parameters, size_t count)
 {
+        struct tiled_call tiled = tiled_call_of(n, parameters, NULL, count);
         double loss = 0;
 
         if (count == 0)
@@ -132,7 +175,9 @@ double runner_forward(struct runner *n, const float *parameters, size_t count)
         backend_to_device(n->backend, n->input);
         if (n->labels != NULL)
                 backend_to_device(n->backend, n->labels);
-        for (size_t i = 0; i <= n->last - n->first; i++) {
+        if (n->tiled != NULL)
+                tiled_forward(n->tiled, &tiled);
+        for (size_t i = n->tiling.nodes; i <= n->last - n->first; i++) {
                 struct operator_call call = call_of(n, i, parameters, count);
 
                 operator_forward(&call);
@@ -145,6 +190,8 @@ double runner_forward(struct runner *n, const float *parameters, size_t count)
 void runner_backward(struct runner *n, const float *parameters, float *gradients, size_t count, float scale,
                      const struct runner_ready *ready)
 {
+        struct tiled_call tiled = tiled_call_of(n, parameters, gradients, count);
+
         if (count > 0)
                 backend_to_device(n->backend, runner_output_gradient(n));
         for (size_t i = n->last - n->first + 1; i-- > 0;) {
@@ -153,7 +200,9 @@ void runner_backward(struct runner *n, const float *parameters, float *gradients
                 call.dweight = gradients + call.node->weight;
                 call.dbias = gradients + call.node->bias;
                 call.scale = scale;
-                if (count > 0)
+                if (i + 1 == n->tiling.nodes && count > 0)
+                        tiled_backward(n->tiled, &tiled);
+                if (i >= n->tiling.nodes && count > 0)
                         operator_backward(&call);
                 if (ready != NULL)
                         ready->call(ready->context, call.node);

@@ -1,6 +1,8 @@
 /* Runner: runs a range of a model's operators on a backend, forwards and backwards, with memory for one
  * batch.
  *
+ * What its first nodes would keep of a batch beyond the backend's tile_bytes is computed in tiles
+ * (trainer/tiles/tiling.h).
  * Several runners may share parameters (pipelined microbatches each need their own activations). Owns its
  * buffers; borrows backend and model, which must outlive it. Not thread-safe. */
 #pragma once
@@ -11,6 +13,7 @@
 #include "base/err.h"
 #include "trainer/model.h"
 #include "trainer/operators/backend.h"
+#include "trainer/tiles/tiling.h"
 
 struct runner; /* opaque */
 
@@ -25,7 +28,9 @@ struct runner_ready { /* is called after each node, last node first, when its pa
 int runner_new(const struct backend *b, const struct model *m, size_t first, size_t last, size_t capacity,
                struct runner **ret, struct err *err);
 void runner_free(struct runner *n);
-void runner_free_p(struct runner **n);
+
+/* runner_tiling() - how it computes in tiles; nodes 0 = it does not. */
+const struct tiling *runner_tiling(const struct runner *n);
 
 /* runner_use() - compute on these samples (the backend's memory, borrowed) from now on; labels for a range
  * that ends in a loss, otherwise NULL. */

@@ -1,6 +1,10 @@
 /* Shares: who computes how many samples of each batch: from --batch and --shares, or from what a launcher
  * assigned to each rank (REMUDA_BATCH, REMUDA_WEIGHT), or equal parts.
  *
+ * A worker is a rank, or a pipeline of a split model, all of whose ranks work on its part: what was assigned
+ * to these is added up, so that a launcher may give each its part, or all to the first. --shares has a number
+ * a worker, or a number a rank.
+ *
  * The parts add up to the batch exactly. By weights, the sums of the first i parts are rounded, so that each
  * part is within one of its due: 100 samples by 1/3, 1/3, 1/3 end at 33, 67, 100 and are 33, 34, 33. */
 #pragma once
@@ -10,17 +14,18 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "trainer/strategies/pipelines.h"
 #include "trainer/train_options.h"
 #include "trainer/world.h"
 
 #define SHARES_NOT_ASSIGNED UINT64_MAX
 
 struct shares {
-        size_t workers;    /* of the world; of[i] belongs to worker i */
-        size_t *of, batch; /* samples; owned */
-        int first_worker;  /* rank of worker 0: servers come before */
-        size_t own;        /* the largest chunk that this rank computes */
-        bool whole;        /* a batch is not cut over ranks: it goes through all of them */
+        size_t workers;                    /* of the world; of[i] belongs to worker i */
+        size_t *of, batch;                 /* samples; owned */
+        int first_worker;                  /* rank of worker 0: servers come before */
+        size_t own;                        /* the largest chunk that this rank computes */
+        const struct pipelines *pipelines; /* the workers; NULL: every rank is one. Borrowed */
 };
 
 struct shares_assigned { /* to one rank by a launcher */
@@ -28,10 +33,10 @@ struct shares_assigned { /* to one rank by a launcher */
         double weight;   /* REMUDA_WEIGHT, negative = not assigned */
 };
 
-/* shares_resolve() - collective. @served: ranks 0..N-1 only serve; @whole: as in the result. Return: 0 or a
- * negative errno, the same on every rank. */
-int shares_resolve(const struct train_options *o, const struct world *w, bool served, bool whole,
-                   struct shares *ret, struct err *err);
+/* shares_resolve() - collective. @served: ranks 0..N-1 only serve; @pipelines: as in the result. Return: 0 or
+ * a negative errno, the same on every rank. */
+int shares_resolve(const struct train_options *o, const struct world *w, bool served,
+                   const struct pipelines *pipelines, struct shares *ret, struct err *err);
 void shares_free(struct shares *s);
 
 /* shares_cut() - s->of and s->batch, for `workers` workers of which each was assigned a share, or none: the

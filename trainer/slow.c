@@ -59,8 +59,18 @@ struct slow slow_open(const struct train_options *o, int rank)
 {
         size_t i = (size_t) rank;
 
+        bool later = i + 1 < o->slow_from.count;
+
         return (struct slow){ .percent = i < o->slow.count ? (unsigned) o->slow.values[i] : 100,
+                              .later_percent = later ? (unsigned) o->slow_from.values[i + 1] : 100,
+                              .later_step = later ? o->slow_from.values[0] : UINT64_MAX,
                               .speed = i < o->speeds.count ? o->speeds.values[i] : 0 };
+}
+
+void slow_step(struct slow *s, uint64_t step)
+{
+        if (step >= s->later_step)
+                s->percent = s->later_percent;
 }
 
 bool slow_is(const struct slow *s)

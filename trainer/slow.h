@@ -2,10 +2,10 @@
  * one of a given speed (simulated, --simulate-speeds).
  *
  * What the rank's own device needs for a piece of work is the least that a piece of the same kind and size
- * took so far: nothing disturbed that one. The rank then sleeps until so many times that have passed since
- * the piece began. A neighbour, an interrupt or a cold cache in one piece is thus not made many times longer,
- * but lies within the time that the slow device takes anyway; and the processor is free meanwhile. Not
- * thread-safe. */
+ * took so far, in a rehearsal or since: nothing disturbed that one. The rank then sleeps until so many times
+ * that have passed since the piece began. A neighbour, an interrupt or a cold cache in one piece is thus not
+ * made many times longer, but lies within the time that the slow device takes anyway; and the processor is
+ * free meanwhile. Not thread-safe. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,6 +30,8 @@ enum slow_kind {
 
 struct slow {
         unsigned percent;          /* of the time that this rank's device takes; 100 = as it is */
+        unsigned later_percent;    /* the same from a step on (--simulate-slow-from) */
+        uint64_t later_step;       /* UINT64_MAX = none */
         uint64_t speed;            /* samples a second at most; 0 = as it is */
         struct loader *loader;     /* whose work is no computing; NULL = none (yet); borrowed */
         const struct mover *mover; /* the same */
@@ -41,8 +43,11 @@ struct slow {
         size_t count; /* pieces seen first, ever */
 };
 
-/* slow_open() - what --simulate-slow and --simulate-speeds say of this rank. */
+/* slow_open() - what --simulate-slow, --simulate-slow-from and --simulate-speeds say of this rank. */
 struct slow slow_open(const struct train_options *o, int rank);
+
+/* slow_step() - step `step` begins: is it slow by now? */
+void slow_step(struct slow *s, uint64_t step);
 
 /* slow_is() - is this rank to be slow? */
 bool slow_is(const struct slow *s);

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "trainer/checkpoint.h"
 #include "trainer/in_step/in_step.h"
+#include "trainer/in_step/patience.h"
 
 static const struct strategy *const strategies[] = {
         &strategy_serial,  &strategy_allreduce, &strategy_split,
@@ -20,10 +21,22 @@ const struct strategy *strategy_find(const char *name)
         return NULL;
 }
 
+/* Of ranks that go in step rank 0 measures and the others wait: that is none of the next step's exchange. */
+static void wait_for_evaluation(struct training *t)
+{
+        uint64_t begin = record_now();
+
+        patience_gather();
+        if (t->world.rank != 0)
+                record_paused(&t->record, RECORD_WAIT, t->step, begin);
+}
+
 int strategy_end_step(struct training *t, struct err *err)
 {
         int r = training_finish_step(t, t->step, err);
 
+        if (r == 0 && t->stages == NULL && t->world.parallel && training_evaluates_after(t, t->step))
+                wait_for_evaluation(t);
         if (r < 0 || !training_checkpoint_due(t, t->step + 1) || (t->world.rank != 0 && t->stages == NULL))
                 return r;
         return checkpoint_write(t, t->step + 1, err);

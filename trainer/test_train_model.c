@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "job/plan/stages/stage_profile.h"
+#include "job/stages/stage_profile.h"
 #include "trainer/model.h"
 
 static void assert_same(const char *name, const char *preprocess, size_t height, size_t width)

@@ -44,63 +44,68 @@ static void test_what_was_tuned_comes_back(void **state)
 {
         size_t one[TUNABLE_MAX] = { 64, 32 }, other[TUNABLE_MAX] = { 0, 16 }, none[TUNABLE_MAX] = { 0 };
         size_t got[TUNABLE_MAX] = { 0 };
+        char by[PRESET_BY_BYTES] = "";
         struct err err = { 0 };
 
         (void) state;
-        assert_int_equal(preset_remember(path, "a chip", &all, other, &err), 0);
-        assert_int_equal(preset_remember(path, "a chip of another kind", &all, other, &err), 0);
-        assert_int_equal(preset_remember(path, "a chip", &all, one, &err), 0);
-        assert_true(preset_remembered(path, "a chip", &all, NULL, got));
+        assert_int_equal(preset_remember(path, "a chip", &all, other, "an earlier day", &err), 0);
+        assert_int_equal(preset_remember(path, "a chip of another kind", &all, other, "an earlier day", &err),
+                         0);
+        assert_int_equal(preset_remember(path, "a chip", &all, one, "today", &err), 0);
+        assert_true(preset_remembered(path, "a chip", &all, NULL, got, by));
         assert_memory_equal(got, one, sizeof(got));
-        assert_true(preset_remembered(path, "a chip of another kind", &all, NULL, got));
+        assert_string_equal(by, "today");
+        assert_true(preset_remembered(path, "a chip of another kind", &all, NULL, got, by));
         assert_memory_equal(got, other, sizeof(got));
-        assert_false(preset_remembered(path, "a", &all, NULL, got));
-        assert_int_equal(preset_remember(path, "a chip", &all, none, &err), 0); /* nothing to gain there */
-        assert_false(preset_remembered(path, "a chip", &all, NULL, got));
-        assert_true(preset_remembered(path, "a chip of another kind", &all, NULL, got));
+        assert_string_equal(by, "an earlier day");
+        assert_false(preset_remembered(path, "a", &all, NULL, got, by));
+        assert_int_equal(preset_remember(path, "a chip", &all, none, "today", &err),
+                         0); /* nothing to gain there */
+        assert_false(preset_remembered(path, "a chip", &all, NULL, got, by));
+        assert_true(preset_remembered(path, "a chip of another kind", &all, NULL, got, by));
 }
 
 static void test_what_is_no_line_of_ours_is_passed_over(void **state)
 {
         static const char *const lines[] = {
                 "a chip\t64 32 16 32\n",   "a chip\tedge=48\n", "a chip\tdepth=16\n",
-                "a chip\tedge=64 lanes\n", "a chip\t\n",        "a chip\tedge=64"
+                "a chip\tedge=64 lanes\n", "a chip\t\n",        "a chip\tedge=64",
+                "a chip\tedge=48\ttoday\n"
         };
         size_t got[TUNABLE_MAX] = { 7 };
+        char by[PRESET_BY_BYTES] = "";
 
         (void) state;
         for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
                 write_line(lines[i]);
-                assert_false(preset_remembered(path, "a chip", &all, NULL, got));
+                assert_false(preset_remembered(path, "a chip", &all, NULL, got, by));
         }
         assert_int_equal(got[0], 7);
+        write_line("a chip\tedge=64\n"); /* of a release that did not say */
+        assert_true(preset_remembered(path, "a chip", &all, NULL, got, by));
+        assert_string_equal(by, "an older --tune");
 }
 
-/* No setting is a copy of another device's, and each says who found it, when and on what. */
-static void test_a_device_that_nobody_had_gets_no_setting(void **state)
+/* What is shipped is a model's; a setting is tuned where it is used. */
+static void test_each_model_has_its_cuts(void **state)
 {
         static const char *const models[] = { "mlp", "cnn", "text" };
-        struct preset p = preset_find("mlp", "portable core group of 64 (threads)");
+        struct preset p;
 
         (void) state;
-        assert_non_null(strstr(p.tuned, "tile_rows="));
-        assert_non_null(strstr(p.tuned_by, "--tune, 20"));
-        assert_string_equal(preset_find("mlp", "Sunway core group of 64 (athread)").tuned, "");
-        assert_string_equal(preset_find("cnn", "a chip of tomorrow").tuned, "");
-        assert_string_equal(preset_find("cnn", "a chip of tomorrow").tuned_by, "");
         for (size_t i = 0; i < 3; i++) {
-                p = preset_find(models[i], "a chip of tomorrow");
+                p = preset_find(models[i]);
                 assert_true(p.segment_count > 1 && p.load_segment == PRESET_LOAD_AUTO);
-                assert_non_null(strstr(p.segments_by, ", 20"));
+                assert_true(p.segments_by[0] != '\0' && p.tuned_by[0] == '\0');
         }
-        p = preset_find("a model of tomorrow", "a chip of tomorrow");
+        p = preset_find("a model of tomorrow");
         assert_true(p.segment_count == 0 && p.load_segment == 0 && p.segments_by[0] == '\0');
 }
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_device_that_nobody_had_gets_no_setting),
+                cmocka_unit_test(test_each_model_has_its_cuts),
                 cmocka_unit_test(test_what_was_tuned_comes_back),
                 cmocka_unit_test(test_what_is_no_line_of_ours_is_passed_over),
         };

@@ -95,6 +95,21 @@ static void test_sleeps_until_then_and_not_at_all_when_it_is_past(void **state)
         assert_true(slow_now(0).usec < end.usec + 10000000);
 }
 
+static void test_a_rank_becomes_slow_at_a_step(void **state)
+{
+        size_t values[] = { 7, 100, 300 };
+        const struct train_options o = { .slow_from = { 3, values } };
+        struct slow s = slow_open(&o, 1), other = slow_open(&o, 2);
+
+        (void) state;
+        slow_step(&s, 6);
+        assert_false(slow_is(&s));
+        slow_step(&s, 7);
+        assert_int_equal(s.percent, 300);
+        slow_step(&other, 9); /* of which nothing is said */
+        assert_false(slow_is(&other));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -104,6 +119,7 @@ int main(void)
                 cmocka_unit_test(test_a_piece_at_a_speed),
                 cmocka_unit_test(test_of_clock_and_processor_the_smaller_counts),
                 cmocka_unit_test(test_a_disturbed_pass_keeps_its_pace),
+                cmocka_unit_test(test_a_rank_becomes_slow_at_a_step),
                 cmocka_unit_test(test_sleeps_until_then_and_not_at_all_when_it_is_past),
         };
 

@@ -30,7 +30,7 @@ static const struct row rows[] = {
         { "--strategy", "serial|allreduce|ps-sync|ps-async|ps-ssp|split", CHOICE, AT(strategy), 0, 0,
           "how the ranks work together (default: serial alone, allreduce in a world)" },
         { "--batch", "B", COUNT, AT(batch), 1, 1 << 24, "samples of a global batch (default 128)" },
-        { "--shares", "B1,B2,...", NUMBERS, AT(shares), 0, 1 << 24, "samples of each batch per worker, adding up to B (default equal)" },
+        { "--shares", "B1,B2,...", NUMBERS, AT(shares), 0, 1 << 24, "samples of each batch per worker, adding up to B (default equal); split: per pipeline, or per rank" },
         { "--epochs", "E", COUNT, AT(epochs), 1, 1 << 24, "passes over the data (default 10)" },
         { "--steps", "N", COUNT, AT(steps), 1, 1e12, "stop after N batches instead" },
         { "--seed", "N", COUNT, AT(seed), 0, 9e18, "of parameters, sample order, augmentation (default 1)" },
@@ -50,8 +50,8 @@ static const struct row rows[] = {
         { "--order", "blocks|round-robin", CHOICE, AT(order), 0, 0, "how a batch is cut: neighbours together, or dealt (default blocks)" },
         { "--neighbour-exchange", "F", RATIO, AT(exchange), 0, 1, "share of the samples left of its own shard that a worker passes to the next one after each step" },
         { "--no-shuffle", NULL, FLAG, AT(as_it_lies), 0, 0, "workers go through shards of their own as the samples lie" },
-        { "--stages", "F:L,F:L,...", PAIRS, AT(stages), 0, 1 << 20, "split: first and last layer of each rank (default: equal numbers, or REMUDA_LAYERS)" },
-        { "--microbatches", "M", COUNT, AT(microbatches), 1, 1 << 20, "split: parts of a batch that follow each other through the stages (default 4)" },
+        { "--stages", "F:L,F:L,...", PAIRS, AT(stages), 0, 1 << 20, "split: first and last layer of each rank; each that begins with layer 0 begins another pipeline, a replica of the model (default: equal numbers, or REMUDA_LAYERS)" },
+        { "--microbatches", "M", COUNT, AT(microbatches), 1, 1 << 20, "split: parts of a batch that follow each other through the stages, of all pipelines together (default 4)" },
         { "--groups", "N1,N2,...|none", NUMBERS, AT(groups), 0, 4096, "workers of each group, which add up among themselves; only its first one speaks to the others (default: REMUDA_LEVELS, if it is the faster)" },
         { "--segments", "I,J,...|auto|none", NUMBERS, AT(segments), 0, 1 << 20, "gradient segments: last tensor of each, in backward order from 0" },
         { "--gradient-weights", "samples|plain", CHOICE, AT(gradient_weights), 0, 0, "weigh a worker by its share (default), or all alike (wrong for unequal shares; to compare)" },
@@ -60,13 +60,14 @@ static const struct row rows[] = {
         { "--evaluate-steps", "N", COUNT, AT(evaluate_steps), 1, 1e12, "and after every N steps" },
         { "--weights-out", "FILE", STRING, AT(weights_out), 0, 0, "write all parameters, little-endian float32" },
         { "--sample-log", "FILE", STRING, AT(sample_log), 0, 0, "write FILE.RANK: epoch step rank sample" },
-        { "--timeline", "FILE", STRING, AT(timeline), 0, 0, "write FILE.RANK: what the rank did when, as JSON lines" },
+        { "--timeline", "FILE", STRING, AT(timeline), 0, 0, "write FILE.RANK: what the rank did when, a trace that Perfetto opens" },
         { "--progress", "FD|FILE", STRING, AT(progress), 0, 0, "JSON lines after every step (default: REMUDA_PROGRESS)" },
         { "--measure", NULL, FLAG, AT(measure), 0, 0, "measure this rank's speed at --batch samples a step and stop" },
         { "--measure-layers", NULL, FLAG, AT(measure_layers), 0, 0, "with --measure: of every layer, too, for a split" },
         { "--measure-seconds", "S", RATIO, AT(measure_seconds), 0.01, 3600, "for how long (default 1)" },
         { "--no-fuse", NULL, FLAG, AT(no_fuse), 0, 0, "run every operator by itself" },
         { "--convolution", "direct|patches", CHOICE, AT(convolution), 0, 0, "cpu: one that is fused with its pooling: directly, or as a product of patches like an unfused one (default: as tuned, or direct)" },
+        { "--tile-memory", "MB|auto|none", COUNT, AT(tile_mbytes), 1, 1 << 30, "what a rank's convolutions may take, in MB (10^6 bytes); large images that take more go through them in tiles (default auto: half the device's memory, over the ranks of this machine; none: never)" },
         { "--explain-fusion", NULL, FLAG, AT(explain_fusion), 0, 0, "print which operators run as one, and stop" },
         { "--operator", "NAME=FILE", STRING, AT(operator_library), 0, 0, "take kernel NAME from the shared library FILE" },
         { "--activation", "NAME=FILE", STRING, AT(activation), 0, 0, "in place of the ReLUs NAME, an operator of the shared library FILE" },
@@ -76,6 +77,7 @@ static const struct row rows[] = {
         { "--no-preset", NULL, FLAG, AT(no_preset), 0, 0, "neither presets nor cache" },
         { "--traffic", NULL, FLAG, AT(traffic), 0, 0, "print the bytes that each rank holds, got and sent; sunway: those between main memory and local stores" },
         { "--simulate-slow", "P0,P1,...", NUMBERS, AT(slow), 0, 100000, "simulated: rank i loads and computes as a device that takes Pi percent of its time" },
+        { "--simulate-slow-from", "STEP,P0,P1,...", NUMBERS, AT(slow_from), 0, 1000000000, "simulated: from step STEP on such percents, in place of those of --simulate-slow" },
         { "--simulate-speeds", "S0,S1,...", NUMBERS, AT(speeds), 0, 1000000000, "simulated: rank i loads and computes Si samples a second at most (0: as it is)" },
         { "--export", "FILE", STRING, AT(export_file), 0, 0, "write a compressed model after training; a name that ends in .onnx: as ONNX" },
         { "--import", "FILE", STRING, AT(import_file), 0, 0, "begin with the weights of an ONNX file that --export wrote" },
@@ -114,6 +116,7 @@ void train_options_free(struct train_options *o)
         free(o->groups.values);
         free(o->stages.values);
         free(o->slow.values);
+        free(o->slow_from.values);
         free(o->speeds.values);
         free(o->own_layers.values);
 }
@@ -241,13 +244,19 @@ static bool set_auto(const struct row *row, const char *value, struct train_opti
         if (value != NULL && strcmp(value, "none") == 0) {
                 o->segments_none = o->segments_none || row->offset == AT(segments);
                 o->groups_none = o->groups_none || row->offset == AT(groups);
-                return row->offset == AT(segments) || row->offset == AT(groups);
+                o->tiles_none = o->tiles_none || row->offset == AT(tile_mbytes);
+                return row->offset == AT(segments) || row->offset == AT(groups) ||
+                       row->offset == AT(tile_mbytes);
         }
         if (value == NULL || strcmp(value, "auto") != 0)
                 return false;
         o->segments_auto = o->segments_auto || row->offset == AT(segments);
         o->load_auto = o->load_auto || row->offset == AT(load_segment);
-        return row->offset == AT(segments) || row->offset == AT(load_segment);
+        if (row->offset == AT(tile_mbytes))
+                o->tile_mbytes = 0;
+        o->tiles_none = o->tiles_none && row->offset != AT(tile_mbytes);
+        return row->offset == AT(segments) || row->offset == AT(load_segment) ||
+               row->offset == AT(tile_mbytes);
 }
 
 static int set_value(const struct row *row, const char *value, struct train_options *o, struct err *err)
@@ -279,6 +288,7 @@ static int set_value(const struct row *row, const char *value, struct train_opti
                         return err_set(err, -EINVAL, "%s '%.80s': a whole number from %.0f to %.0f is wanted",
                                        row->name, value, row->least, row->most);
                 *(size_t *) field = (size_t) count;
+                o->tiles_none = o->tiles_none && row->offset != AT(tile_mbytes);
                 return 0;
         case RATIO:
                 if (text_parse_double(value, &ratio) < 0 || ratio < row->least || ratio > row->most)
@@ -427,7 +437,7 @@ static int check(const struct train_options *o, struct err *err)
                 return err_set(
                         err, -EINVAL,
                         "--quantise int8-tensor: an ONNX file has a scale for each channel: give int8");
-        if (o->slow.count > 0 && o->speeds.count > 0)
+        if (o->slow.count + o->slow_from.count > 0 && o->speeds.count > 0)
                 return err_set(err, -EINVAL,
                                "--simulate-slow and --simulate-speeds both say how slow a rank is: give one "
                                "of them");

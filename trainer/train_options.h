@@ -23,6 +23,7 @@ struct train_options {
                 *quantise;
         struct train_options_list speeds; /* simulated: samples a second at most, by rank; 0: as it is */
         struct train_options_list slow;   /* simulated: percent of the time that computing takes, by rank */
+        struct train_options_list slow_from; /* a step, and such percents from there on */
         const char *variant, *convolution, *chip, *merge;
         const char *optimiser, *order, *gradient_weights, *gemm;
         const char *weights_out, *sample_log, *clock_log, *timeline, *progress, *checkpoint, *device;
@@ -35,6 +36,7 @@ struct train_options {
         size_t own_batch;                     /* REMUDA_BATCH, SIZE_MAX = not set */
         double own_weight;                    /* REMUDA_WEIGHT, negative = not set */
         size_t load_segment;                  /* 0 = whole chunks */
+        size_t tile_mbytes;                   /* 0 = auto */
         size_t evaluate_steps;                /* 0 = not */
         size_t epochs, steps, seed, cpes, local_store, simulate_dma, every, servers, staleness, microbatches;
         double rate; /* 0 = the model's */
@@ -42,7 +44,7 @@ struct train_options {
         bool evaluate, evaluate_epochs, no_fuse, explain_fusion, no_staging, one_buffer, resume, measure,
                 conformance;
         bool measure_layers, as_it_lies;
-        bool tune, no_preset, traffic, segments_auto, segments_none, load_auto;
+        bool tune, no_preset, traffic, segments_auto, segments_none, load_auto, tiles_none;
         bool groups_none, groups_proposed; /* --groups none; groups that REMUDA_LEVELS names */
         bool help, version;
 };

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "trainer/operators/vector.h"
@@ -19,16 +20,45 @@ size_t training_largest(const struct training *t, size_t samples)
                                                                                                   : samples;
 }
 
+/* Test samples at once: fewer where so many images would take more than tiles may. */
+static size_t tests_at_once(const struct training *t)
+{
+        uint64_t fit = t->backend.tile_bytes / (shape_size(&t->model.input) * sizeof(float));
+
+        if (t->backend.tile_bytes == 0 || fit > DATASET_TEST_MAX)
+                return DATASET_TEST_MAX;
+        return fit > 0 ? (size_t) fit : 1;
+}
+
 /* Samples that a runner of the whole model has room for. */
 static size_t capacity_of(const struct training *t)
 {
-        return t->shares.own > DATASET_TEST_MAX ? t->shares.own : DATASET_TEST_MAX;
+        return t->shares.own > tests_at_once(t) ? t->shares.own : tests_at_once(t);
 }
 
 int training_open_runner(struct training *t, struct err *err)
 {
-        return runner_new(&t->backend, &t->model, 0, t->model.node_count - 1, capacity_of(t), &t->runner,
-                          err);
+        int r = runner_new(&t->backend, &t->model, 0, t->model.node_count - 1, capacity_of(t), &t->runner,
+                           err);
+
+        if (r == 0)
+                t->tiling = *runner_tiling(t->runner);
+        return r;
+}
+
+void training_say_tiles(const struct training *t)
+{
+        const struct tiling *s = &t->tiling;
+        const struct model_node *first = &t->model.nodes[t->part.first_node];
+
+        if (s->nodes == 0 || (t->world.rank > 0 && t->stages == NULL))
+                return;
+        (void) fprintf(
+                stderr,
+                "remuda-train: images of %zu x %zu in tiles: %zu of %zu rows of a result at once, of %zu "
+                "image%s, in %.1f MB; without tiles %.1f MB\n",
+                first->in.height, first->in.width, s->rows, first[s->nodes - 1].out.height, s->samples,
+                s->samples == 1 ? "" : "s", (double) s->tile_bytes / 1e6, (double) s->whole_bytes / 1e6);
 }
 
 /* Of --load-segment auto: an eighth. */
@@ -87,7 +117,7 @@ int training_recut(struct training *t, uint64_t from, const uint32_t *shares, st
 /* A chunk's mean gradient counts by its samples: two workers with 96 and 32 of a batch of 128 have the means
  * g and h, and 96/128 g + 32/128 h is the mean over the 128. Half and half (plain) would let each of the 32
  * count three times. */
-static float weight_of(const struct training *t, size_t count, size_t batch)
+float training_weight(const struct training *t, size_t count, size_t batch)
 {
         if (strcmp(t->options->gradient_weights, "plain") == 0)
                 return 1.0F / (float) t->shares.workers;
@@ -300,10 +330,11 @@ int training_gradient(struct training *t, uint64_t step, size_t worker, const st
         struct loader_chunk chunk = { 0 };
         float weight;
 
+        slow_step(&t->slow, step);
         if (training_take(t, step, worker, &chunk, err) < 0)
                 return err->code;
         sampler_locate(t->sampler, step, &epoch, &epoch_step);
-        weight = weight_of(t, chunk.count, sampler_batch(t->sampler, epoch, epoch_step));
+        weight = training_weight(t, chunk.count, sampler_batch(t->sampler, epoch, epoch_step));
         record_samples(&t->record, epoch, step, chunk.ids, chunk.count);
         if (training_checkpoint_due(t, step + 1))
                 record_flush(&t->record);
@@ -348,32 +379,41 @@ bool training_checkpoint_due(const struct training *t, uint64_t step)
         return t->options->checkpoint != NULL && step > 0 && (step % every == 0 || step == t->last_step);
 }
 
+bool training_evaluates_after(const struct training *t, uint64_t step)
+{
+        uint64_t epoch;
+        size_t epoch_step;
+
+        sampler_locate(t->sampler, step, &epoch, &epoch_step);
+        return (t->options->evaluate_epochs && epoch_step + 1 == sampler_steps(t->sampler, epoch)) ||
+               (t->options->evaluate_steps > 0 && (step + 1) % t->options->evaluate_steps == 0);
+}
+
 int training_finish_step(struct training *t, uint64_t step, struct err *err)
 {
         uint64_t epoch, begin;
         size_t epoch_step;
         double accuracy = 0, loss = 0;
-        bool due;
+        double sum = t->stages != NULL ? t->staged.loss[0] : t->epoch_loss;
+        double samples = t->stages != NULL ? t->staged.loss[1] : (double) t->epoch_loss_samples;
 
         sampler_locate(t->sampler, step, &epoch, &epoch_step);
-        record_progress(&t->record, epoch, step,
-                        t->epoch_loss_samples > 0 ? t->epoch_loss / (double) t->epoch_loss_samples : NAN);
-        due = (t->options->evaluate_epochs && epoch_step + 1 == sampler_steps(t->sampler, epoch)) ||
-              (t->options->evaluate_steps > 0 && (step + 1) % t->options->evaluate_steps == 0);
-        if (!due || (t->world.rank != 0 && t->stages == NULL))
+        record_progress(&t->record, epoch, step, samples > 0 ? sum / samples : NAN);
+        if (!training_evaluates_after(t, step) || (t->world.rank != 0 && t->stages == NULL))
                 return 0;
         begin = record_now();
         if (training_evaluate(t, &accuracy, &loss, err) < 0)
                 return err->code;
         if (t->world.rank == 0)
                 record_accuracy(&t->record, begin, accuracy, loss);
-        t->record.start_usec += record_now() - begin; /* measuring is no training */
+        record_paused(&t->record, RECORD_MEASURE, step, begin);
         return 0;
 }
 
 int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss, struct err *err)
 {
         size_t total = dataset_count(t->data, DATASET_TEST), right = 0, classes = t->model.classes;
+        size_t step = tests_at_once(t);
         const float *p;
         float *x;
         int32_t *labels;
@@ -383,12 +423,11 @@ int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss
         if (t->staged.evaluate != NULL)
                 return t->staged.evaluate(t->staged.pipeline, ret_accuracy, ret_loss, err);
         p = runner_output(t->runner);
-        x = backend_floats(&t->backend, DATASET_TEST_MAX * shape_size(&t->model.input));
-        labels = backend_allocate(&t->backend, DATASET_TEST_MAX * sizeof(*labels));
+        x = backend_floats(&t->backend, step * shape_size(&t->model.input));
+        labels = backend_allocate(&t->backend, step * sizeof(*labels));
 
-        for (size_t first = 0; r == 0 && x != NULL && labels != NULL && first < total;
-             first += DATASET_TEST_MAX) {
-                size_t count = total - first < DATASET_TEST_MAX ? total - first : DATASET_TEST_MAX;
+        for (size_t first = 0; r == 0 && x != NULL && labels != NULL && first < total; first += step) {
+                size_t count = total - first < step ? total - first : step;
 
                 backend_to_host(&t->backend, x);
                 backend_to_host(&t->backend, labels);

@@ -34,6 +34,8 @@ struct training_staged { /* a split model, while its pipeline is open: what its 
         void *pipeline;
         int (*evaluate)(void *pipeline, double *ret_accuracy, double *ret_loss, struct err *err);
         void (*close)(void *pipeline);
+        double loss[2]; /* since the epoch began, of all pipelines: the sum, and of how many samples; on last
+                           stages, 0 and 0 elsewhere */
 };
 
 struct training {
@@ -51,9 +53,11 @@ struct training {
         struct ring ring;                 /* how they go from worker to worker */
         struct model model;
         struct training_part part;
+        struct pipelines pipelines;   /* count 0: the strategy does not split */
         struct training_part *stages; /* by rank; NULL unless the model is split */
         struct training_staged staged;
         struct runner *runner;    /* of the whole model; NULL where it is split */
+        struct tiling tiling;     /* of that, or of each microbatch's */
         struct dealings dealings; /* where workers keep shards: how they were dealt, so far */
         struct sampler *sampler;
         struct loader *loader;
@@ -84,6 +88,8 @@ size_t training_largest(const struct training *t, size_t samples);
  * nothing must still be able to evaluate: there is room for that. */
 int training_open_runner(struct training *t, struct err *err);
 
+void training_say_tiles(const struct training *t); /* on stderr, where images are computed in tiles */
+
 /* training_open_loader() - of that room, into t->loader. training_make_room() - for a part of a batch that is
  * larger than any before: the rooms of runner and loader grow, between two steps. Return: 0, or -ENOMEM: they
  * are what they were. */
@@ -101,6 +107,10 @@ int training_recut(struct training *t, uint64_t from, const uint32_t *shares, st
  * Return: 0 or a negative errno with the message. */
 int training_gradient(struct training *t, uint64_t step, size_t worker, const struct runner_ready *ready,
                       struct err *err);
+
+/* training_weight() - that a worker's gradient, a mean over `count` samples, has in the sum of all, of a
+ * batch of so many (--gradient-weights). */
+float training_weight(const struct training *t, size_t count, size_t batch);
 
 /* training_backward() - of the samples in use (runner_use()), into t->gradients: as runner_backward(), but
  * that a rank that is simulated to be slow is so in every part of the pass.
@@ -122,14 +132,15 @@ int training_take(struct training *t, uint64_t step, size_t worker, struct loade
  * so that resumed and distributed runs have the same. */
 float training_rate(const struct training *t, uint64_t step);
 
-/* training_take_sums() - what was added over the world is the gradient, on the device. */
+/* training_take_sums() - what was added over the world is the gradient, on the device. training_update() -
+ * apply a whole gradient to the parameters. */
 void training_take_sums(struct training *t);
-
-/* training_update() - apply a whole gradient to the parameters. */
 void training_update(struct training *t, const float *gradients);
 
-/* training_checkpoint_due() - is one to be written when `step` steps are done? */
+/* training_checkpoint_due() - is one to be written when `step` steps are done? training_evaluates_after() -
+ * is an evaluation due after that step? The same on all ranks. */
 bool training_checkpoint_due(const struct training *t, uint64_t step);
+bool training_evaluates_after(const struct training *t, uint64_t step);
 
 /* training_finish_step() - progress line, evaluation where one is due. Return: as training_gradient(). */
 int training_finish_step(struct training *t, uint64_t step, struct err *err);

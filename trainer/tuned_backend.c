@@ -10,10 +10,8 @@ int tuned_backend_open(const struct train_options *o, struct backend_options *b,
         *ret_preset = preset_none();
         if (r < 0 || o->no_preset)
                 return r;
-        *ret_preset = preset_find(o->model != NULL ? o->model : "", ret->device_model);
-        if (preset_remembered(o->cache, ret->device_model, tunables, b, b->tuned))
-                ret_preset->tuned_by = PRESET_TUNED_HERE;
-        else if (!tunable_parse(tunables, b, ret_preset->tuned, b->tuned))
+        *ret_preset = preset_find(o->model != NULL ? o->model : "");
+        if (!preset_remembered(o->cache, ret->device_model, tunables, b, b->tuned, ret_preset->tuned_by))
                 return 0;
         backend_close(ret);
         return backend_open(&backend_linked, b, ret, err);

@@ -1,4 +1,4 @@
-/* Rank 0 takes its own values and then those of the stages behind it, in pieces. */
+/* Rank 0 takes its own values and then those of the stages behind it, in pieces; of other pipelines none. */
 #include "trainer/weights.h"
 
 #include <errno.h>
@@ -29,15 +29,18 @@ void weights_stream(const struct training *t, const float *own,
                     void (*take)(void *context, const float *values, size_t count), void *context)
 {
         static float room[STREAM_FLOATS]; /* one thread speaks MPI, one stream at a time */
+        int stages;
 
         backend_to_host(&t->backend, own);
         if (t->world.rank == 0)
                 take(context, own, t->part.count);
         if (t->stages == NULL)
                 return;
-        for (int rank = 1; t->world.rank == 0 && rank < t->world.size; rank++)
+        stages = t->pipelines.begin[1];
+        for (int rank = 1; t->world.rank == 0 && rank < stages; rank++)
                 stream_stage(t, room, rank, take, context);
-        for (size_t done = 0, some; t->world.rank > 0 && done < t->part.count; done += some) {
+        for (size_t done = 0, some; t->world.rank > 0 && t->world.rank < stages && done < t->part.count;
+             done += some) {
                 some = t->part.count - done < STREAM_FLOATS ? t->part.count - done : STREAM_FLOATS;
                 MPI_Send(own + done, (int) some, MPI_FLOAT, 0, TAG_STREAM, MPI_COMM_WORLD);
         }

@@ -5,7 +5,8 @@
 #include "trainer/training.h"
 
 /* weights_stream() - all values of `own` (t's parameters or velocity) in order to `take`, piece by piece.
- * Where the model is split, all ranks call it and rank 0 alone takes. */
+ * Where the model is split, all ranks call it and rank 0 alone takes; of pipelines that are replicas the
+ * first one's. */
 void weights_stream(const struct training *t, const float *own,
                     void (*take)(void *context, const float *values, size_t count), void *context);
 

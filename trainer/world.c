@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "trainer/in_step/patience.h"
 
 #define SHARED_BYTES_MAX (1 << 30)
 
@@ -56,8 +57,10 @@ int world_open(struct world *w, struct err *err)
 
 void world_close(struct world *w)
 {
-        if (w->parallel)
+        if (w->parallel) {
+                patience_gather(); /* the first one may evaluate the model, or write it, for long */
                 MPI_Finalize();
+        }
         w->parallel = false;
 }
 
@@ -65,10 +68,13 @@ int world_agree(const struct world *w, int result, struct err *err)
 {
         int failed = result == 0 ? w->size : w->rank, first;
         struct err sent = { 0 };
+        MPI_Request heard;
 
         if (!w->parallel)
                 return result;
-        MPI_Allreduce(&failed, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        /* what is agreed on may have taken one of them seconds: samples read, operators tuned */
+        MPI_Iallreduce(&failed, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &heard);
+        patience_wait(&heard, 1);
         if (first == w->size)
                 return 0;
         if (first == w->rank) {

@@ -1,14 +1,18 @@
 /* Sysfs probe: counters are read, and compared with what they were. */
 #include "agent/health/sysfs_probe.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 
-#define LANES_MAX         32
-#define CORRECTABLE_BURST 100 /* corrected errors between two looks that are no longer noise */
+#define LANES_MAX          32
+#define CORRECTABLE_BURST  100 /* corrected errors between two looks that are no longer noise */
+#define VERSION_FILE_BYTES 512
+#define VERSION_ENDS       " \t\r"
 
 struct look {
         const struct tree *tree;
@@ -187,13 +191,39 @@ void sysfs_probe(const struct tree *tree, const struct agent_config *config, con
         *counters = now;
 }
 
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.90.07  Fri ..." -> 550.90.07: the first word that
+ * begins with a digit and has a '.'; a compiler's stands in the next line. */
+static void find_version(char *text, char *ret, size_t ret_bytes)
+{
+        text[strcspn(text, "\n")] = '\0';
+        for (const char *at = text + strspn(text, VERSION_ENDS); *at != '\0';) {
+                size_t length = strcspn(at, VERSION_ENDS);
+
+                if (isdigit((unsigned char) *at) && memchr(at, '.', length) != NULL) {
+                        if (!text_format(ret, ret_bytes, "%.*s", (int) length, at))
+                                ret[0] = '\0';
+                        return;
+                }
+                at += length;
+                at += strspn(at, VERSION_ENDS);
+        }
+}
+
 void sysfs_probe_driver_version(const struct tree *tree, const struct device *device, char *ret,
                                 size_t ret_bytes)
 {
-        char path[128];
+        char path[128], text[VERSION_FILE_BYTES];
 
         ret[0] = '\0';
+        if (device->pci[0] == '\0')
+                return;
         (void) text_format(path, sizeof(path), "sys/bus/pci/devices/%s/driver/module/version", device->pci);
-        if (device->pci[0] != '\0' && tree_read_text(tree, path, ret, ret_bytes) < 0)
-                ret[0] = '\0';
+        if (tree_read_text(tree, path, ret, ret_bytes) > 0)
+                return;
+        ret[0] = '\0';
+        for (const struct vendor *row = vendor_find(device->vendor, NULL); row != NULL && ret[0] == '\0';
+             row = vendor_find(device->vendor, row))
+                if (row->version_path != NULL &&
+                    tree_read_text(tree, row->version_path, text, sizeof(text)) > 0)
+                        find_version(text, ret, ret_bytes);
 }

@@ -14,7 +14,7 @@
 void sysfs_probe(const struct tree *tree, const struct agent_config *config, const struct device *device,
                  struct judge_counters *counters, struct finding *finding);
 
-/* sysfs_probe_driver_version() - of the module that drives the device; "" where it does not tell one, as the
- * kernel's own. */
+/* sysfs_probe_driver_version() - of the module that drives the device, or as its vendor's file has it; ""
+ * where neither tells one, as of the kernel's own. */
 void sysfs_probe_driver_version(const struct tree *tree, const struct device *device, char *ret,
                                 size_t ret_bytes);

@@ -138,12 +138,42 @@ static void what_is_no_function_is_not_looked_at(void **state)
         tree_close(tree);
 }
 
+static void a_version_is_the_modules_or_the_vendors(void **state)
+{
+#define NVRM(text) "/proc/driver/nvidia/version |\n\t" text "\n\tGCC version:  gcc 12.2.0\n"
+        static const char *const versions[][2] = {
+                { NVRM("NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.90.07  Fri May 31 09:35:42 UTC "
+                       "2024"),
+                  "550.90.07" },
+                { NVRM("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  590.48.01  Release Build"),
+                  "590.48.01" },
+                { NVRM("NVRM version: NVIDIA UNIX x86_64 Kernel Module"), "" },
+                { AT "driver/module/version = 535.1\n" NVRM("Module  550.90.07"), "535.1" },
+                { "/proc/driver/nvidia/version = nothing\n", "" },
+        };
+        const struct device device = { .pci = "0000:18:00.0", .vendor = "nvidia" },
+                            other = { .pci = "0000:18:00.0", .vendor = "amd" };
+        char version[64];
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+                struct tree *tree = open_machine(versions[i][0]);
+
+                sysfs_probe_driver_version(tree, &device, version, sizeof(version));
+                assert_string_equal(version, versions[i][1]);
+                sysfs_probe_driver_version(tree, &other, version, sizeof(version));
+                assert_string_equal(version, i == 3 ? "535.1" : "");
+                tree_close(tree);
+        }
+}
+
 int main(void)
 {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(two_looks_find_what_is_new),
                 cmocka_unit_test(the_configuration_decides_what_a_rule_weighs),
                 cmocka_unit_test(what_is_no_function_is_not_looked_at),
+                cmocka_unit_test(a_version_is_the_modules_or_the_vendors),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

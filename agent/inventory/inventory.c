@@ -176,9 +176,10 @@ static bool hardware_same(const struct hardware *a, const struct hardware *b)
 bool inventory_same(const struct inventory *a, const struct inventory *b)
 {
         if (!same(a->node, b->node) || !same(a->boot_id, b->boot_id) || a->node_class != b->node_class ||
-            !same(a->pool, b->pool) || !hardware_same(&a->hardware, &b->hardware) ||
-            a->program_count != b->program_count || a->group_count != b->group_count ||
-            a->device_count != b->device_count || a->loss_count != b->loss_count)
+            !same(a->pool, b->pool) || a->planned != b->planned ||
+            !hardware_same(&a->hardware, &b->hardware) || a->program_count != b->program_count ||
+            a->group_count != b->group_count || a->device_count != b->device_count ||
+            a->loss_count != b->loss_count)
                 return false;
         for (size_t i = 0; i < a->loss_count; i++)
                 if (!same(a->losses[i].device_id, b->losses[i].device_id) ||

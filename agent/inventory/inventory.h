@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/inventory/agent_facts.h"
 #include "agent/inventory/device.h"
 #include "agent/inventory/hardware.h"
 #include "agent/inventory/node_class.h"
@@ -34,6 +35,7 @@ struct inventory {
         char boot_id[40];
         enum node_class node_class;
         char pool[64]; /* "regular" unless configured */
+        bool planned;  /* no API of the kubelet's offers its devices: planned claims alone have them */
         struct hardware hardware;
         struct inventory_program programs[PROGRAMS_MAX];
         size_t program_count;
@@ -44,6 +46,7 @@ struct inventory {
         struct inventory_loss
                 *losses; /* in the order of the devices; as far as the agent knows who holds what */
         size_t loss_count;
+        struct agent_facts agent; /* of the agent that tells it */
 };
 
 /* inventory_init() - the empty inventory: class any, pool regular. */
@@ -67,7 +70,8 @@ struct device_group *inventory_find_group(const struct inventory *inventory, con
 /* inventory_count() - recompute every group's total and healthy from the devices; free = healthy. */
 void inventory_count(struct inventory *inventory);
 
-/* inventory_same() - is everything that is published equal, but `generation`? */
+/* inventory_same() - is everything that is published equal, but `generation`, and what the agent says of
+ * itself (agent_facts_same())? */
 bool inventory_same(const struct inventory *a, const struct inventory *b);
 
 /* inventory_wired_same() - are links and switches equal, device by device? They are not published, and decide

@@ -211,6 +211,14 @@ static int decode_devices(const struct json_field *at, void *field, struct err *
         return r;
 }
 
+static int tidy_facts(const struct json_field *at, void *object, struct err *err)
+{
+        (void) at;
+        (void) err;
+        agent_facts_tidy(object);
+        return 0;
+}
+
 /* clang-format off */
 #define AT(member) JSON_TABLE_AT(struct hardware_network, member)
 static const struct json_table_row network_rows[] = {
@@ -285,6 +293,39 @@ static const struct json_table_row told_rows[] = {
 static const struct json_table told_table = { .rows = told_rows, .size_bytes = sizeof(struct told) };
 #undef AT
 
+#define AT(member) JSON_TABLE_AT(struct agent_facts_library, member)
+static const struct json_table_row library_rows[] = {
+        { "vendor",           JSON_TABLE_CHARS,  AT(vendor) },
+        { "state",            JSON_TABLE_CHOICE, AT(state), .names = agent_facts_states },
+        { "message",          JSON_TABLE_CHARS,  AT(message), .omit = true },
+        { .name = NULL },
+};
+static const struct json_table library_table = { .rows = library_rows, .size_bytes = sizeof(struct agent_facts_library),
+                                                 .lenient = true };
+#undef AT
+
+#define AT(member) JSON_TABLE_AT(struct agent_facts_offer, member)
+static const struct json_table_row offer_rows[] = {
+        { "name",             JSON_TABLE_CHARS,  AT(name) },
+        { "registered",       JSON_TABLE_BOOL,   AT(registered) },
+        { .name = NULL },
+};
+static const struct json_table offer_table = { .rows = offer_rows, .size_bytes = sizeof(struct agent_facts_offer),
+                                               .lenient = true };
+#undef AT
+
+/* Lenient: no inventory is refused over what nothing is decided by. */
+#define AT(member) JSON_TABLE_AT(struct agent_facts, member)
+static const struct json_table_row facts_rows[] = {
+        { "version",          JSON_TABLE_CHARS,  AT(version), .omit = true },
+        { "libraries",        JSON_TABLE_ARRAY,  AT(libraries), .omit = true, .table = &library_table, .count = offsetof(struct agent_facts, library_count) },
+        { "kubelet",          JSON_TABLE_ARRAY,  AT(offers), .omit = true, .table = &offer_table, .count = offsetof(struct agent_facts, offer_count) },
+        { .name = NULL },
+};
+static const struct json_table facts_table = { .rows = facts_rows, .size_bytes = sizeof(struct agent_facts), .lenient = true,
+                                               .check = tidy_facts };
+#undef AT
+
 #define AT(member) JSON_TABLE_AT(struct inventory, member)
 static const struct json_table_row inventory_rows[] = {
         { "apiVersion",       JSON_TABLE_CONSTANT, .text = "remuda.dev/v1alpha1" },
@@ -294,6 +335,8 @@ static const struct json_table_row inventory_rows[] = {
         { "status.bootID",    JSON_TABLE_CHARS,  AT(boot_id) },
         { "status.nodeClass", JSON_TABLE_CHOICE, AT(node_class), .names = node_class_names },
         { "status.pool",      JSON_TABLE_CHARS,  AT(pool) },
+        { "status.planned",   JSON_TABLE_BOOL,   AT(planned), .omit = true },
+        { "status.agent",     JSON_TABLE_OBJECT, AT(agent), .table = &facts_table, .omit = true },
         { "status.hardware",  JSON_TABLE_OBJECT, AT(hardware), .table = &hardware_table },
         { "status.programs",  JSON_TABLE_ARRAY,  AT(programs), .table = &program_table, .count = offsetof(struct inventory, program_count) },
         { "status.groups",    JSON_TABLE_LIST,   AT(groups), .table = &group_table, .count = offsetof(struct inventory, group_count), .max = GROUPS_MAX },

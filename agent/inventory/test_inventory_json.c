@@ -58,6 +58,7 @@ static void an_inventory_comes_back_as_it_went(void **state)
         (void) state;
         inventory_init(&again);
         make_node(&node);
+        node.planned = true;
         object = inventory_json_encode(&node);
         devices = json_object_get(json_object_get(object, "status"), "devices");
         held = json_object_get(json_array_get(devices, 1), "heldBy");
@@ -101,6 +102,90 @@ static const struct {
         { NODE("\"groups\":[{\"name\":\"g\",\"shares\":\"2\"}]"), "inventory: status.groups[0].shares: must be " },
 };
 /* clang-format on */
+
+#define AGENT(text) NODE("\"agent\":" text)
+static void what_an_agent_says_of_itself_comes_back(void **state)
+{
+        struct agent_facts facts = {
+                .version = "0.9.0",
+                .libraries = { { "nvidia", AGENT_FACTS_SILENT, "the library hangs" },
+                               { "amd", AGENT_FACTS_ABSENT, "" } },
+                .library_count = 2,
+                .offers = { { "nvidia.com/gpu", true }, { "remuda.dev", false } },
+                .offer_count = 2,
+        };
+        CLEANUP(inventory_free) struct inventory node, again;
+        char *text;
+        json_t *object;
+
+        (void) state;
+        inventory_init(&again);
+        make_node(&node);
+        object = inventory_json_encode(&node);
+        assert_null(json_object_get(json_object_get(object, "status"), "agent")); /* nothing is said */
+        json_decref(object);
+        node.agent = facts;
+        object = inventory_json_encode(&node);
+        text = json_dumps(json_object_get(json_object_get(object, "status"), "agent"),
+                          JSON_COMPACT | JSON_SORT_KEYS);
+        assert_string_equal(text, "{\"kubelet\":[{\"name\":\"nvidia.com/gpu\",\"registered\":true},"
+                                  "{\"name\":\"remuda.dev\",\"registered\":false}],"
+                                  "\"libraries\":[{\"message\":\"the library "
+                                  "hangs\",\"state\":\"silent\",\"vendor\":\"nvidia\"},"
+                                  "{\"state\":\"absent\",\"vendor\":\"amd\"}],\"version\":\"0.9.0\"}");
+        free(text);
+        assert_int_equal(inventory_json_decode(object, &again, NULL), 0);
+        assert_true(agent_facts_same(&facts, &again.agent) && inventory_same(&node, &again));
+        json_decref(object);
+}
+
+/* Any agent may write what it likes of itself: no inventory is refused over it, and nothing is too long. */
+static void lies_of_an_agent_about_itself_are_passed_over(void **state)
+{
+        static const struct {
+                const char *text;
+                size_t libraries, offers;
+        } rows[] = {
+                { AGENT("7"), 0, 0 },
+                { AGENT("[]"), 0, 0 },
+                { AGENT("null"), 0, 0 },
+                { AGENT("{\"version\":7,\"libraries\":{},\"kubelet\":\"all\"}"), 0, 0 },
+                { AGENT("{\"libraries\":[7,null,{},{\"vendor\":\"\"},{\"vendor\":\"a\"}]}"), 1, 0 },
+                { AGENT("{\"libraries\":[{\"vendor\":\"0123456789012345678901234567890\"}]}"), 0, 0 },
+                { AGENT("{\"libraries\":[{\"vendor\":\"a\",\"state\":\"later\",\"message\":[]}]}"), 1, 0 },
+                { AGENT("{\"kubelet\":[{\"name\":\"a/b\",\"registered\":1},{\"registered\":true},0]}"), 0,
+                  1 },
+        };
+        json_t *many = json_array(), *object;
+        struct inventory node;
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                object = json_loads(rows[i].text, 0, NULL);
+                assert_non_null(object);
+                if (inventory_json_decode(object, &node, NULL) < 0 ||
+                    node.agent.library_count != rows[i].libraries ||
+                    node.agent.offer_count != rows[i].offers || node.agent.version[0] != '\0')
+                        fail_msg("%s: %zu %zu", rows[i].text, node.agent.library_count,
+                                 node.agent.offer_count);
+                for (size_t k = 0; k < node.agent.library_count; k++)
+                        assert_int_equal(node.agent.libraries[k].state, AGENT_FACTS_UNKNOWN);
+                assert_false(node.agent.offers[0].registered);
+                json_decref(object);
+                inventory_free(&node);
+        }
+        for (size_t i = 0; i < 1000; i++)
+                (void) json_array_append_new(
+                        many, json_pack("{ss ss sb}", "vendor", "v", "name", "a/b", "registered", 1));
+        object = json_pack("{ss s{s{sO sO}}}", "kind", "NodeAccelerators", "status", "agent", "libraries",
+                           many, "kubelet", many);
+        assert_int_equal(inventory_json_decode(object, &node, NULL), 0);
+        assert_int_equal(node.agent.library_count, AGENT_FACTS_LIBRARIES_MAX);
+        assert_int_equal(node.agent.offer_count, AGENT_FACTS_OFFERS_MAX);
+        json_decref(object);
+        json_decref(many);
+        inventory_free(&node);
+}
 
 static void what_cannot_be_is_refused_with_its_place(void **state)
 {
@@ -149,6 +234,8 @@ int main(void)
 {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_inventory_comes_back_as_it_went),
+                cmocka_unit_test(what_an_agent_says_of_itself_comes_back),
+                cmocka_unit_test(lies_of_an_agent_about_itself_are_passed_over),
                 cmocka_unit_test(what_cannot_be_is_refused_with_its_place),
                 cmocka_unit_test(holders_have_an_end_over_all_devices),
         };

@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "io/loop.h"
 
-#define VENDORS_MAX      16
+#define VENDORS_MAX      AGENT_FACTS_LIBRARIES_MAX
 #define ABANDONED_MAX    2
 #define ABSENT_USEC      UINT64_C(300000000)
 #define PAUSE_MIN_USEC   UINT64_C(1000000)
@@ -31,7 +31,7 @@ struct asked {
         const struct probe_driver *driver;
         struct probe_process process;
         bool present; /* a device of it is on this node */
-        enum vendor_probe_state state;
+        enum agent_facts_state state;
         const char *why; /* it is silent; a literal */
         sd_event_source *timer;
         bool waiting; /* for the answer to a request */
@@ -76,20 +76,8 @@ static uint64_t deadline_usec(const struct asked *v)
         return (uint64_t) v->probe->services->config->probes_deadline_sec * 1000000;
 }
 
-static const char *state_name(enum vendor_probe_state state)
-{
-        static const char *const names[VENDOR_PROBE_STATE_COUNT] = {
-                [VENDOR_PROBE_ABSENT] = "absent",
-                [VENDOR_PROBE_STARTING] = "starting",
-                [VENDOR_PROBE_ANSWERS] = "answers",
-                [VENDOR_PROBE_SILENT] = "silent",
-        };
-
-        return names[state];
-}
-
 /* A verdict of another kind than before is judged at once; figures wait for whoever reads them. */
-static void become(struct asked *v, enum vendor_probe_state state, const char *why)
+static void become(struct asked *v, enum agent_facts_state state, const char *why)
 {
         bool changed = v->state != state;
 
@@ -97,9 +85,9 @@ static void become(struct asked *v, enum vendor_probe_state state, const char *w
         v->why = why;
         if (!changed)
                 return;
-        log_line(v->probe->services->log, state == VENDOR_PROBE_SILENT ? LOG_WARNING : LOG_INFO, "probe",
-                 "vendor=%s state=%s why=\"%s\"", v->driver->vendor, state_name(state), why);
-        if (state == VENDOR_PROBE_SILENT)
+        log_line(v->probe->services->log, state == AGENT_FACTS_SILENT ? LOG_WARNING : LOG_INFO, "probe",
+                 "vendor=%s state=%s why=\"%s\"", v->driver->vendor, agent_facts_states[state], why);
+        if (state == AGENT_FACTS_SILENT)
                 services_event(v->probe->services, "Warning", "HealthCheckFailed", NULL,
                                "the library of %s cannot be asked (%s): its devices are judged by what the "
                                "kernel says alone",
@@ -136,15 +124,15 @@ static void on_end(void *userdata, const siginfo_t *info)
 
         forget_answer(v);
         if (by_itself && info->si_status == PROBE_CHILD_EXIT_ABSENT) {
-                become(v, VENDOR_PROBE_ABSENT, "no library");
+                become(v, AGENT_FACTS_ABSENT, "no library");
                 loop_rearm(v->timer, ABSENT_USEC);
                 return;
         }
         if (by_itself && info->si_status == PROBE_CHILD_EXIT_REFUSED)
-                become(v, VENDOR_PROBE_SILENT, "the library refuses to start");
+                become(v, AGENT_FACTS_SILENT, "the library refuses to start");
         else {
                 v->crashes_total++;
-                become(v, VENDOR_PROBE_SILENT, "the library crashed");
+                become(v, AGENT_FACTS_SILENT, "the library crashed");
         }
         loop_rearm(v->timer, next_pause(v));
 }
@@ -154,7 +142,7 @@ static void on_nonsense(void *userdata)
         struct asked *v = userdata;
 
         v->crashes_total++;
-        become(v, VENDOR_PROBE_SILENT, "the child speaks nonsense");
+        become(v, AGENT_FACTS_SILENT, "the child speaks nonsense");
         stop(v);
         loop_rearm(v->timer, next_pause(v));
 }
@@ -200,7 +188,7 @@ static bool same_findings(const struct asked *v)
 static void finish_answer(struct asked *v)
 {
         uint64_t now = loop_now_usec(v->probe->services->loop);
-        bool same = same_findings(v), answered = v->state == VENDOR_PROBE_ANSWERS;
+        bool same = same_findings(v), answered = v->state == AGENT_FACTS_ANSWERS;
         struct probe_sample *samples = v->samples;
 
         histogram_observe(&v->duration, (double) (now - v->asked_usec) / 1e6);
@@ -213,7 +201,7 @@ static void finish_answer(struct asked *v)
         v->samples_total++;
         v->last_success_usec = now;
         v->last_success_real_usec = loop_realtime_usec(v->probe->services->loop);
-        become(v, VENDOR_PROBE_ANSWERS, "it answers");
+        become(v, AGENT_FACTS_ANSWERS, "it answers");
         if (answered && !same)
                 services_scan(v->probe->services, "library");
         if (v->driver->links && now >= v->links_due_usec)
@@ -256,7 +244,7 @@ static bool on_line(void *userdata, const char *line, size_t size_bytes)
         if (size_bytes >= 5 && memcmp(line, "error", 5) == 0) {
                 forget_answer(v);
                 if (!v->about_links)
-                        become(v, VENDOR_PROBE_SILENT, "the library says that it cannot tell");
+                        become(v, AGENT_FACTS_SILENT, "the library says that it cannot tell");
                 loop_rearm(v->timer, period_usec(v));
                 return true;
         }
@@ -268,12 +256,12 @@ static void ask(struct asked *v, bool about_links)
         const char *library = agent_config_library(v->probe->services->config, v->driver->vendor);
 
         if (v->process.pid == 0 && v->process.dying_count >= ABANDONED_MAX) {
-                become(v, VENDOR_PROBE_SILENT, "too many of its children hang in the kernel");
+                become(v, AGENT_FACTS_SILENT, "too many of its children hang in the kernel");
                 loop_rearm(v->timer, PAUSE_MAX_USEC);
                 return;
         }
         if (v->process.pid == 0 && probe_process_start(&v->process, library != NULL ? library : "") < 0) {
-                become(v, VENDOR_PROBE_SILENT, "no child could be started");
+                become(v, AGENT_FACTS_SILENT, "no child could be started");
                 loop_rearm(v->timer, next_pause(v));
                 return;
         }
@@ -294,7 +282,7 @@ static void on_timer(void *userdata)
 
         if (!v->present || !may_ask(v)) {
                 stop(v);
-                v->state = VENDOR_PROBE_ABSENT;
+                v->state = AGENT_FACTS_STARTING; /* what it was tells nothing once it is asked again */
                 return;
         }
         if (!v->waiting) {
@@ -304,7 +292,7 @@ static void on_timer(void *userdata)
         v->timeouts_total++;
         stop(v);
         if (!v->about_links)
-                become(v, VENDOR_PROBE_SILENT, "the library hangs");
+                become(v, AGENT_FACTS_SILENT, "the library hangs");
         loop_rearm(v->timer, next_pause(v));
 }
 
@@ -331,7 +319,7 @@ int vendor_probe_new(const struct services *services, bool this_machine, const c
                     strcmp(probe->vendors[probe->vendor_count - 1].driver->vendor, driver->vendor) == 0)
                         continue; /* another library of the same vendor: its child chooses */
                 v = &probe->vendors[probe->vendor_count++];
-                *v = (struct asked){ .probe = probe, .driver = driver };
+                *v = (struct asked){ .probe = probe, .driver = driver, .state = AGENT_FACTS_STARTING };
                 probe_process_init(&v->process, &(struct probe_process){ .loop = services->loop,
                                                                          .vendor = driver->vendor,
                                                                          .on_line = on_line,
@@ -374,7 +362,7 @@ const struct link_report_list *vendor_probe_links(const struct vendor_probe *pro
 
 void vendor_probe_update(struct vendor_probe *probe, const struct inventory *inventory)
 {
-        for (size_t i = 0; i < probe->vendor_count; i++) {
+        for (size_t i = 0; probe != NULL && i < probe->vendor_count; i++) {
                 struct asked *v = &probe->vendors[i];
                 bool was = v->present;
 
@@ -426,9 +414,9 @@ void vendor_probe_look(const struct vendor_probe *probe, const struct device *de
         const struct probe_sample *sample;
         enum finding_level level;
 
-        if (v == NULL || v->state == VENDOR_PROBE_ABSENT)
+        if (v == NULL || (v->state != AGENT_FACTS_ANSWERS && v->state != AGENT_FACTS_SILENT))
                 return;
-        if (v->state == VENDOR_PROBE_SILENT) {
+        if (v->state == AGENT_FACTS_SILENT) {
                 if (agent_config_level(probe->services->config, "library-silent", FINDING_SILENT) !=
                     FINDING_GOOD)
                         finding_add(finding, FINDING_SILENT, "library-silent", "ProbeSilent",
@@ -451,7 +439,9 @@ bool vendor_probe_status(const struct vendor_probe *probe, size_t i, struct vend
                 return false;
         v = &probe->vendors[i];
         *ret = (struct vendor_probe_status){ .vendor = v->present ? v->driver->vendor : NULL,
+                                             .asked = v->present && may_ask(v),
                                              .state = v->state,
+                                             .why = v->why,
                                              .samples_total = v->samples_total,
                                              .timeouts_total = v->timeouts_total,
                                              .crashes_total = v->crashes_total,

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "agent/config/services.h"
+#include "agent/inventory/agent_facts.h"
 #include "agent/inventory/link_report.h"
 #include "agent/probe/probe_sample.h"
 #include "base/err.h"
@@ -27,7 +28,7 @@ int vendor_probe_new(const struct services *services, bool this_machine, const c
                      struct vendor_probe **ret, struct err *err);
 void vendor_probe_free(struct vendor_probe *probe); /* accepts NULL; kills every child */
 
-/* vendor_probe_update() - the vendors on this node are those of this inventory. */
+/* vendor_probe_update() - the vendors on this node are those of this inventory. Nothing without a probe. */
 void vendor_probe_update(struct vendor_probe *probe, const struct inventory *inventory);
 
 /* vendor_probe_configure() - the configuration was read again. */
@@ -43,17 +44,11 @@ const struct probe_sample *vendor_probe_sample(const struct vendor_probe *probe,
 /* vendor_probe_links() - what is believed of direct links; NULL for a NULL probe. */
 const struct link_report_list *vendor_probe_links(const struct vendor_probe *probe);
 
-enum vendor_probe_state {
-        VENDOR_PROBE_ABSENT,
-        VENDOR_PROBE_STARTING,
-        VENDOR_PROBE_ANSWERS,
-        VENDOR_PROBE_SILENT,
-        VENDOR_PROBE_STATE_COUNT
-};
-
 struct vendor_probe_status {
-        const char *vendor;
-        enum vendor_probe_state state;
+        const char *vendor; /* NULL = no device of it is here */
+        bool asked;         /* its library is; whatever follows says nothing otherwise */
+        enum agent_facts_state state;
+        const char *why; /* it is silent */
         uint64_t samples_total, timeouts_total, crashes_total, refused_total;
         uint64_t last_success_usec; /* CLOCK_REALTIME; 0 = never */
         const struct histogram *duration;

@@ -1,6 +1,6 @@
 /* AMD. The compute devices are KFD's GPU nodes: one a function, or several where it is partitioned; hives and
  * links are KFD's too. A tree that holds KFD alone (a container's view) is enough. */
-#include "agent/vendor/vendor.h"
+#include "agent/vendor/vendor_selectors.h"
 
 /* clang-format off */
 static const struct vendor_model models[] = {
@@ -19,12 +19,24 @@ static const struct vendor_model models[] = {
 };
 /* clang-format on */
 
+static const struct vendor_selectors selectors = {
+        .attributes = { { "type", VENDOR_SELECTORS_TYPE },
+                        { "productName", VENDOR_SELECTORS_PRODUCT },
+                        { "driverVersion", VENDOR_SELECTORS_DRIVER_VERSION } },
+        .part = "amdgpu-partition",
+        .product_under = "/sys/bus/pci/devices/",
+        .product_file = "/product_name",
+        .product_space = '_',
+};
+
 const struct vendor vendor_amd = {
         .name = "amd",
         .runtime = "rocm",
         .resource = "amd.com/gpu",
+        .selectors = &selectors,
         .claimed = { { "gpu.amd.com", "amdgpu" } },
-        .unsure = "classes from memory; a Radeon that no table knows counts when KFD has it",
+        .unsure = "classes from memory; spaces of productName as its own driver writes them; a Radeon that "
+                  "no table knows counts when KFD has it",
         .pci_vendors = { 0x1002 },
         .classes = { 0x0380, 0x1200 },
         .models = models,

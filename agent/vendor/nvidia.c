@@ -1,7 +1,7 @@
 /* NVIDIA. Names and UUIDs from /proc/driver/nvidia, MIG instances from its capabilities; which boards are
  * joined by NVLink follows from their form (SXM and its successors), is certain where NVSwitches are seen,
  * and is known link by link once NVML was asked (agent/probe/link_memory.h). */
-#include "agent/vendor/vendor.h"
+#include "agent/vendor/vendor_selectors.h"
 
 #define LINKED "linked" /* every board of this form sits in an NVLink domain */
 
@@ -43,12 +43,50 @@ static const struct vendor_model models[] = {
         { 0x2b85, "RTX-5090",             32, NULL },   { 0x2204, "RTX-3090",             24, NULL },
         { 0, NULL, 0, NULL },
 };
+
+/* By how the name of a model begins, the first that does: "A100" stands before "A10", which finds A10G. */
+static const struct vendor_selectors_generation generations[] = {
+        { "K40",    "Kepler",  "3.5.0" },        { "M40",    "Maxwell", "5.2.0" },
+        { "P100",   "Pascal",  "6.0.0" },        { "P40",    "Pascal",  "6.1.0" },
+        { "V100",   "Volta",   "7.0.0" },        { "T4",     "Turing",  "7.5.0" },
+        { "A100",   "Ampere",  "8.0.0" },        { "A800",   "Ampere",  "8.0.0" },
+        { "A30",    "Ampere",  "8.0.0" },        { "A40",    "Ampere",  "8.6.0" },
+        { "A10",    "Ampere",  "8.6.0" },        { "A2",     "Ampere",  "8.6.0" },
+        { "RTX-30", "Ampere",  "8.6.0" },        { "RTX-40", "Ada Lovelace", "8.9.0" },
+        { "L4",     "Ada Lovelace", "8.9.0" },   { "L2",     "Ada Lovelace", "8.9.0" },
+        { "H100",   "Hopper",  "9.0.0" },        { "H800",   "Hopper",  "9.0.0" },
+        { "H20",    "Hopper",  "9.0.0" },        { "GH200",  "Hopper",  "9.0.0" },
+        { "B200",   "Blackwell", "10.0.0" },     { "B100",   "Blackwell", "10.0.0" },
+        { "GB200",  "Blackwell", "10.0.0" },     { "B300",   "Blackwell", "10.3.0" },
+        { "GB300",  "Blackwell", "10.3.0" },     { "RTX-PRO-6000", "Blackwell", "12.0.0" },
+        { "RTX-50", "Blackwell", "12.0.0" },     { "GB10",   "Blackwell", "12.1.0" },
+        { NULL, NULL, NULL },
+};
 /* clang-format on */
+
+static const struct vendor_selectors selectors = {
+        .attributes = { { "type", VENDOR_SELECTORS_TYPE },
+                        { "uuid", VENDOR_SELECTORS_ID },
+                        { "productName", VENDOR_SELECTORS_PRODUCT },
+                        { "profile", VENDOR_SELECTORS_PROFILE },
+                        { "architecture", VENDOR_SELECTORS_ARCHITECTURE },
+                        { "cudaComputeCapability", VENDOR_SELECTORS_CAPABILITY },
+                        { "driverVersion", VENDOR_SELECTORS_DRIVER_VERSION } },
+        .memory = true,
+        .part = "mig",
+        .product_under = "/proc/driver/nvidia/gpus/",
+        .product_file = "/information",
+        .product_key = "Model:",
+        .product_space = ' ',
+        .generations = generations,
+};
 
 const struct vendor vendor_nvidia = {
         .name = "nvidia",
         .runtime = "cuda",
         .resource = "nvidia.com/gpu",
+        .selectors = &selectors,
+        .version_path = "/proc/driver/nvidia/version",
         .claimed = { { "gpu.nvidia.com", "gpu" }, { "hami-core-gpu.project-hami.io", NULL } },
         .unsure = "NVLink without NVSwitch follows from the board's form; MIG profiles from instance numbers",
         .pci_vendors = { 0x10de },

@@ -67,7 +67,8 @@ struct vendor {
         const char *serves[3];         /* runtimes beside its own whose programs run on it */
         const char *more_resources[3]; /* that its own plugins also use */
         const char *claimed[3][2];     /* DRA drivers of its devices, with what `type` says of whole ones */
-        const char *unsure;            /* what in this row nobody has verified; "" = nothing */
+        const struct vendor_selectors *selectors; /* of the first of these; NULL = none */
+        const char *unsure;                       /* what in this row nobody has verified; "" = nothing */
 
         /* Which functions count: ids in `models` (unless their class is that of a NIC, audio, bridge...), and
          * others of these classes; an id in `never` does not. */
@@ -79,6 +80,7 @@ struct vendor {
 
         const char *foreign_drivers[3]; /* bound to one of these, its own runtime cannot use it */
         bool vfio_is_own;               /* vfio-pci is how its own runtime drives it */
+        const char *version_path; /* whose first word that is one is its driver's version; NULL = none */
         struct {
                 const char *driver, *resource; /* bound to this driver it is offered under another name */
         } other_driver;
@@ -114,16 +116,14 @@ struct vendor {
 
 extern const struct vendor *const vendors[]; /* NULL-terminated; the only list of vendors */
 
-/* vendor_find() - the first row of this name after `after`: a vendor with several lines of products has a row
- * for each.
- * @after: NULL = from the beginning */
+/* vendor_find() - the first row of this name after `after` (NULL = of all): a vendor with several lines of
+ * products has a row for each. */
 const struct vendor *vendor_find(const char *name, const struct vendor *after);
 
 /* vendor_kind_of() - the row's kind of this word; NULL = none. */
 const struct vendor_kind *vendor_kind_of(const struct vendor *vendor, const char *kind);
 
-/* vendor_resources() - every resource name that a cluster may count this row's devices under.
- * @ret: filled with at most `max`. Return: how many */
+/* vendor_resources() - the names, `max` at most, that a cluster may count this row's devices under. */
 size_t vendor_resources(const struct vendor *vendor, const char **ret, size_t max);
 
 /* vendor_of_claims() - whose devices a DRA driver of this name offers, or NULL.

@@ -149,6 +149,13 @@ int json_field_string(const struct json_field *in, const char *name, const char 
         return json_field_as_string(&at, ret, err);
 }
 
+const char *json_field_word(const struct json_field *in, const char *name)
+{
+        const char *text = NULL;
+
+        return json_field_string(in, name, &text, NULL) == 0 ? text : "";
+}
+
 int json_field_as_text(const struct json_field *at, char *field, size_t field_bytes, struct err *err)
 {
         const char *value = NULL;

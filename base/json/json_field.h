@@ -63,6 +63,8 @@ int json_field_as_array(const struct json_field *at, size_t max, struct err *err
 /* Scalars: 0, JSON_FIELD_ABSENT or -EBADMSG. A number written as 3.0 is a whole number. Strings hold no NUL.
  */
 int json_field_string(const struct json_field *in, const char *name, const char **ret, struct err *err);
+/* json_field_word() - the string of that name; "" where there is none, or something else. Borrowed. */
+const char *json_field_word(const struct json_field *in, const char *name);
 int json_field_text(const struct json_field *in, const char *name, char *field, size_t field_bytes,
                     struct err *err); /* copies; too long is an error */
 int json_field_bool(const struct json_field *in, const char *name, bool *ret, struct err *err);

@@ -61,16 +61,16 @@ static void begin_value(struct json_writer *writer, const char *key)
 {
         if (writer->follows)
                 text_append_char(writer->text, ',');
-        if (writer->depth > 0 && writer->depth <= OWN_LINES) {
+        if (!writer->compact && writer->depth > 0 && writer->depth <= OWN_LINES) {
                 text_append_char(writer->text, '\n');
                 for (unsigned i = 0; i < writer->depth; i++)
                         text_append(writer->text, "  ");
-        } else if (writer->follows) {
+        } else if (!writer->compact && writer->follows) {
                 text_append_char(writer->text, ' ');
         }
         if (key != NULL) {
                 json_writer_append_string(writer->text, key);
-                text_append(writer->text, ": ");
+                text_append(writer->text, writer->compact ? ":" : ": ");
         }
         writer->follows = true;
 }
@@ -86,14 +86,14 @@ void json_writer_open(struct json_writer *writer, const char *key, char bracket)
 void json_writer_close(struct json_writer *writer, char bracket)
 {
         writer->depth--;
-        if (writer->follows && writer->depth < OWN_LINES) {
+        if (!writer->compact && writer->follows && writer->depth < OWN_LINES) {
                 text_append_char(writer->text, '\n');
                 for (unsigned i = 0; i < writer->depth; i++)
                         text_append(writer->text, "  ");
         }
         text_append_char(writer->text, bracket);
         writer->follows = true;
-        if (writer->depth == 0)
+        if (!writer->compact && writer->depth == 0)
                 text_append_char(writer->text, '\n');
 }
 
@@ -101,6 +101,12 @@ void json_writer_string(struct json_writer *writer, const char *key, const char 
 {
         begin_value(writer, key);
         json_writer_append_string(writer->text, value);
+}
+
+void json_writer_word(struct json_writer *w, const char *key, const char *value)
+{
+        if (value[0] != '\0')
+                json_writer_string(w, key, value);
 }
 
 void json_writer_uint64(struct json_writer *writer, const char *key, uint64_t value)

@@ -16,12 +16,15 @@ struct json_writer {
         struct text *text;
         unsigned depth; /* open containers */
         bool follows;   /* something stands before in the innermost container */
+        bool compact;   /* all on one line, without blanks */
 };
 
 /* @key: the member's name in an object; NULL in an array and for the outermost value. */
 void json_writer_open(struct json_writer *writer, const char *key, char bracket); /* '{' or '[' */
 void json_writer_close(struct json_writer *writer, char bracket);                 /* '}' or ']' */
 void json_writer_string(struct json_writer *writer, const char *key, const char *value);
+void json_writer_word(struct json_writer *writer, const char *key,
+                      const char *value); /* "": nothing at all */
 void json_writer_uint64(struct json_writer *writer, const char *key, uint64_t value);
 void json_writer_double(struct json_writer *writer, const char *key, double value);
 void json_writer_bool(struct json_writer *writer, const char *key, bool value);

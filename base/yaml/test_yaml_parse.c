@@ -138,6 +138,26 @@ static void a_bomb_of_aliases_is_refused(void **state)
         text_free(&bomb);
 }
 
+/* Few values and much text: 200 copies of a mebibyte. */
+static void nor_is_one_of_long_text(void **state)
+{
+        struct text bomb = { 0 };
+        struct err err = { 0 };
+        json_t *got = NULL;
+
+        (void) state;
+        text_append(&bomb, "a: &a \"");
+        for (int i = 0; i < 1 << 20; i++)
+                text_append_char(&bomb, 'x');
+        text_append(&bomb, "\"\nb: [*a");
+        for (int i = 0; i < 200; i++)
+                text_append(&bomb, ", *a");
+        text_append(&bomb, "]\n");
+        assert_int_equal(yaml_parse(bomb.data, bomb.size_bytes, &got, &err), -EBADMSG);
+        assert_non_null(strstr(err.msg, "too many values"));
+        text_free(&bomb);
+}
+
 static int parse_nested(unsigned depth)
 {
         struct text t = { 0 };
@@ -254,6 +274,7 @@ int main(void)
                 cmocka_unit_test(reads_values),
                 cmocka_unit_test(refuses_with_a_place_and_a_reason),
                 cmocka_unit_test(a_bomb_of_aliases_is_refused),
+                cmocka_unit_test(nor_is_one_of_long_text),
                 cmocka_unit_test(depth_has_a_maximum),
                 cmocka_unit_test(anchors_have_a_maximum),
                 cmocka_unit_test(too_many_bytes_are_refused_unread),

@@ -11,6 +11,7 @@
 #include "base/yaml/yaml_scalar.h"
 
 #define ANCHORS_MAX 1024
+#define VALUE_BYTES 64      /* about, of one in memory */
 #define VALUES_MAX  2000000 /* of one stream, expanded aliases included: a bomb of aliases ends here */
 
 struct anchor {
@@ -70,14 +71,16 @@ static int scalar(struct reader *r, const yaml_event_t *event, json_t **ret)
 
 static int read_value(struct reader *r, yaml_event_t *event, unsigned depth, json_t **ret);
 
+/* A long text counts for as many values as have its memory. */
 static size_t count_values(const json_t *value)
 {
-        size_t count = 1, index;
+        size_t count = 1 + json_string_length(value) / VALUE_BYTES, index;
         const char *key;
         json_t *child;
 
         json_array_foreach(value, index, child) count += count_values(child);
-        json_object_foreach((json_t *) value, key, child) count += count_values(child);
+        json_object_foreach((json_t *) value, key, child) count +=
+                count_values(child) + strlen(key) / VALUE_BYTES;
         return count;
 }
 

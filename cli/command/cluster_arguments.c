@@ -125,6 +125,16 @@ static void on_observed(void *userdata, enum store_kind kind, const char *key, c
         opened->heard = true;
         if (kind == STORE_TRAINING_JOB)
                 job_lease_observe(opened->cluster, key, object);
+        if (opened->arguments->observed != NULL)
+                opened->arguments->observed(opened->arguments->userdata, kind, key, object);
+}
+
+static void on_told(void *userdata, const char *node, const struct inventory *inventory)
+{
+        const struct cluster_arguments *a = ((struct cluster_arguments_opened *) userdata)->arguments;
+
+        if (a->told != NULL)
+                a->told(a->userdata, node, inventory);
 }
 
 static void on_changed(void *userdata)
@@ -133,6 +143,8 @@ static void on_changed(void *userdata)
 
         if (opened->watching != NULL)
                 watching_changed(opened->watching);
+        if (opened->arguments->changed != NULL)
+                opened->arguments->changed(opened->arguments->userdata);
 }
 
 /* Of a kind there may be nothing to observe. */
@@ -166,6 +178,7 @@ int cluster_arguments_open(const struct cluster_arguments *a, struct cluster_arg
                                            .kubeconfig = a->kubeconfig,
                                            .changed = on_changed,
                                            .trouble = print_trouble,
+                                           .told = on_told,
                                            .observed = on_observed,
                                            .kind_synced = on_kind_synced,
                                            .userdata = ret };
@@ -173,7 +186,7 @@ int cluster_arguments_open(const struct cluster_arguments *a, struct cluster_arg
         const char *classes = a->emergency_classes == NULL ? "" : a->emergency_classes;
         int r;
 
-        *ret = (struct cluster_arguments_opened){ .store = a->store };
+        *ret = (struct cluster_arguments_opened){ .store = a->store, .arguments = a };
         options.rules = (struct rules){ .lend_reserve = a->lend_reserve,
                                         .takes = a->take_from_regular ? LEDGER_PODS_TAKES_PREEMPTIBLE
                                                                       : LEDGER_PODS_TAKES_BORROWERS,

@@ -11,6 +11,13 @@ struct cluster_arguments {
         const char *store, *kubeconfig, *placement, *overflow, *emergency_namespaces, *emergency_classes,
                 *programs;
         bool lend_reserve, take_from_regular;
+
+        /* not on the command line: who goes on looking is told as struct cluster_options has it, also while
+         * the cluster is loaded; NULL = nobody is */
+        void (*told)(void *userdata, const char *node, const struct inventory *inventory);
+        void (*observed)(void *userdata, enum store_kind kind, const char *key, const json_t *object);
+        void (*changed)(void *userdata);
+        void *userdata;
 };
 
 /* Rows for the command's own option table; `options_` has a member `cluster` of struct cluster_arguments. */
@@ -70,6 +77,7 @@ struct cluster_arguments_opened {
         struct program_table programs;
         const char *namespaces[64], *classes[64];
         const char *store;
+        const struct cluster_arguments *arguments; /* that it was opened by; borrowed */
         bool heard;   /* it has told of an object, or that there is none of a kind */
         bool refused; /* it has told of trouble */
         bool is_cluster;

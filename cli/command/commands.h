@@ -19,6 +19,7 @@ int command_top(int argc, char **argv);
 int command_tune(int argc, char **argv);
 int command_simulate(int argc, char **argv);
 int command_support_bundle(int argc, char **argv);
+int command_ui(int argc, char **argv);
 int command_uninstall(int argc, char **argv);
 int command_whatif(int argc, char **argv);
 
@@ -28,5 +29,5 @@ bool command_plan_below(size_t i, struct command_below *ret);
 extern const struct option_program command_completion_options, command_devices_options,
         command_doctor_options, command_explain_options, command_health_options, command_jobs_options,
         command_machine_options, command_nodes_options, command_run_options, command_top_options,
-        command_tune_options, command_simulate_options, command_support_bundle_options,
+        command_tune_options, command_simulate_options, command_support_bundle_options, command_ui_options,
         command_uninstall_options, command_whatif_options;

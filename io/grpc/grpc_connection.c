@@ -280,6 +280,15 @@ void grpc_connection_kick(struct grpc_connection *c)
                 (void) sd_event_source_set_enabled(c->flush, SD_EVENT_ONESHOT);
 }
 
+void grpc_connection_flush(struct grpc_connection *c)
+{
+        if (c->session == NULL)
+                return;
+        c->dispatching = true;
+        write_all(c);
+        c->dispatching = false;
+}
+
 void grpc_connection_goodbye(struct grpc_connection *c)
 {
         if (c->session != NULL && !c->closing && !c->connecting) {

@@ -52,6 +52,9 @@ const uint8_t *grpc_connection_binding(const struct grpc_connection *connection)
 /* grpc_connection_kick() - something was submitted: write it soon. Cheap, callable anywhere. */
 void grpc_connection_kick(struct grpc_connection *connection);
 
+/* grpc_connection_flush() - one attempt to write what was submitted, now: before its end. */
+void grpc_connection_flush(struct grpc_connection *connection);
+
 /* grpc_connection_goodbye() - GOAWAY and one attempt to write it; then release. */
 void grpc_connection_goodbye(struct grpc_connection *connection);
 

@@ -29,6 +29,8 @@ static void peer_unlink(struct grpc_peer *peer)
 
 static void peer_free(struct grpc_peer *peer, bool goodbye)
 {
+        if (goodbye) /* answers that were given just now: a session that ends sends none */
+                grpc_connection_flush(&peer->connection);
         peer_unlink(peer);
         /* the session must not find calls that are gone */
         for (struct grpc_call *call = peer->calls; call != NULL; call = peer->calls) {

@@ -312,6 +312,23 @@ static void a_slow_reader_holds_one_message(void **state)
         assert_int_equal(pair.closed, 1);
 }
 
+static void answers_as_the_server_goes(void **state)
+{
+        struct outcome o;
+        struct pair pair;
+
+        (void) state;
+        pair_begin(&pair);
+        (void) call(pair.client, "/t/Keep", NULL, 0, 0, &o);
+        turn(&pair, 10000);
+        grpc_call_finish(pair.kept, GRPC_ABORTED, "enough");
+        grpc_server_free(TAKE(pair.server));
+        finish(&pair, &o);
+        assert_int_equal(o.status, GRPC_ABORTED);
+        assert_string_equal(o.sentence, "enough");
+        pair_end(&pair);
+}
+
 static void the_server_goes_and_comes(void **state)
 {
         struct outcome o, late;
@@ -498,6 +515,7 @@ int main(void)
                 cmocka_unit_test(deadlines),
                 cmocka_unit_test(streams),
                 cmocka_unit_test(a_slow_reader_holds_one_message),
+                cmocka_unit_test(answers_as_the_server_goes),
                 cmocka_unit_test(the_server_goes_and_comes),
                 cmocka_unit_test(a_retired_server_serves_whom_it_has),
                 cmocka_unit_test(the_socket_is_ours_alone),

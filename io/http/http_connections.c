@@ -190,6 +190,11 @@ void http_connections_shed(struct http_connections *all, const struct http_conne
                         }
 }
 
+void http_connections_drop(struct http_connections *all, struct http_connection *c)
+{
+        close_soon(all, c);
+}
+
 size_t http_connections_unread(const struct http_connections *all)
 {
         size_t sum = 0;

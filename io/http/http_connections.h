@@ -26,8 +26,9 @@ enum http_connections_rank {
 struct http_connection {
         struct http_connection *previous, *next; /* of its rank, least recently used first */
         enum http_connections_rank rank;
-        bool proven;  /* has had a request answered */
-        bool closing; /* already told to close */
+        bool proven;    /* has had a request answered */
+        bool closing;   /* already told to close */
+        bool certified; /* its last request came with a certificate of the server's client CA */
         int fd;
         struct MHD_Connection *mhd; /* the library's */
         uint64_t address_hash;      /* of a UNIX socket: of the peer's cgroups */
@@ -69,6 +70,9 @@ void http_connections_idle(struct http_connections *all, struct http_connection 
 
 /* http_connections_shed() - close one that is reading a body: bodies take too much memory. */
 void http_connections_shed(struct http_connections *all, const struct http_connection *not_this);
+
+/* http_connections_drop() - this one is closed soon, whatever it is about. */
+void http_connections_drop(struct http_connections *all, struct http_connection *c);
 
 /* http_connections_unread() - the bytes that wait to be read from those whose request's head is not whole. */
 size_t http_connections_unread(const struct http_connections *all);

@@ -31,10 +31,29 @@ const char *http_pages_bytes(const struct http_pages_page *page, size_t *ret_byt
         return page->bytes;
 }
 
-static void answer_with(struct http_pages_page *page, struct http_reply *reply)
+struct http_pages_page *http_pages_new(char *bytes, size_t size_bytes, const char *content_type)
+{
+        struct http_pages_page *page = calloc(1, sizeof(*page));
+
+        if (page == NULL) {
+                free(bytes);
+                return NULL;
+        }
+        *page = (struct http_pages_page){
+                .references = 1, .size_bytes = size_bytes, .bytes = bytes, .content_type = content_type
+        };
+        return page;
+}
+
+struct http_pages_page *http_pages_ref(struct http_pages_page *page)
 {
         page->references++;
-        *reply = (struct http_reply){ .page = page, .content_type = page->content_type };
+        return page;
+}
+
+void http_pages_answer(struct http_pages_page *page, struct http_reply *reply)
+{
+        *reply = (struct http_reply){ .page = http_pages_ref(page), .content_type = page->content_type };
 }
 
 bool http_pages_share(const struct http_pages *pages, const struct http_route *route, unsigned connections,
@@ -45,7 +64,7 @@ bool http_pages_share(const struct http_pages *pages, const struct http_route *r
 
                 if (page != NULL && (page->references > 1 || connections > MANY) &&
                     now_usec < pages->kept[i].made_usec + SHARED_USEC) {
-                        answer_with(page, reply);
+                        http_pages_answer(page, reply);
                         return true;
                 }
         }
@@ -71,7 +90,7 @@ void http_pages_keep(struct http_pages *pages, const struct http_route *route, u
         pages->kept[i].route = route;
         pages->kept[i].page = page;
         pages->kept[i].made_usec = now_usec;
-        answer_with(page, reply);
+        http_pages_answer(page, reply);
 }
 
 void http_pages_free(struct http_pages *pages)

@@ -33,5 +33,11 @@ void http_pages_keep(struct http_pages *pages, const struct http_route *route, u
                      struct http_reply *reply);
 void http_pages_free(struct http_pages *pages);
 
+/* http_pages_new() - one of somebody's own keeping, who holds the first reference. @bytes: malloc'd, taken
+ * over in any case; @content_type: static. Return: NULL without memory. */
+struct http_pages_page *http_pages_new(char *bytes, size_t size_bytes, const char *content_type);
+struct http_pages_page *http_pages_ref(struct http_pages_page *page);
+void http_pages_answer(struct http_pages_page *page, struct http_reply *reply); /* with one more reference */
+
 const char *http_pages_bytes(const struct http_pages_page *page, size_t *ret_bytes);
 void http_pages_unref(void *userdata); /* a page; accepts NULL */

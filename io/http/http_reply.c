@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "io/http/http_pages.h"
+#include "io/http/http_stream.h"
 
 #define SENTENCE_BYTES 1024
 
@@ -43,4 +44,5 @@ void http_reply_drop(struct http_reply *reply)
 {
         free(TAKE(reply->body));
         http_pages_unref(TAKE(reply->page));
+        http_stream_free(TAKE(reply->stream));
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 struct http_pages_page;
+struct http_stream;
 
 struct http_reply {
         unsigned status;          /* 0 is read as 200 */
@@ -12,6 +13,8 @@ struct http_reply {
         char *body;               /* malloc'd, taken over by the server; NULL = empty */
         size_t body_bytes;
         struct http_pages_page *page; /* instead of a body (io/http/http_pages.h) */
+        struct http_stream *stream;   /* likewise, one without an end (io/http/http_stream.h) */
+        const char *etag;             /* with its quotes; static; NULL = none is said */
         unsigned retry_after_sec;     /* said with it; 0 = not */
         bool close; /* end the connection after it: the client's next one may reach another replica */
 };

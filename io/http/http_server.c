@@ -16,7 +16,9 @@
 #include "io/http/http_connections.h"
 #include "io/http/http_listen.h"
 #include "io/http/http_pages.h"
+#include "io/http/http_response.h"
 #include "io/http/http_routes.h"
+#include "io/http/http_stream.h"
 #include "io/http/http_tls.h"
 #include "io/loop.h"
 
@@ -46,6 +48,7 @@ struct http_server {
         struct http_listen listen;
         struct http_tls tls;
         const struct http_route *routes;
+        const char *const *headers;
         void *userdata;
         size_t body_max_bytes; /* of one body */
         struct http_body_pool bodies;
@@ -66,54 +69,45 @@ struct http_exchange {
         size_t body_max_bytes, drained_bytes;
         struct http_reply refusal; /* status != 0: the body is read and dropped, then this is the answer */
         struct http_pending *pending;
+        struct http_stream *stream;            /* the library's */
         struct MHD_Connection *mhd;            /* set while suspended */
         struct http_reply later;               /* the pending's reply, once it is there */
         bool later_ready, no_later;            /* no_later: there was no memory to suspend it */
         struct http_exchange *previous, *next; /* in server->exchanges */
 };
 
-static struct MHD_Response *response_of(const struct http_reply *reply)
+static void wake(void *userdata)
 {
-        size_t size = reply->body_bytes;
-        const char *shared = reply->page != NULL ? http_pages_bytes(reply->page, &size) : NULL;
+        struct http_server *s = userdata;
 
-        if (shared != NULL)
-                return MHD_create_response_from_buffer_with_free_callback_cls(size, (void *) shared,
-                                                                              http_pages_unref, reply->page);
-        return MHD_create_response_from_buffer(size, reply->body != NULL ? reply->body : (char[1]){ 0 },
-                                               reply->body != NULL ? MHD_RESPMEM_MUST_FREE
-                                                                   : MHD_RESPMEM_MUST_COPY);
+        s->idle_runs = 0; /* the library does not say that it has this to do: it is run anyway */
+        (void) sd_event_source_set_enabled(s->more, SD_EVENT_ONESHOT);
 }
 
-static enum MHD_Result send_reply(struct http_server *s, struct MHD_Connection *mhd, struct http_reply *reply,
-                                  const char *allow)
+static void drop(void *userdata, struct MHD_Connection *mhd)
 {
-        char seconds[12];
+        http_connections_drop(&((struct http_server *) userdata)->connections, http_connections_of(mhd));
+}
+
+static enum MHD_Result send_reply(struct http_exchange *x, struct MHD_Connection *mhd,
+                                  struct http_reply *reply, const char *allow)
+{
+        struct http_server *s = x->server;
         size_t size_bytes = reply->body_bytes;
-        struct MHD_Response *response = response_of(reply);
+        struct MHD_Response *response;
         enum MHD_Result r;
 
         if (reply->page != NULL)
                 (void) http_pages_bytes(reply->page, &size_bytes);
-        if (response == NULL) {
-                http_reply_drop(reply);
-                return MHD_NO;
-        }
-        reply->body = NULL; /* the response's now */
-        reply->page = NULL;
-        (void) MHD_add_response_header(response, "Content-Type",
-                                       reply->content_type != NULL ? reply->content_type
-                                                                   : "application/json");
-        if (allow != NULL)
-                (void) MHD_add_response_header(response, "Allow", allow);
-        if (reply->close)
-                (void) MHD_add_response_header(response, "Connection", "close");
-        if (reply->retry_after_sec > 0) {
-                (void) text_format(seconds, sizeof(seconds), "%u", reply->retry_after_sec);
-                (void) MHD_add_response_header(response, "Retry-After", seconds);
-        }
-        http_connections_sending(&s->connections, http_connections_of(mhd), size_bytes,
-                                 loop_now_usec(s->loop));
+        x->stream = reply->stream; /* is never too slow, and nobody's victim */
+        if (reply->stream != NULL)
+                http_stream_attach(reply->stream,
+                                   &(struct http_stream_of){ mhd, x->connection->fd, wake, drop, s });
+        else
+                http_connections_sending(&s->connections, x->connection, size_bytes, loop_now_usec(s->loop));
+        response = http_response_new(reply, x->route != NULL ? x->route->headers : s->headers, allow);
+        if (response == NULL)
+                return (void) (x->stream = NULL), MHD_NO;
         r = MHD_queue_response(mhd, reply->status != 0 ? reply->status : 200, response);
         MHD_destroy_response(response);
         return r;
@@ -155,6 +149,7 @@ static void judge_head(struct http_exchange *x, struct MHD_Connection *mhd, cons
                 x->refusal.close = true; /* what the client has by now is shown by its next one */
                 return;
         }
+        x->connection->certified = http_tls_pem(&s->tls, 2) != NULL;
         x->route = http_routes_find(s->routes, method, path);
         if (x->route == NULL) {
                 http_routes_methods(s->routes, path, methods, sizeof(methods));
@@ -181,11 +176,10 @@ static void judge_head(struct http_exchange *x, struct MHD_Connection *mhd, cons
 }
 
 /* A client that asked first (Expect: 100-continue), or whose body is absurdly long, is answered at once. */
-static bool answer_without_body(const struct MHD_Connection *mhd)
+static bool answer_without_body(struct MHD_Connection *mhd)
 {
-        struct MHD_Connection *m = (struct MHD_Connection *) mhd;
-        const char *expect = MHD_lookup_connection_value(m, MHD_HEADER_KIND, "Expect");
-        const char *length = MHD_lookup_connection_value(m, MHD_HEADER_KIND, "Content-Length");
+        const char *expect = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Expect");
+        const char *length = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Content-Length");
         uint64_t bytes = 0;
 
         if (expect != NULL && strcasecmp(expect, "100-continue") == 0)
@@ -211,7 +205,7 @@ static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *mhd, 
         http_connections_reading(x->connection, loop_now_usec(s->loop));
         judge_head(x, mhd, method, path);
         if (x->refusal.status != 0 && answer_without_body(mhd))
-                return send_reply(s, mhd, &x->refusal, NULL);
+                return send_reply(x, mhd, &x->refusal, NULL);
         return MHD_YES;
 }
 
@@ -241,7 +235,7 @@ static enum MHD_Result refuse(struct http_exchange *x, struct MHD_Connection *mh
 
         if (x->refusal.status == 405)
                 http_routes_methods(x->server->routes, path, methods, sizeof(methods));
-        return send_reply(x->server, mhd, &x->refusal, methods[0] != '\0' ? methods : NULL);
+        return send_reply(x, mhd, &x->refusal, methods[0] != '\0' ? methods : NULL);
 }
 
 /* The body is complete: ask the handler. */
@@ -255,19 +249,20 @@ static enum MHD_Result handle(struct http_exchange *x, struct MHD_Connection *mh
                                         .body = http_body_finish(&x->body),
                                         .body_bytes = x->body.size_bytes,
                                         .internal = mhd };
+        bool refused = x->route->refuses != NULL && x->route->refuses(&request, &reply);
 
         http_connections_busy(&s->connections, x->connection);
-        if (!x->route->shared ||
-            !http_pages_share(&s->pages, x->route, s->connections.count, loop_now_usec(s->loop), &reply))
+        if (!refused && (!x->route->shared || !http_pages_share(&s->pages, x->route, s->connections.count,
+                                                                loop_now_usec(s->loop), &reply)))
                 x->route->handler(s->userdata, &request, &reply);
         http_body_drop(&x->body, &s->bodies);
-        if (x->route->shared)
+        if (x->route->shared && !refused)
                 http_pages_keep(&s->pages, x->route, loop_now_usec(s->loop), &reply);
         if (x->pending != NULL || x->later_ready)
                 return MHD_YES; /* suspended: http_resume() brings, or brought, us back to on_request() */
         if (x->no_later && reply.status == 0)
                 http_reply_error(&reply, 503, "no memory");
-        return send_reply(s, mhd, &reply, NULL);
+        return send_reply(x, mhd, &reply, NULL);
 }
 
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *mhd, const char *path,
@@ -287,7 +282,7 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *mhd, co
         if (x->refusal.status != 0)
                 return refuse(x, mhd, path);
         if (x->later_ready)
-                return send_reply(x->server, mhd, &x->later, NULL);
+                return send_reply(x, mhd, &x->later, NULL);
         if (x->pending != NULL)
                 return MHD_YES;
         return handle(x, mhd, path, method);
@@ -312,7 +307,6 @@ static void on_connection(void *userdata, struct MHD_Connection *mhd, void **con
                           enum MHD_ConnectionNotificationCode code)
 {
         struct http_server *s = userdata;
-
         struct http_connection *c = *context;
 
         s->progress++;
@@ -353,8 +347,7 @@ void http_resume(struct http_pending *pending, struct http_reply *reply)
         x->later = *reply;
         x->later_ready = true;
         MHD_resume_connection(x->mhd);
-        x->server->idle_runs = 0; /* the library does not say that it has this to do: it is run anyway */
-        (void) sd_event_source_set_enabled(x->server->more, SD_EVENT_ONESHOT);
+        wake(x->server);
 }
 
 /* One run of the library reads and answers a piece of what is there; as long as it says that it has more to
@@ -517,6 +510,7 @@ static int start(struct http_server *s, struct err *err)
 static void configure(struct http_server *s, const struct http_server_options *o)
 {
         s->routes = o->routes;
+        s->headers = o->headers;
         s->userdata = o->userdata;
         s->body_max_bytes = o->body_max_bytes != 0 ? o->body_max_bytes : BODY_MAX_DEFAULT;
         s->bodies.bytes_max = 4 * s->body_max_bytes > BODIES_MIN ? 4 * s->body_max_bytes : BODIES_MIN;
@@ -562,12 +556,15 @@ void http_server_free(struct http_server *s)
 {
         if (s == NULL)
                 return;
-        for (struct http_exchange *x = s->exchanges; x != NULL; x = x->next)
-                if (x->pending != NULL) {
-                        x->pending->exchange = NULL;
-                        x->pending = NULL;
-                        MHD_resume_connection(x->mhd); /* the library refuses to stop with suspended ones */
-                }
+        for (struct http_exchange *x = s->exchanges; x != NULL; x = x->next) {
+                struct http_pending *pending = TAKE(x->pending);
+
+                http_stream_stop(x->stream); /* the library refuses to stop with suspended ones */
+                if (pending == NULL)
+                        continue;
+                pending->exchange = NULL;
+                MHD_resume_connection(x->mhd);
+        }
         sd_event_source_disable_unref(s->io);
         sd_event_source_disable_unref(s->timer);
         sd_event_source_disable_unref(s->more);

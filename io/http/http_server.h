@@ -29,7 +29,8 @@ struct http_server_options {
         unsigned connections_max_per_address; /* 0 = no limit of its own */
         unsigned idle_timeout_sec;            /* 0 = 60 */
         const struct http_route
-                *routes; /* static; ends with method == NULL. Unknown path 404, wrong method 405 */
+                *routes;            /* static; ends with method == NULL. Unknown path 404, wrong method 405 */
+        const char *const *headers; /* of these two answers, as a route has them; static, or NULL */
         void *userdata;
 };
 

@@ -88,9 +88,18 @@ static void hello(void *userdata, const struct http_request *request, struct htt
         http_reply_text(reply, 200, "text/plain", "hello");
 }
 
-static const struct http_route routes[] = { { .method = "GET", .path = "/", .handler = hello },
-                                            { .method = "POST", .path = "/", .handler = hello },
-                                            { 0 } };
+static void is_certified(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        (void) userdata;
+        http_reply_text(reply, 200, "text/plain", http_request_is_certified(request) ? "yes" : "no");
+}
+
+static const struct http_route routes[] = {
+        { .method = "GET", .path = "/certified", .handler = is_certified },
+        { .method = "GET", .path = "/", .handler = hello },
+        { .method = "POST", .path = "/", .handler = hello },
+        { 0 }
+};
 
 static int serve(struct fixture *f, const char *address, const char *certificate, const char *key,
                  const char *ca, struct err *err)
@@ -173,6 +182,10 @@ static void a_client_with_our_certificate_is_served(void **state)
         assert_string_equal(f->body, "hello");
         ask(f, "good.crt", "client", "extender.remuda");
         assert_int_equal(f->result.status, 200);
+        f->asked = "/certified";
+        ask_again(f);
+        assert_string_equal(f->body, "yes");
+        f->asked = "/";
         stop(f);
 }
 
@@ -379,6 +392,10 @@ static void without_a_client_ca_anybody_on_loopback_is_served(void **state)
         assert_int_equal(serve(f, "127.0.0.1:0", "server.crt", "server.key", NULL, &err), 0);
         ask(f, "good.crt", NULL, NULL);
         assert_int_equal(f->result.status, 200);
+        f->asked = "/certified";
+        ask_again(f);
+        assert_string_equal(f->body, "no");
+        f->asked = "/";
         stop(f);
 }
 

@@ -11,12 +11,13 @@
 #include "io/clock.h"
 #include "io/loop.h"
 #include "job/controller/ages.h"
+#include "job/controller/claims/claim_plans.h"
 #include "job/controller/controller_internal.h"
 #include "job/controller/disruption.h"
 #include "job/controller/job_metrics.h"
+#include "job/controller/launchers/progress.h"
 #include "job/controller/observe.h"
 #include "job/controller/plan_queue.h"
-#include "job/controller/progress.h"
 #include "job/controller/reconcile.h"
 
 static bool is_ready(const struct controller *c)
@@ -112,6 +113,8 @@ static void on_tick(void *userdata)
                                l->judged);
         c->held = l->held;
         controller_lead(c);
+        if (c->leading && is_ready(c))
+                claim_plans_sweep(c);
 }
 
 void controller_think(struct controller *controller)
@@ -127,6 +130,8 @@ void controller_observe(struct controller *controller, enum store_kind kind, con
                 observe_job(controller, key, object);
         else if (kind == STORE_POD)
                 observe_pod(controller, key, object);
+        else if (kind == STORE_RESOURCE_CLAIM)
+                claim_plans_observe(controller, key, object);
         else if (kind == STORE_INVENTORY || kind == STORE_NODE)
                 observe_node(controller, key);
         else if (kind == STORE_DISRUPTION_BUDGET)
@@ -165,6 +170,7 @@ struct controller_options controller_options_of(const struct server_options *opt
                 .budgets = options->store != NULL && strcmp(options->store, "kubernetes") == 0,
                 .no_budgets = options->no_disruption_budgets,
                 .kueue = strcmp(options->kueue, "on") == 0,
+                .planned_claims = strcmp(options->planned_claims, "on") == 0,
         };
 }
 
@@ -179,6 +185,7 @@ int controller_new(sd_event *loop, const struct controller_options *options, str
         c->loop = sd_event_ref(loop);
         c->options = *options;
         c->last_queued = &c->first_queued;
+        controller_ledger(c)->plans_claims = options->planned_claims;
         c->metrics.accepted_to_pods.bounds = histogram_duration_bounds;
         c->metrics.accepted_to_pods.bound_count = HISTOGRAM_DURATION_BOUNDS;
         r = sd_event_add_defer(loop, &c->work, work, c);
@@ -212,6 +219,7 @@ void controller_free(struct controller *c)
         }
         name_map_free(&c->records);
         kueue_free(&c->kueue);
+        claim_plan_list_free(&c->claim_plans);
         sd_event_unref(c->loop);
         free(c);
 }
@@ -271,6 +279,9 @@ void controller_metrics(const struct controller *c, struct text *page)
                         c->metrics.restarts);
         metrics_counter(page, "remuda_job_recuts_total", "New shares of worlds while they ran",
                         c->metrics.recuts);
+        metrics_counter(page, "remuda_job_launcher_crashes_total",
+                        "Worlds started anew because mpirun crashed as it started",
+                        c->metrics.launcher_crashes);
         metrics_counter(page, "remuda_job_moves_total", "Groups moved to other chips", c->metrics.moves);
         metrics_counter(page, "remuda_job_stragglers_total", "Ranks that were found slow among their like",
                         c->metrics.stragglers);
@@ -284,5 +295,6 @@ void controller_metrics(const struct controller *c, struct text *page)
         metrics_family(page, "remuda_job_pods_seconds", METRIC_HISTOGRAM,
                        "Time from a job's acceptance to the creation of its last pod");
         metrics_histogram(page, "remuda_job_pods_seconds", NULL, &c->metrics.accepted_to_pods);
+        claim_plans_metrics(c, page);
         job_metrics_append(c, page);
 }

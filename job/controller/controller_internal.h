@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/metrics.h"
+#include "job/controller/claims/claim_plan.h"
 #include "job/controller/controller_options.h"
 #include "job/controller/kueue/kueue.h"
 #include "job/controller/record.h"
@@ -20,10 +21,11 @@ struct controller {
         bool learning_failed;
         bool plan_wanted, leading, jobs_synced, pods_synced;
         struct kueue kueue;
+        struct claim_plan_list claim_plans;
         bool held; /* held: most nodes are silent, so that none is lost */
         struct {
                 uint64_t pods_created, pods_existed, pods_refused, unbound, faults, restarts, recuts, moves,
-                        stragglers, planned, ended[JOB_PHASE_COUNT];
+                        launcher_crashes, stragglers, planned, ended[JOB_PHASE_COUNT];
                 struct histogram accepted_to_pods;
         } metrics;
 };

@@ -11,6 +11,7 @@ struct controller_options {
         struct cluster *cluster;       /* outlives the controller */
         struct job_pods_options pods;  /* borrowed strings */
         unsigned keep_pods_sec;        /* ended pods of ended jobs stay so long, for their logs */
+        bool planned_claims;           /* chips may be planned that no slice has: claims/claim_plans.h */
         bool kueue;                    /* jobs that name a queue wait until Kueue admits them */
         bool (*leads)(void *userdata); /* may it write now? Asked before every write */
         unsigned pods_wait_sec;        /* chips are leased so long while pods cannot be made; 0 = for ever */

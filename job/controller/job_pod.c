@@ -217,8 +217,11 @@ void job_pod_update(struct job_pod *pod, const struct job_pod *seen)
         pod->publishing = before.publishing;
         pod->asked_usec = before.asked_usec;
         pod->retry_usec = before.retry_usec;
-        pod->bound_usec =
-                strcmp(before.uid, seen->uid) == 0 ? before.bound_usec : 0; /* another of this name */
+        if (strcmp(before.uid, seen->uid) != 0)
+                return; /* another of this name */
+        pod->bound_usec = before.bound_usec;
+        pod->told_usec = before.told_usec;
+        pod->told_times = before.told_times;
 }
 
 bool job_pod_has_ended(const struct job_pod *pod)

@@ -18,6 +18,8 @@ struct job_pod {
         char secret[JOB_POD_NAME_BYTES];            /* that it mounts; "" = it says nothing of it */
         uint64_t asked_usec;                        /* CLOCK_MONOTONIC */
         uint64_t bound_usec;                        /* CLOCK_MONOTONIC: first seen with a node; 0 = not yet */
+        uint64_t told_usec;  /* CLOCK_MONOTONIC: when it was told last where the manager is; 0 = not by us */
+        unsigned told_times; /* ... again, of this address */
         uint64_t retry_usec; /* CLOCK_MONOTONIC: not before, after a write to it that failed */
 
         /* as the object says */

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/tls/tls_keys.h"
+#include "job/controller/claims/job_claim.h"
 #include "job/controller/job_keys.h"
 #include "job/controller/pod_template.h"
 #include "job/plan/manager_plan.h"
@@ -90,6 +91,8 @@ int job_pods_check(const struct job *job, const struct job_state *state,
         for (size_t i = 0; i < state->group_count && r == 0; i++)
                 if ((r = check_runtime(job, state->groups[i].runtime, options, err)) == 0)
                         r = pod_template_check(job, &state->groups[i], err);
+        for (size_t i = 0; i < state->group_count && r == 0; i++)
+                r = job_claim_check(job, &state->groups[i], err);
         return r;
 }
 
@@ -377,6 +380,7 @@ json_t *job_pods_group(const struct job *job, const struct job_state *state, con
                      container, volumes);
         put(json_object_get(pod, "spec"), "affinity", only_on(group->node));
         pod_template_place(job, group, pod);
+        job_claim_ask(job, group, owner, pod);
         return pod;
 }
 

@@ -19,7 +19,10 @@
 #define JOB_FINALIZER         "remuda.dev/job-controller"
 #define JOB_ANNOTATION_CANCEL "remuda.dev/cancel"
 #define JOB_ANNOTATION_MANAGER                                                                               \
-        "remuda.dev/manager"                  /* of a group's pod: "N ADDRESS:PORT", N from 1; or "end" */
+        "remuda.dev/manager" /* of a group's pod: "N ADDRESS:PORT", N from 1; or "end" */
+/* ... of a group's pod, while the manager waits: how often it was told again. The kubelet may miss a change
+ * of a volume until its next look, in 60 to 90 s; at any other change of the pod it looks at once. */
+#define JOB_ANNOTATION_TOLD "remuda.dev/manager-told"
 #define JOB_ANNOTATION_PLAN "remuda.dev/plan" /* of a manager's pod: what remuda-launch --plan reads */
 #define JOB_ANNOTATION_KEYS "remuda.dev/keys" /* of every pod: which Secret, and the job's CA */
 /* Names in the certificates made for a job: the manager's two, by the second of which it is asked how the job

@@ -6,9 +6,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "io/clock.h"
+#include "job/controller/claims/claim_plans.h"
+#include "job/controller/claims/job_claim.h"
 #include "job/controller/controller_internal.h"
 #include "job/controller/profile/profile_read.h"
 #include "job/controller/suspend.h"
@@ -125,8 +129,12 @@ static bool plan_job(struct record *record)
         struct controller *c = record->controller;
         struct open_groups_claim claim = claim_for(record, LEDGER_PODS_TAKES_NOBODY);
         struct err err = { 0 };
-        int r = job_plan(&claim, &record->state, &err);
+        int r = job_claim_offered(&record->job, claim.job.ledger,
+                                  store_serves(cluster_store(c->options.cluster), STORE_RESOURCE_SLICE, NULL),
+                                  &err);
 
+        if (r == 0)
+                r = job_plan(&claim, &record->state, &err);
         while (r == -EBUSY && record->emergency && claim.takes < claim.rules->takes) {
                 claim.takes++; /* the extender evicts who sits on what is leased then */
                 r = job_plan(&claim, &record->state, NULL);
@@ -230,7 +238,8 @@ static void lose_places(struct record *record)
                 struct job_group *group = &state->groups[i];
                 char sentence[JOB_MESSAGE_BYTES];
 
-                if (group->node[0] == '\0' || job_lease_fits(&claim, record->namespace_, group))
+                if (group->node[0] == '\0' ||
+                    (job_lease_fits(&claim, record->namespace_, group) && !claim_plans_yields(record, group)))
                         continue;
                 (void) text_format(sentence, sizeof(sentence),
                                    "the chips planned for %s on node %s are not free any more", group->name,
@@ -516,4 +525,15 @@ void plan_queue_run(struct controller *c)
         for (size_t i = (size_t) ready; i < count; i++)
                 say_verdict(records[order[i]], entries, count, order[i]);
         serve_ready(records, order, (size_t) ready);
+}
+
+void plan_queue_split(struct record *record)
+{
+        const struct open_groups_claim claim = claim_for(record, LEDGER_PODS_TAKES_NOBODY);
+        struct err err = { 0 };
+
+        if (record->job.strategy == JOB_STRATEGY_SPLIT &&
+            job_plan_split(&claim.job, &record->state, &err) < 0)
+                syslog(LOG_WARNING, "job %s/%s: its slow stages will not be found: %s", record->namespace_,
+                       record->name, err.msg);
 }

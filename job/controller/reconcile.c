@@ -6,12 +6,16 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "job/controller/claims/claim_plans.h"
+#include "job/controller/claims/claim_templates.h"
 #include "job/controller/controller_internal.h"
 #include "job/controller/disruption.h"
 #include "job/controller/expire.h"
 #include "job/controller/job_keys.h"
 #include "job/controller/kueue/kueue.h"
-#include "job/controller/progress.h"
+#include "job/controller/launchers/progress.h"
+#include "job/controller/launchers/tell.h"
+#include "job/controller/plan_queue.h"
 #include "job/controller/suspend.h"
 #include "job/controller/watch.h"
 #include "job/controller/write.h"
@@ -86,12 +90,15 @@ static bool make_group(struct record *record, const struct job_group *group)
 {
         const struct job_pod *pod;
         struct job_pods_owner owner = write_owner(record);
+        bool ready = claim_plans_ready(record, group);
         char name[JOB_POD_NAME_BYTES];
 
         job_group_pod_name(record->name, group, name);
         pod = record_find_pod(record, name);
         if (pod != NULL)
                 return !pod->asked || pod->asked_usec != UINT64_MAX;
+        if (!ready || !claim_templates_make(record, group))
+                return false; /* a pod that does not find its claim or template is tried again late */
         write_pod(record, name, group->name,
                   job_pods_group(&record->job, &record->state, group, &owner,
                                  &record->controller->options.pods, record->keys));
@@ -111,43 +118,11 @@ static bool make_manager(struct record *record)
         if (!write_token(token))
                 return false;
         job_plan_networks(controller_ledger(record->controller), &record->state);
+        plan_queue_split(record);
         write_pod(record, name, "",
                   job_pods_manager(&record->job, &record->state, &owner, &record->controller->options.pods,
                                    record->keys, token));
         return false;
-}
-
-/* The groups learn where the manager of this world is. */
-static void tell_groups(struct record *record)
-{
-        char value[128], name[JOB_POD_NAME_BYTES];
-
-        if (record->state.address[0] == '\0')
-                return;
-        (void) text_format(value, sizeof(value), "%llu %s", (unsigned long long) record->state.world + 1,
-                           record->state.address);
-        for (size_t i = 0; i < record->state.group_count; i++) {
-                struct job_pod *pod;
-
-                job_group_pod_name(record->name, &record->state.groups[i], name);
-                pod = record_find_pod(record, name);
-                if (pod != NULL && !pod->asked && !pod->deleting && !job_pod_has_ended(pod))
-                        write_manager(record, pod, value);
-        }
-}
-
-/* spec.restart.max may have another value now: its manager repairs what it can by itself. */
-static void tell_manager(struct record *record)
-{
-        uint64_t max = job_restart_max(&record->job), base = record->base_restarts;
-        char name[JOB_POD_NAME_BYTES];
-        struct job_pod *pod;
-
-        job_state_manager_pod_name(record->name, record->state.world, name);
-        pod = record_find_pod(record, name);
-        if (pod != NULL && !pod->asked && !pod->deleting && !job_pod_has_ended(pod) && pod->restarts >= 0 &&
-            pod->restart_max != (int64_t) (max > base ? max - base : 0))
-                write_plan(record, pod);
 }
 
 static void make_pods(struct record *record)
@@ -170,8 +145,7 @@ static void make_pods(struct record *record)
                 all = has_place && make_group(record, &record->state.groups[i]) && all;
         }
         all = placed && make_manager(record) && all;
-        tell_groups(record);
-        tell_manager(record);
+        tell_launchers(record);
         if (all)
                 record->unanswered_usec = 0; /* also what was made without an answer */
         if (all && job_state_awaits_condition(&record->state, JOB_CONDITION_PODS_CREATED)) {
@@ -212,7 +186,7 @@ static void release_pods(struct record *record)
                         continue;
                 if (!job_pod_has_ended(pod) && pod->started && !pod->manager && !pod->deleting &&
                     since < FAREWELL_USEC)
-                        write_manager(record, pod, "end");
+                        tell_end(record, pod);
                 else
                         write_delete(record, pod, grace_for(record, pod));
         }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "job/controller/claims/template_list.h"
 #include "job/controller/controller_internal.h"
 #include "job/plan/job_lease.h"
 
@@ -56,6 +57,7 @@ void record_lease(struct record *record)
 
 void record_drop_plan(struct record *record, const char *reason, const char *sentence)
 {
+        template_list_forget(&record->claim_templates);
         job_state_clear_plan(&record->state);
         job_state_set(&record->state, JOB_PENDING, controller_now(record->controller), reason, "%s",
                       sentence);
@@ -84,6 +86,7 @@ void record_free(struct record *record)
 {
         while (record->pods != NULL)
                 record_drop_pod(record, record->pods);
+        template_list_forget(&record->claim_templates);
         json_decref(record->finalizers);
         json_decref(record->fixed);
         json_decref(record->ignored);
@@ -123,6 +126,7 @@ void record_forget_budget(struct record *record)
 void record_start_again(struct record *record, const char *uid)
 {
         job_state_free(&record->state);
+        template_list_forget(&record->claim_templates);
         for (struct job_pod *pod = record->pods, *next; pod != NULL; pod = next) {
                 next = pod->next;
                 if (strcmp(pod->owner, uid) != 0)

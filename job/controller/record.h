@@ -10,6 +10,7 @@
 #include "job/world/job_rate.h"
 #include "job/world/restarts.h"
 
+struct template_list_entry; /* job/controller/claim_templates.c */
 struct controller;
 
 /* The requests to the manager of a running world. */
@@ -19,6 +20,7 @@ struct record_asking {
         char address[96], token[64];
         struct proof proof; /* that one knows the token, before each question */
         bool under_way;
+        bool waits; /* for groups to join, as it said last */
         uint64_t asked_usec, last_seen_usec, written_usec, learnt_usec; /* CLOCK_MONOTONIC */
         uint64_t noted_usec;                       /* CLOCK_MONOTONIC of the last moment for the report */
         double busy_sec[JOB_PROGRESS_POINT_RANKS]; /* by then */
@@ -106,6 +108,7 @@ struct record {
         struct job_rate rate; /* CLOCK_MONOTONIC */
         uint64_t stragglers;  /* ranks that its managers named slow */
         struct job_pod *pods;
+        struct template_list_entry *claim_templates; /* of the present plan, asked for or made; owned */
         struct record *next_queued;
 };
 

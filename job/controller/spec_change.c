@@ -22,6 +22,7 @@ json_t *spec_change_fixed(const json_t *spec)
         /* restart may come or go with its max: what it has beside that by default is no change */
         job_init(&defaults);
         drop_default(restart, "migrate", json_boolean(defaults.restart.migrate));
+        drop_default(restart, "resplit", json_boolean(defaults.restart.resplit));
         drop_default(restart, "hangSeconds", json_integer((json_int_t) defaults.restart.hang_seconds));
         if (json_object_size(restart) == 0)
                 (void) json_object_del(fixed, "restart");

@@ -56,6 +56,47 @@ static void a_job_comes_to_its_end(void **state)
         bed_end(b);
 }
 
+/* May the pod of the job's group be on its node alone? */
+static bool is_only_there(struct bed *b, const struct job_group *group)
+{
+        char key[64], words[64];
+        CLEANUP(free_p) char *spec = NULL;
+
+        (void) text_format(key, sizeof(key), "Pod default/j-%s", group->name);
+        (void) text_format(words, sizeof(words), "\"metadata.name\",\"operator\":\"In\",\"values\":[\"%s\"]",
+                           group->node);
+        spec = json_dumps(json_object_get(json_object_get(b->store->objects, key), "spec"), JSON_COMPACT);
+        return spec != NULL && strstr(spec, words) != NULL;
+}
+
+#define BED_SPLIT                                                                                            \
+        "\"strategy\":\"split\",\"args\":[],\"workers\":[{\"model\":\"H100|A100\",\"chips\":2}],"            \
+        "\"profile\":{\"layers\":[{\"ms\":{\"H100\":1,\"A100\":9}},{\"ms\":{\"H100\":9,\"A100\":1}}]}"
+
+/* The pods of a split go where its plan is shortest, and nowhere else; with a policy of the job's own not. */
+static void a_splits_pods_go_where_its_plan_is_shortest(void **state)
+{
+        struct bed *b = bed_begin(plain);
+        const struct job_state *s;
+
+        (void) state;
+        bed_put_node(b, "z", "A100", 4);
+        bed_put_job(b, "j", BED_SPLIT);
+        BED_WAIT(b, bed_is(b, "j", "Starting", NULL) && bed_is_there(b, "j-m0"));
+        s = &bed_record(b, "j")->state;
+        assert_int_equal(s->group_count, 2);
+        assert_string_equal(s->groups[0].node, "a");
+        assert_string_equal(s->groups[0].layers, "0:0");
+        assert_string_equal(s->groups[1].node, "z");
+        assert_string_equal(s->groups[1].layers, "1:1");
+        assert_true(is_only_there(b, &s->groups[0]) && is_only_there(b, &s->groups[1]));
+        bed_put_job(b, "k", BED_SPLIT ",\"placement\":\"packed\"");
+        BED_WAIT(b, bed_is(b, "k", "Starting", NULL));
+        s = &bed_record(b, "k")->state;
+        assert_int_equal(s->group_count, 1);
+        bed_end(b);
+}
+
 /* clang-format off */
 static const struct { const char *write, *sentence, *says; } refusals[] = {
         { "create Secret", "secrets is forbidden: cannot create resource \"secrets\"", "kubectl create rolebinding remuda-controller" },
@@ -507,6 +548,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_job_comes_to_its_end),
+                cmocka_unit_test(a_splits_pods_go_where_its_plan_is_shortest),
                 cmocka_unit_test(pods_that_are_refused_are_made_later),
                 cmocka_unit_test(what_is_refused_for_too_long_has_no_lease),
                 cmocka_unit_test(who_is_never_answered_is_told_in_the_end),

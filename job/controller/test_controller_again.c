@@ -446,18 +446,22 @@ static void who_goes_makes_room_for_others(void **state)
 static void options_are_those_of_the_command_line(void **state)
 {
         static const struct settings settings;
-        struct server_options options = { .programs = "/etc/programs.yaml", .kueue = "off" };
+        struct server_options options = { .programs = "/etc/programs.yaml",
+                                          .kueue = "off",
+                                          .planned_claims = "on" };
         struct controller_options made = controller_options_of(&options, &settings);
 
         (void) state;
         assert_ptr_equal(made.pods.programs, &settings.programs);
         assert_int_equal(made.pods.grace_sec, 1); /* 0 would be by force */
         assert_false(made.kueue);
-        options = (struct server_options){ .eviction_grace_sec = 30, .kueue = "on" };
+        assert_true(made.planned_claims);
+        options = (struct server_options){ .eviction_grace_sec = 30, .kueue = "on", .planned_claims = "off" };
         made = controller_options_of(&options, &settings);
         assert_null(made.pods.programs);
         assert_int_equal(made.pods.grace_sec, 30);
         assert_true(made.kueue);
+        assert_false(made.planned_claims);
 }
 
 int main(void)

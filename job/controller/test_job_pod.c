@@ -164,6 +164,8 @@ static void what_was_asked_for_is_kept(void **state)
                                  .publishing = true,
                                  .asked_usec = 1,
                                  .bound_usec = 2,
+                                 .told_usec = 4,
+                                 .told_times = 4,
                                  .retry_usec = 3,
                                  .uid = "u",
                                  .phase = JOB_POD_PENDING },
@@ -173,12 +175,14 @@ static void what_was_asked_for_is_kept(void **state)
         job_pod_update(&known, &seen);
         assert_true(known.next == &next && known.delete_asked && known.force_asked && known.publishing);
         assert_true(known.asked_usec == 1 && known.bound_usec == 2 && known.retry_usec == 3);
+        assert_true(known.told_usec == 4 && known.told_times == 4);
         assert_string_equal(known.name, "j-m0");
         assert_string_equal(known.secret, "s");
         assert_true(!known.asked && known.exit_code == 7 && job_pod_has_ended(&known));
         (void) text_copy(seen.uid, sizeof(seen.uid), "another");
         seen.phase = JOB_POD_SUCCEEDED;
         job_pod_update(&known, &seen);
+        assert_true(known.told_usec == 0 && known.told_times == 0); /* it may be told again as often as any */
         assert_true(known.bound_usec == 0 && job_pod_has_ended(&known));
 }
 

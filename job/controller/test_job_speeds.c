@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "job/controller/controller_internal.h"
 #include "job/controller/job_speeds.h"
-#include "job/controller/progress.h"
+#include "job/controller/launchers/progress.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "tests/support/test_ledger.h"
 

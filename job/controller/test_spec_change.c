@@ -19,7 +19,7 @@ static const struct controller_options plain;
 static const struct { const char *sentence, *before, *after, *field; } changes[] = {
         { "nothing",                                    "{\"epochs\":1}",                    "{\"epochs\":1}",                                 "" },
         { "the five",                                   "{\"epochs\":1,\"priority\":3}",     "{\"epochs\":1,\"disruption\":\"never\",\"suspend\":true,\"priority\":4,\"ttlSecondsAfterFinished\":1,\"restart\":{\"max\":2}}", "" },
-        { "a default that comes with them",             "{}",                                "{\"restart\":{\"max\":2,\"migrate\":true,\"hangSeconds\":60}}", "" },
+        { "a default that comes with them",             "{}",                                "{\"restart\":{\"max\":2,\"migrate\":true,\"resplit\":true,\"hangSeconds\":60}}", "" },
         { "what is beside max",                         "{\"restart\":{\"max\":2}}",         "{\"restart\":{\"max\":2,\"migrate\":false}}",      "restart" },
         { "another value",                              "{\"epochs\":1,\"seed\":2}",         "{\"epochs\":1,\"seed\":3}",                      "seed" },
         { "a field that goes",                          "{\"segments\":[3]}",                "{}",                                             "segments" },

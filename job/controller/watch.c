@@ -6,13 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
+#include "job/controller/claims/job_claim.h"
 #include "job/controller/controller_internal.h"
-#include "job/controller/progress.h"
+#include "job/controller/launchers/progress.h"
 #include "job/controller/write.h"
 #include "job/spec/job_arguments.h"
 #include "job/world/pods.h"
 #include "job/world/restarts.h"
+#include "scheduler-extender/claims/cluster_claims.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/ledger_sick.h"
@@ -151,6 +154,7 @@ static void take_result(struct record *record, const struct job_report *report)
                 progress->samples_per_s = report->samples_per_s;
         record->state.restarts = record->base_restarts + report->restarts;
         record->state.reshards = record->base_reshards + report->reshards;
+        (void) progress_take_crashes(record, report);
         progress_take_shares(record, report);
         if (!isnan(report->loss))
                 progress->loss = report->loss;
@@ -378,6 +382,22 @@ static void repair(struct record *record, const struct pods_verdict *v, const st
         }
 }
 
+/* As many names as a status holds, none of them cut. */
+static void note_devices(struct record *record, struct job_group *group, const char *pod)
+{
+        CLEANUP(text_free) struct text got = { 0 };
+        char devices[JOB_GROUP_DEVICES_BYTES] = "";
+
+        if (job_claim_class(&record->job, group) == NULL ||
+            !cluster_claims_got(record->controller->options.cluster, record->namespace_, pod, &got) ||
+            got.data == NULL)
+                return; /* one that has ended had them */
+        while (!text_copy(devices, sizeof(devices), got.data) && strchr(got.data, ',') != NULL)
+                *strrchr(got.data, ',') = '\0';
+        record->dirty = record->dirty || strcmp(devices, group->devices) != 0;
+        (void) text_copy(group->devices, sizeof(group->devices), devices);
+}
+
 static void note_groups(struct record *record, const struct collected *all)
 {
         for (size_t n = 0; n < all->look.group_count; n++) {
@@ -388,6 +408,7 @@ static void note_groups(struct record *record, const struct collected *all)
                         continue;
                 record->dirty = record->dirty || state != group->state;
                 group->state = state;
+                note_devices(record, group, all->names[n]);
         }
 }
 

@@ -18,9 +18,7 @@
 #include "job/controller/expire.h"
 #include "job/controller/job_keys.h"
 #include "job/controller/kueue/kueue.h"
-#include "job/plan/job_plan.h"
 #include "job/plan/job_status.h"
-#include "job/plan/manager_plan.h"
 
 #define RETRY_USEC     1000000u
 #define RETRY_MAX_USEC 30000000u
@@ -120,6 +118,11 @@ void write_status(struct record *record)
 /* What an administrator forgot is said with the line that mends it. */
 static const char *remedy_for(const char *sentence)
 {
+        if (strstr(sentence, "\"resourceclaims") != NULL)
+                return "; admit the namespace to planned claims (manifests/planned-claims): kubectl create "
+                       "rolebinding "
+                       "remuda-controller-claims -n NAMESPACE --clusterrole=remuda-job-claims "
+                       "--serviceaccount=remuda-system:remuda-controller";
         return strstr(sentence, "cannot create resource") != NULL ||
                                strstr(sentence, "cannot delete resource") != NULL
                        ? "; admit the namespace to jobs: kubectl create rolebinding remuda-controller -n "
@@ -174,7 +177,7 @@ static bool is_unanswered(int result)
 
 /* A pod or the Secret was not made. Who was slow to answer, or is away, has refused nothing: the job keeps
  * its place and its chips, and asks again, as long as that may still be a moment. */
-static void not_made(struct record *record, int result, const char *sentence)
+void write_not_made(struct record *record, int result, const char *sentence)
 {
         uint64_t now = controller_monotonic(record->controller);
 
@@ -267,7 +270,7 @@ static void on_secret(void *userdata, int result, const char *sentence)
         record->secret_made =
                 result == 0 || result == -EEXIST; /* of its name there is no other: a lost reply */
         if (!record->secret_made)
-                not_made(record, result, sentence);
+                write_not_made(record, result, sentence);
         else
                 record->unanswered_usec = 0;
 }
@@ -397,7 +400,7 @@ static void on_pod(void *userdata, int result, const char *sentence)
         if (record == NULL)
                 return;
         if (result < 0)
-                not_made(record, result, sentence);
+                write_not_made(record, result, sentence);
         else
                 record->unanswered_usec = 0;
 }
@@ -451,40 +454,20 @@ static void on_published(void *userdata, int result, const char *sentence)
         (void) end(write, "annotation", result, sentence);
 }
 
-static void annotate(struct record *record, struct job_pod *pod, const char *annotation, const char *value)
+bool write_annotation(struct record *record, struct job_pod *pod, const char *annotation, const char *value)
 {
         struct write *write;
         json_t *patch;
 
         if (pod->publishing || !may_write(record, pod) || (write = begin(record, pod->name)) == NULL)
-                return;
+                return false;
         patch = json_pack("{s:{s:s, s:{s:s}}}", "metadata", "uid", pod->uid, "annotations", annotation,
                           value);
         pod->publishing = true;
         FAILPOINT("job.manager");
         store_patch(store_of(record), STORE_POD, record->namespace_, pod->name, patch, on_published, write);
         json_decref(patch);
-}
-
-void write_manager(struct record *record, struct job_pod *pod, const char *value)
-{
-        if (strcmp(pod->published, value) != 0)
-                annotate(record, pod, JOB_ANNOTATION_MANAGER, value);
-}
-
-void write_plan(struct record *record, struct job_pod *manager)
-{
-        struct job_state begun = record->state; /* borrowed */
-        json_t *plan;
-        CLEANUP(free_p) char *text = NULL;
-
-        begun.restarts = record->base_restarts;
-        job_plan_networks(controller_ledger(record->controller), &begun);
-        plan = manager_plan(&record->job, &begun, manager->status_token);
-        text = plan == NULL ? NULL : json_dumps(plan, JSON_COMPACT);
-        json_decref(plan);
-        if (text != NULL)
-                annotate(record, manager, JOB_ANNOTATION_PLAN, text);
+        return true;
 }
 
 static void on_deleted(void *userdata, int result, const char *sentence)

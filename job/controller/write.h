@@ -11,9 +11,11 @@ void write_status(struct record *record); /* if it is dirty and none is under wa
 void write_finalizer(struct record *record, bool present);
 bool write_secret(struct record *record); /* Return: is it there? */
 void write_pod(struct record *record, const char *name, const char *subtask, json_t *object); /* takes it */
-void write_manager(struct record *record, struct job_pod *pod, const char *value);
-void write_plan(struct record *record,
-                struct job_pod *manager); /* of the world that it has; it reads restart.max */
+/* write_not_made() - a pod, or what it needs, was not: it is asked for again, and said where it is refused.
+ */
+void write_not_made(struct record *record, int result, const char *sentence);
+/* write_annotation() - of a pod; one at a time. Return: was it begun? */
+bool write_annotation(struct record *record, struct job_pod *pod, const char *annotation, const char *value);
 void write_delete(struct record *record, struct job_pod *pod, unsigned grace_sec);
 /* Its Workload (kueue.h): made, or of this name patched; takes the object, kueue_written() hears of it. */
 void write_workload(struct record *record, const char *name, json_t *object);

@@ -3,11 +3,12 @@
 launch_static := $(shell pkg-config --libs --static jansson yaml-0.1 libnghttp2 libprotobuf-c) -lmbedtls -lmbedx509 -lmbedcrypto -lm
 $(B)/bin/remuda-launch: $(call object,job/launcher/main.c $(wildcard io/static/*.c)) $(call archive,base io agent planner job)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -static-pie $(MARKS) -Wl,--gc-sections,--strip-all $(LDFLAGS) -o $@ $(call whole,$^) $(launch_static)
+	$(CC) $(CFLAGS) -static-pie $(MARKS) -Wl,--gc-sections,--strip-all,--no-eh-frame-hdr $(LDFLAGS) -o $@ $(call whole,$^) $(launch_static)
 # Only what is called of an object is linked into it: that is what keeps it below 2 MB. How to unwind is left to debuggers.
 small := -Os -fno-asynchronous-unwind-tables -fno-unwind-tables
 CFLAGS_job_launcher        += $(small)
 CFLAGS_job_launcher_trust  += $(small)
+CFLAGS_job_launcher_devices += $(small)
 CFLAGS_io_static           += $(small)
 CFLAGS_job_world           += $(small)
 CFLAGS_job_plan            += $(small)

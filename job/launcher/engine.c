@@ -13,6 +13,7 @@
 #include "io/clock.h"
 #include "io/process.h"
 #include "job/launcher/rank_watch.h"
+#include "job/world/resplit.h"
 #include "job/world/totals.h"
 
 void engine_observe(struct engine *engine, struct world_fact fact)
@@ -134,12 +135,37 @@ void engine_fail(struct engine *engine, int exit_code, const char *reason, const
         end(engine, &v);
 }
 
+static void note_rate(struct engine *engine)
+{
+        const struct totals all = totals_of(engine->world);
+
+        if (engine->world->phase == WORLD_RUNNING && !engine->ending)
+                job_rate_add(&engine->rate, (struct job_rate_point){ .usec = clock_monotonic_usec(),
+                                                                     .samples = all.samples,
+                                                                     .steps = all.step });
+}
+
+double engine_rate(const struct engine *engine, uint64_t now_usec, double *ret_seconds)
+{
+        const struct world *world = engine->world;
+        double samples_per_s, step_seconds;
+
+        if (!engine->ending && world->phase == WORLD_RUNNING &&
+            job_rate_of(&engine->rate, now_usec, &samples_per_s, &step_seconds)) {
+                *ret_seconds = job_rate_seconds(&engine->rate);
+                return samples_per_s;
+        }
+        *ret_seconds = (double) (now_usec - world->progress.began_usec) / 1e6;
+        return world->worlds > 0 && *ret_seconds > 0 ? (double) totals_of(world).samples / *ret_seconds : 0;
+}
+
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata)
 {
         struct engine *engine = userdata;
 
         (void) usec;
         engine_look(engine);
+        note_rate(engine);
         if (engine->hands->tell != NULL && !engine->ending)
                 engine->hands->tell(engine->userdata);
         (void) sd_event_source_set_time_relative(source, engine->hands->tick_usec);
@@ -179,6 +205,20 @@ static const char *state_name(const struct engine *engine)
         return engine->ending ? ends[engine->last.end] : phases[engine->world->phase];
 }
 
+/* Its layers, and how many times as long as planned it computes. */
+static void add_stage(const struct world *world, size_t rank, json_t *entry)
+{
+        double times = world->split.problem == NULL ? 0 : resplit_stretch(world, rank);
+
+        if (world->split.problem == NULL)
+                return;
+        (void) json_object_set_new(entry, "layers",
+                                   json_pack("[I, I]", (json_int_t) world->split.ranks[rank].first,
+                                             (json_int_t) resplit_last(world, rank)));
+        if (times > 0 && !world->split.compared)
+                (void) json_object_set_new(entry, "times_planned", json_real(times));
+}
+
 static json_t *ranks_json(const struct world *world)
 {
         json_t *ranks = json_array();
@@ -196,6 +236,7 @@ static json_t *ranks_json(const struct world *world)
                                   progress_speed(seen), "busy_seconds", seen->busy_seconds, "restarts",
                                   (json_int_t) (world->worlds > 0 ? world->worlds - 1 : 0), "exit_code",
                                   rank->ended ? json_integer(rank->exit_code) : json_null()));
+                add_stage(world, i, json_array_get(ranks, i));
         }
         return ranks;
 }
@@ -205,15 +246,15 @@ json_t *engine_state(const struct engine *engine, const char *job, uint64_t numb
         const struct world *world = engine->world;
         const struct totals all = totals_of(world);
         uint64_t now = clock_monotonic_usec();
-        double seconds = (double) (now - world->progress.began_usec) / 1e6;
+        double seconds, rate = engine_rate(engine, now, &seconds);
         json_t *state = json_pack(
-                "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:i, s:o}", "job",
-                job, "state", state_name(engine), "reason", engine->last.reason, "message",
+                "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:i, s:o}",
+                "job", job, "state", state_name(engine), "reason", engine->last.reason, "message",
                 engine->last.message, "world", (json_int_t) number, "restarts", (json_int_t) world->restarts,
-                "reshards", (json_int_t) world->reshards, "recuts", (json_int_t) world->recuts, "world_size",
+                "reshards", (json_int_t) world->reshards, "recuts", (json_int_t) world->recuts,
+                "launcher_crashes", (json_int_t) world->launcher_crashes, "world_size",
                 (json_int_t) world->rank_count, "epoch", (json_int_t) all.epoch, "step",
-                (json_int_t) all.step, "samples", (json_int_t) all.samples, "samples_per_s",
-                world->worlds > 0 && seconds > 0 ? (double) all.samples / seconds : 0.0, "seconds",
+                (json_int_t) all.step, "samples", (json_int_t) all.samples, "samples_per_s", rate, "seconds",
                 (double) (now - engine->began_usec) / 1e6, "exit_code", engine->last.exit_code, "ranks",
                 ranks_json(world));
 

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "job/launcher/rendezvous.h"
+#include "job/world/job_rate.h"
 #include "job/world/verdict.h"
 
 struct engine_hands {
@@ -45,9 +46,10 @@ struct engine {
         struct world *world; /* the caller's, who fills it and frees it */
         struct rendezvous_loop loop;
         sd_event_source *tick;
-        uint32_t *lines; /* of each rank, that were taken in */
-        pid_t mpirun;    /* its supervisor; 0 = it does not run */
-        double accuracy; /* of the last evaluation; 0 = not known */
+        uint32_t *lines;      /* of each rank, that were taken in */
+        pid_t mpirun;         /* its supervisor; 0 = it does not run */
+        double accuracy;      /* of the last evaluation; 0 = not known */
+        struct job_rate rate; /* of late */
         bool judging, ending;
         struct verdict last;             /* once it is ending */
         uint64_t began_usec, leave_usec; /* CLOCK_MONOTONIC: of the loop; not before */
@@ -77,6 +79,10 @@ int engine_lay_out(struct engine *engine, size_t rank_count, struct err *err);
 void engine_take(struct engine *engine, const Rendezvous__RankSeen *said);
 
 void engine_kill(const struct engine *engine); /* mpirun; its keeper then kills what it started */
+
+/* engine_rate() - samples a second of all ranks together: over the last half minute while they run
+ * (*ret_seconds: what there is of it), else over their whole time; 0 = not known. */
+double engine_rate(const struct engine *engine, uint64_t now_usec, double *ret_seconds);
 
 /* engine_state() - how the job is, JSON (docs/reference/rendezvous.md), without groups, programs and events.
  * @number: of the world at hand; @epoch_samples: as planned, 0 = not known. A new reference; NULL = no

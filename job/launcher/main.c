@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "base/version.h"
 #include "io/log.h"
+#include "job/launcher/devices/claimed_devices.h"
 #include "job/launcher/group.h"
 #include "job/launcher/in_pods.h"
 #include "job/launcher/launch.h"
@@ -196,6 +197,7 @@ int main(int argc, char **argv)
                 return exit_code;
         log_init(&log, "remuda-launch", options.log_format, options.log_level);
         options.launch.log = options.rendezvous.log = &log;
+        claimed_devices_take();
         if (options.copy_to != NULL)
                 return copy_to(&log, options.copy_to);
         if (options.manage != NULL || options.join != NULL || options.rendezvous.join_file != NULL ||

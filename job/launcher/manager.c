@@ -134,6 +134,8 @@ static int open_world(struct manager *manager, struct err *err)
                                            .speaks = restart->hang_seconds != JOB_HANG_SECONDS,
                                            .recut = subtask_may_share_anew(plan),
                                            .staged = plan->staged,
+                                           /* who goes on by --resume is the trainer */
+                                           .resplit = plan->n_resume_args > 0 && restart->resplit,
                                            .migrate = true,
                                            .checkpoints = plan->n_resume_args > 0,
                                            .log = "its words are above",
@@ -153,6 +155,7 @@ static int open_world(struct manager *manager, struct err *err)
                 place->role_min = restart->min_chips;
         }
         manager->world.restarts = plan->restarts;
+        manager->world.launcher_crashes = plan->launcher_crashes;
         manager->world.checkpoint = plan->n_resume_args > 0;
         return r;
 }
@@ -294,6 +297,7 @@ static void close_manager(struct manager *manager)
         tls_free(manager->tls);
         manager_members_free(manager);
         world_free(&manager->world);
+        stage_ranks_free(&manager->split);
         json_decref(manager->events);
         pb_arena_free(&manager->plan_arena);
         engine_close(&manager->engine);

@@ -16,6 +16,7 @@
 #include "job/launcher/engine.h"
 #include "job/launcher/subtask.h"
 #include "job/launcher/trust/proof.h"
+#include "job/stages/stage_ranks.h"
 
 #define MANAGER_ORDERS_MAX 8 /* that wait for one group */
 /* A silent group is given up 10 to 15 s after its last word; it has killed what it ran after 9 (group.c). */
@@ -55,6 +56,8 @@ struct manager {
         struct pb_arena plan_arena; /* the plan's, and what is learnt of speeds */
         struct manager_member *members;
         struct world world;
+        struct stage_ranks split; /* what its layers were planned with, as seen since */
+        bool split_kept;          /* of later worlds, too: its layers have moved */
         uint64_t last_order;
         char last_refusal[160];
         json_t *events;

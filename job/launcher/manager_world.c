@@ -16,7 +16,56 @@
 #include "job/launcher/supervise.h"
 #include "job/plan/launch_levels.h"
 #include "job/plan/mpirun_line.h"
+#include "job/plan/stages/stage_message.h"
 #include "job/world/recut.h"
+#include "job/world/resplit.h"
+
+/* The world knows which layers its ranks hold, and what is planned for them. */
+static int lay_out_split(struct manager *manager, struct err *err)
+{
+        const Subtask__Plan *plan = manager->plan;
+        CLEANUP(free_p) size_t *first = calloc(plan->world_size + 1, sizeof(*first));
+        bool staged = subtask_has_stages(plan);
+        size_t next = 0, end = 0;
+        int r = 0;
+
+        if (first == NULL)
+                return err_set(err, -ENOMEM, "no memory for the stages");
+        if (staged && !(manager->split_kept && manager->split.problem.worker_count == plan->world_size))
+                r = stage_message_read(plan, &manager->split, err);
+        for (size_t i = 0; staged && i < plan->n_groups; i++)
+                for (size_t k = 0; plan->groups[i]->used && k < plan->groups[i]->n_stages; k++) {
+                        first[next++] = plan->groups[i]->stages[k]->first;
+                        end = plan->groups[i]->stages[k]->last + 1;
+                }
+        staged = staged && end == manager->split.problem.layer_count;
+        return r < 0 ? r
+                     : resplit_begin(&manager->world, staged ? &manager->split.problem : NULL, first,
+                                     manager->split.compared, err);
+}
+
+/* The layers go where the world has found they are to; its times are the plan's. Return: false where it has
+ * found nothing. */
+static bool move_layers(struct manager *manager)
+{
+        const struct split_state *split = &manager->world.split;
+        size_t rank = 0;
+
+        if (split->problem == NULL)
+                return false;
+        for (size_t i = 0; i < manager->plan->n_groups; i++) {
+                const Subtask__Group *group = manager->plan->groups[i];
+
+                for (size_t k = 0; group->used && k < group->n_stages; k++, rank++) {
+                        stage_ranks_stretch(&manager->split, rank, split->ranks[rank].stretch);
+                        group->stages[k]->first = (uint32_t) split->ranks[rank].next_first;
+                        group->stages[k]->last = (uint32_t) resplit_next_last(&manager->world, rank);
+                }
+        }
+        manager->split.compared = false;
+        manager->split_kept = true;
+        return true;
+}
 
 static int lay_out_ranks(struct manager *manager, struct err *err)
 {
@@ -70,6 +119,8 @@ void manager_world_assign(void *userdata)
         if (r == 0)
                 r = lay_out_ranks(manager, &err);
         if (r == 0)
+                r = lay_out_split(manager, &err);
+        if (r == 0)
                 send_subtasks(manager);
         else
                 engine_fail(&manager->engine, EXIT_USAGE, "PlanRefused", "%s", err.msg);
@@ -120,6 +171,8 @@ void manager_world_adopt(void *userdata, bool anew)
         bool learned = lines != NULL && recut_learned(&manager->world, lines);
         double before = 0, after = 0;
 
+        if (anew && move_layers(manager))
+                return;
         plan->batches_given = plan->batches_given && !anew;
         for (size_t i = 0; learned && i < plan->n_groups; i++) {
                 Subtask__Group *group = plan->groups[i];
@@ -212,6 +265,7 @@ static void add_args(const struct manager *manager, char *const *args, size_t co
 
 static void build_line(const struct manager *manager, struct arguments *line)
 {
+        unsigned grace_seconds = resplit_grace_seconds(&manager->world, manager->options->grace_seconds);
         char agent[PATH_MAX + 64], seconds[16];
 
         mpirun_line_begin(line, "mpirun", false);
@@ -233,8 +287,7 @@ static void build_line(const struct manager *manager, struct arguments *line)
                         arguments_add(line, ":");
                 arguments_add(line, "--host");
                 arguments_add(line, "%s:%llu", group->name, (unsigned long long) group->chips);
-                mpirun_line_ranks(line, group->chips, manager->self, group->runtime,
-                                  manager->options->grace_seconds);
+                mpirun_line_ranks(line, group->chips, manager->self, group->runtime, grace_seconds);
                 arguments_add(line, "--");
                 add_args(manager, manager->plan->args, manager->plan->n_args, line);
                 if (manager->plan->resume || manager->world.worlds > 1)

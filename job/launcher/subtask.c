@@ -10,8 +10,10 @@
 #include "base/pb_check.h"
 #include "base/text.h"
 #include "job/launcher/message.h"
+#include "job/plan/stages/stage_message.h"
 #include "job/spec/job.h"
 #include "job/spec/program_table.h"
+#include "planner/splits/pipeline_ranks.h"
 
 static const struct pb_check bounds[] = {
 #include "job/plan/subtask.bounds.h"
@@ -41,13 +43,19 @@ static uint64_t workers_of(const Subtask__Plan *plan)
 bool subtask_has_stages(const Subtask__Plan *plan)
 {
         uint32_t next = 0, layers = 0;
+        size_t seen = 0; /* ranks */
 
+        for (size_t i = 0; i < plan->n_groups; i++)
+                for (size_t k = 0; k < plan->groups[i]->n_stages; k++)
+                        if (plan->groups[i]->stages[k]->last >= layers)
+                                layers = plan->groups[i]->stages[k]->last + 1;
         for (size_t i = 0; i < plan->n_groups; i++) {
                 const Subtask__Group *group = plan->groups[i];
 
                 for (size_t k = 0; k < group->n_stages; k++) {
-                        if (group->stages[k]->last >= layers)
-                                layers = group->stages[k]->last + 1;
+                        if (next == layers && pipeline_ranks_begin(seen, group->stages[k]->first))
+                                next = 0; /* a pipeline more */
+                        seen++;
                         if (takes_part(group) && group->stages[k]->first != next)
                                 return false;
                         next = takes_part(group) ? group->stages[k]->last + 1 : next;
@@ -230,6 +238,7 @@ Subtask__Plan subtask_sent(const Subtask__Plan *plan, Subtask__Group *groups, Su
 
         sent.n_args = sent.n_resume_args = 0;
         sent.status_token = NULL;
+        sent.split = NULL;
         for (size_t i = 0; i < plan->n_groups; i++) {
                 groups[i] = *plan->groups[i];
                 groups[i].n_chip_speeds = groups[i].n_chip_alpha_ms = 0;
@@ -312,6 +321,23 @@ static int check_environment(const Subtask__Plan *plan, struct err *err)
         return 0;
 }
 
+static int check_split(const Subtask__Plan *plan, struct err *err)
+{
+        const Subtask__Split *split = plan->split;
+
+        if (split == NULL)
+                return 0;
+        if (split->n_layers > JOB_LAYERS_MAX)
+                return err_set(err, -EINVAL, "split.layers: %zu; at most %d are allowed", split->n_layers,
+                               JOB_LAYERS_MAX);
+        if (pb_check(bounds, &split->base, -EINVAL, err) < 0)
+                return err_wrap(err, -EINVAL, "split");
+        for (size_t i = 0; i < split->n_layers; i++)
+                if (pb_check(bounds, &split->layers[i]->base, -EINVAL, err) < 0)
+                        return err_wrap(err, -EINVAL, "split.layers[%zu]", i);
+        return stage_message_check(plan, err);
+}
+
 int subtask_check(const Subtask__Plan *plan, struct err *err)
 {
         int r = pb_check(bounds, &plan->base, -EINVAL, err);
@@ -327,6 +353,8 @@ int subtask_check(const Subtask__Plan *plan, struct err *err)
                 r = check_environment(plan, err);
         if (r == 0)
                 r = check_groups(plan, err);
+        if (r == 0)
+                r = check_split(plan, err);
         if (r == 0 && plan->restart != NULL && pb_check(bounds, &plan->restart->base, -EINVAL, err) < 0)
                 r = err_wrap(err, -EINVAL, "restart");
         return r;

@@ -48,6 +48,7 @@ uint64_t subtask_chips(const Subtask__Group *group); /* samples of its chip_batc
 
 bool subtask_is_server(const Subtask__Group *group);
 
-/* subtask_has_stages() - do the workers that are used hold all layers of the model, in their order? Where one
+/* subtask_has_stages() - do the workers that are used hold all layers of the model, in their order, once or
+ * again and again? Where one
  * is left out they do not, and their program cuts the model itself. */
 bool subtask_has_stages(const Subtask__Plan *plan);

@@ -8,10 +8,11 @@
 #include "job/spec/job.h"
 #include "planner/speeds/chip_speed.h"
 
-#define JOB_GROUPS_MAX         256 /* device groups of one job: what a manager takes */
-#define JOB_GROUP_NAME_BYTES   24
-#define JOB_POD_NAME_BYTES     128
-#define JOB_GROUP_LAYERS_BYTES 512
+#define JOB_GROUPS_MAX          256 /* device groups of one job: what a manager takes */
+#define JOB_GROUP_NAME_BYTES    24
+#define JOB_POD_NAME_BYTES      128
+#define JOB_GROUP_LAYERS_BYTES  512
+#define JOB_GROUP_DEVICES_BYTES 512
 
 enum job_group_state {
         JOB_GROUP_WAITING,
@@ -31,11 +32,14 @@ struct job_group {
         char node[254];       /* "" = it has lost its place and waits for another */
         char group[DEVICE_GROUP_BYTES], runtime[JOB_RUNTIME_BYTES], vendor[24];
         char model[DEVICE_MODEL_BYTES], resource[DEVICE_RESOURCE_BYTES];
+        bool planned;   /* its chips are in no slice: its claim is allocated by who carries the job out */
         uint32_t chips; /* that the pod asks for */
         uint32_t ranks; /* >= chips; more where a CPU group serves several */
         uint32_t first_rank;
         char layers[JOB_GROUP_LAYERS_BYTES]; /* of a split: "0:1,2:3", of each rank; "" = it is not planned */
-        uint64_t batch;                      /* of each global batch */
+        char devices[JOB_GROUP_DEVICES_BYTES]; /* that its pod's claim was allocated: "gpu-0,gpu-1"; "" = none
+                                                  are known */
+        uint64_t batch;                        /* of each global batch */
         double weight;
         enum chip_speed source; /* of the speed behind the share */
         char precision[8];      /* "bf16" ..., "mixed"; "" = of none that is known */
@@ -52,6 +56,10 @@ extern const char *const job_group_state_names[JOB_GROUP_STATE_COUNT + 1];
 /* job_group_rank_batch() - what the n-th rank of a group takes of each batch: equal parts, the first ones
  * larger. */
 uint64_t job_group_rank_batch(const struct job_group *group, uint32_t n);
+
+/* job_group_rank_layers() - of the n-th rank, of `layers` ("0:1,2:3"), which may be somebody else's writing.
+ * Return: false, and nothing is set: there are none. */
+bool job_group_rank_layers(const char *layers, size_t n, uint32_t *ret_first, uint32_t *ret_last);
 
 /* job_group_lose() - it has no chips any more and waits for others; its next pod has another name. */
 void job_group_lose(struct job_group *group);

@@ -145,7 +145,7 @@ bool job_lease_fits(const struct open_groups_claim *claim, const char *namespace
 
         job_group_pod_name(claim->job.job->name, group, name);
         pod = ledger_pods_find(ledger, namespace_, name);
-        if (node == NULL || (pod != NULL && (pod->node != NULL || pod->ended)))
+        if (node == NULL || (pod != NULL && (pod->node != NULL || pod->ended || pod->claimed)))
                 return true;
         for (uint32_t g = 0; g < node->group_count; g++)
                 if (node->groups[g].resource == resource) {

@@ -8,20 +8,25 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "job/plan/stages/stage_plan.h"
-#include "job/plan/stages/stage_profile.h"
+#include "job/plan/stages/group_replicas.h"
+#include "job/stages/stage_plan.h"
+#include "job/stages/stage_profile.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 
 static void put_on(const struct symbols *symbols, const struct assignment_part *part, struct job_group *group)
 {
+        const struct ledger_devices_offer *offer =
+                ledger_devices_offer(part->node->devices, part->group->resource);
+
         (void) text_copy(group->node, sizeof(group->node), part->node->name);
         (void) text_copy(group->group, sizeof(group->group), symbols_name(symbols, part->group->name));
         (void) text_copy(group->vendor, sizeof(group->vendor), symbols_name(symbols, part->group->vendor));
         (void) text_copy(group->model, sizeof(group->model), symbols_name(symbols, part->group->model));
         (void) text_copy(group->resource, sizeof(group->resource),
                          symbols_name(symbols, part->group->resource));
+        group->planned = offer != NULL && offer->planned;
 }
 
 /* Servers first: they are the first ranks. Names and ranks follow from the order. */
@@ -31,8 +36,8 @@ static int compare_groups(const void *a, const void *b)
 
         if (x->server != y->server)
                 return y->server - x->server;
-        if (x->layers[0] != '\0' && y->layers[0] != '\0') /* of a pipeline: in the order of its stages */
-                return strtoul(x->layers, NULL, 10) < strtoul(y->layers, NULL, 10) ? -1 : 1;
+        if (x->layers[0] != '\0' && y->layers[0] != '\0') /* of pipelines: in the order of their stages */
+                return (x->first_rank > y->first_rank) - (x->first_rank < y->first_rank);
         if (x->entry != y->entry)
                 return x->entry < y->entry ? -1 : 1;
         return (x->index > y->index) - (x->index < y->index);
@@ -160,8 +165,16 @@ int job_plan_move(const struct open_groups_claim *claim, struct job_state *state
                 return err_set(err, r, "no memory for the plan");
         memcpy(before, state->groups, state->group_count * sizeof(*before));
         put_on(symbols, &parts[index], group);
-        if (strcmp(model, group->model) == 0 && claim->job.job->strategy != JOB_STRATEGY_SPLIT)
-                return 0; /* of a split the link and the memory count, too */
+        if (strcmp(model, group->model) == 0 &&
+            (claim->job.job->strategy != JOB_STRATEGY_SPLIT || claim->job.job->replicas != 1))
+                return 0;                    /* of a split the link and the memory count, too */
+        if (claim->job.job->replicas != 1) { /* its pods stand: pipelines cannot be dealt out anew */
+                memcpy(state->groups, before, state->group_count * sizeof(*before));
+                return err_set(err, -EBUSY,
+                               "there are no %u spare chips of model %s for %s now: of a job with "
+                               "spec.replicas a pipeline goes on on chips of the same model alone",
+                               group->chips, model, group->name);
+        }
         r = job_plan_share(&claim->job, state, err);
         if (r < 0)
                 memcpy(state->groups, before, state->group_count * sizeof(*before));
@@ -173,8 +186,8 @@ bool job_plan_may_leave(const struct job *job, const struct job_state *state, si
         const struct job_group *group = &state->groups[index];
         uint64_t ranks = 0;
 
-        if (group->server || group->entry >= job->worker_count)
-                return false;
+        if (group->server || group->entry >= job->worker_count || job->replicas != 1)
+                return false; /* a pipeline without one of its stages has no model */
         for (size_t i = 0; i < state->group_count; i++)
                 if (!state->groups[i].server && state->groups[i].entry == group->entry)
                         ranks += state->groups[i].ranks;
@@ -273,6 +286,8 @@ static int take_stages(struct job_state *state, const struct pipeline_plan *plan
 
                 if (layers == NULL)
                         return err_set(err, -ENOMEM, "no memory for the stages");
+                for (size_t s = plan->stage_count; s-- > 0;)
+                        group->first_rank = plan->stages[s].worker == w ? (uint32_t) s : group->first_rank;
                 if (!text_copy(group->layers, sizeof(group->layers), layers))
                         return err_set(
                                 err, -ERANGE,
@@ -301,8 +316,9 @@ static void say_stages(struct job_state *state, const struct stage_plan *plan)
 static int plan_stages(const struct batch_cut_job *job, const struct batch_cut_share *shares,
                        struct job_state *state, struct err *err)
 {
-        CLEANUP(free_p) struct stage_plan_worker *workers = calloc(state->group_count + 1, sizeof(*workers));
-        CLEANUP(free_p) size_t *index = calloc(state->group_count + 1, sizeof(*index));
+        size_t most = state->group_count + job_state_world_size(state) + 1;
+        CLEANUP(free_p) struct stage_plan_worker *workers = calloc(most, sizeof(*workers));
+        CLEANUP(free_p) size_t *index = calloc(most, sizeof(*index));
         CLEANUP(job_split_profile_free) struct job_split_profile own = { .samples = 1 };
         const struct job_split_profile *profile;
         struct stage_plan plan = { 0 };
@@ -318,12 +334,19 @@ static int plan_stages(const struct batch_cut_job *job, const struct batch_cut_s
                 describe(job, state, &state->groups[i], &shares[i], &workers[count]);
                 ranks += state->groups[i].ranks;
                 index[count++] = i;
+                for (uint32_t n = 1; job->job->replicas != 1 && n < state->groups[i].ranks; n++) {
+                        workers[count] = workers[count - 1]; /* each of its chips may go to any pipeline */
+                        index[count++] = i;
+                }
         }
+        for (size_t w = 0; job->job->replicas != 1 && w < count; w++)
+                workers[w].chips = 1;
         profile = stage_profile_of(job->job, ranks, &own);
-        if (profile == NULL && job->job->stage_count > 0)
+        if (profile == NULL && (job->job->stage_count > 0 || job->job->replicas != 1))
                 return err_set(err, -ERANGE,
-                               "spec.stages: how many layers the model has is not known; bind all of them, a "
-                               "stage to each chip, or give spec.profile");
+                               "%s: how many layers the model has is not known; bind all of them, a "
+                               "stage to each chip, or give spec.profile",
+                               job->job->stage_count > 0 ? "spec.stages" : "spec.replicas");
         if (profile == NULL) {
                 job_state_note(state,
                                "NotPlanned: the model's layers are not known: the program cuts itself; give "
@@ -331,8 +354,10 @@ static int plan_stages(const struct batch_cut_job *job, const struct batch_cut_s
                 return 0;
         }
         r = stage_plan(job->job, profile, workers, count, true, PIPELINE_EFFORT_LOOP, &plan, err);
-        if (r == 0)
+        if (r == 0 && job->job->replicas == 1)
                 r = take_stages(state, &plan.pipeline, index, count, err);
+        else if (r == 0)
+                r = group_replicas_take(state, &plan, index, err);
         if (r == 0)
                 say_stages(state, &plan);
         stage_plan_free(&plan);
@@ -341,14 +366,13 @@ static int plan_stages(const struct batch_cut_job *job, const struct batch_cut_s
         return r == -EINVAL ? -ERANGE : r;
 }
 
-int job_plan_share(const struct batch_cut_job *job, struct job_state *state, struct err *err)
+/* What each group takes of the batch, by the speeds of now. @shares: of each */
+static int cut_batch(const struct batch_cut_job *job, const struct job_state *state,
+                     struct batch_cut_share *shares, struct chip_speed_verdict *verdict, struct err *err)
 {
         CLEANUP(free_p) struct batch_cut_group *groups = calloc(state->group_count + 1, sizeof(*groups));
-        CLEANUP(free_p) struct batch_cut_share *shares = calloc(state->group_count + 1, sizeof(*shares));
-        struct chip_speed_verdict verdict;
-        int r;
 
-        if (groups == NULL || shares == NULL)
+        if (groups == NULL)
                 return err_set(err, -ENOMEM, "no memory for the shares");
         for (size_t i = 0; i < state->group_count; i++) {
                 const struct job_group *group = &state->groups[i];
@@ -365,7 +389,46 @@ int job_plan_share(const struct batch_cut_job *job, struct job_state *state, str
                         .server = group->server,
                 };
         }
-        r = batch_cut(job, groups, state->group_count, shares, &verdict, err);
+        return batch_cut(job, groups, state->group_count, shares, verdict, err);
+}
+
+int job_plan_split(const struct batch_cut_job *job, struct job_state *state, struct err *err)
+{
+        CLEANUP(free_p) struct batch_cut_share *shares = calloc(state->group_count + 1, sizeof(*shares));
+        CLEANUP(free_p) struct stage_plan_worker *workers = calloc(state->group_count + 1, sizeof(*workers));
+        CLEANUP(job_split_profile_free) struct job_split_profile own = { .samples = 1 };
+        const struct job_split_profile *profile;
+        struct chip_speed_verdict verdict;
+        size_t ranks = 0;
+        int r;
+
+        stage_ranks_free(&state->split);
+        if (shares == NULL || workers == NULL)
+                return err_set(err, -ENOMEM, "no memory for the stages");
+        for (size_t i = 0; i < state->group_count; i++) {
+                if (state->groups[i].layers[0] == '\0')
+                        return 0;
+                ranks += state->groups[i].ranks;
+        }
+        r = cut_batch(job, state, shares, &verdict, err);
+        for (size_t i = 0; r == 0 && i < state->group_count; i++)
+                describe(job, state, &state->groups[i], &shares[i], &workers[i]);
+        profile = r == 0 ? stage_profile_of(job->job, ranks, &own) : NULL;
+        if (profile == NULL)
+                return r;
+        r = stage_plan_ranks(job->job, profile, workers, state->group_count, &state->split, err);
+        return r == -EINVAL ? -ERANGE : r;
+}
+
+int job_plan_share(const struct batch_cut_job *job, struct job_state *state, struct err *err)
+{
+        CLEANUP(free_p) struct batch_cut_share *shares = calloc(state->group_count + 1, sizeof(*shares));
+        struct chip_speed_verdict verdict = { .source = CHIP_SPEED_ASSUMED };
+        int r;
+
+        if (shares == NULL)
+                return err_set(err, -ENOMEM, "no memory for the shares");
+        r = cut_batch(job, state, shares, &verdict, err);
         for (size_t i = 0; r == 0 && i < state->group_count; i++) {
                 struct job_group *group = &state->groups[i];
 
@@ -374,7 +437,6 @@ int job_plan_share(const struct batch_cut_job *job, struct job_state *state, str
                                  group->server ? "" : chip_speed_precision_names[verdict.precision]);
                 group->batch = shares[i].batch;
                 group->samples_per_s = shares[i].samples_per_s;
-                group->weight = (double) group->batch / (double) job->job->global_batch;
         }
         for (size_t i = 0; r == 0 && i < state->rank_count; i++)
                 state->ranks[i].batch = -1; /* what they shared is cut anew */
@@ -382,5 +444,7 @@ int job_plan_share(const struct batch_cut_job *job, struct job_state *state, str
                 note_speeds(job->job, &verdict, state);
         if (r == 0 && job->job->strategy == JOB_STRATEGY_SPLIT && job->job->shards == JOB_SHARDS_WEIGHTED)
                 r = plan_stages(job, shares, state, err);
+        for (size_t i = 0; r == 0 && i < state->group_count; i++)
+                state->groups[i].weight = (double) state->groups[i].batch / (double) job->job->global_batch;
         return r;
 }

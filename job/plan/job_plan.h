@@ -27,6 +27,10 @@ int job_plan_leave_out(const struct open_groups_claim *claim, struct job_state *
 /* job_plan_networks() - take from the ledger what the groups' nodes say of their networks. */
 void job_plan_networks(const struct ledger *ledger, struct job_state *state);
 
+/* job_plan_split() - what the layers of a split are planned with, into state->split, by what the ledger has
+ * now; nothing where they are not planned. 0, -ENOMEM; -ERANGE (as job_plan_share()). */
+int job_plan_split(const struct batch_cut_job *job, struct job_state *state, struct err *err);
+
 /* job_plan_share() - cut the batch over the groups by the speeds that the ledger has now. 0, -ERANGE (the
  * batch cannot be cut so), -ENOMEM. */
 int job_plan_share(const struct batch_cut_job *job, struct job_state *state, struct err *err);

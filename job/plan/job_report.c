@@ -15,6 +15,7 @@
 static const struct json_table_row rank_rows[] = {
         { "group",         JSON_TABLE_CHARS,  AT(group) },
         { "batch",         JSON_TABLE_UINT,   AT(batch), .max = LIVE_SHARES_BATCH_MAX },
+        { "step",          JSON_TABLE_UINT,   AT(step) },
         { "samples",       JSON_TABLE_UINT,   AT(samples) },
         { "restarts",      JSON_TABLE_UINT,   AT(restarts) },
         { "samples_per_s", JSON_TABLE_DOUBLE, AT(samples_per_s), .least = PROGRESS_RATE_MIN, .most = PROGRESS_RATE_MAX },
@@ -49,6 +50,7 @@ static const struct json_table_row rows[] = {
         { "restarts",      JSON_TABLE_UINT,   AT(restarts) },
         { "reshards",      JSON_TABLE_UINT,   AT(reshards) },
         { "recuts",        JSON_TABLE_UINT,   AT(recuts) },
+        { "launcher_crashes", JSON_TABLE_UINT, AT(launcher_crashes), .max = JOB_LAUNCHER_CRASHES_MAX },
         { "epoch",         JSON_TABLE_UINT,   AT(epoch) },
         { "step",          JSON_TABLE_UINT,   AT(step) },
         { "samples",       JSON_TABLE_UINT,   AT(samples) },

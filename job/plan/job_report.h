@@ -10,7 +10,7 @@
 
 struct job_report_rank {
         char group[JOB_GROUP_NAME_BYTES];
-        uint64_t batch, samples, restarts;
+        uint64_t batch, step, samples, restarts;
         double samples_per_s, busy_seconds;
         int exit_code; /* -1 = it has not ended */
 };
@@ -26,6 +26,7 @@ struct job_report_program {
 struct job_report {
         char state[16], reason[JOB_REASON_BYTES], message[JOB_REPORT_TEXT_BYTES];
         uint64_t restarts, reshards, recuts; /* since it was started */
+        uint64_t launcher_crashes;           /* in the job's life */
         uint64_t epoch, step, samples, epoch_samples;
         double samples_per_s;
         double loss, accuracy;         /* NAN = not said */

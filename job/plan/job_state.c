@@ -27,6 +27,7 @@ void job_state_clear_plan(struct job_state *state)
         free(state->groups);
         free(state->notes);
         free(state->ranks);
+        stage_ranks_free(&state->split);
         state->groups = NULL;
         state->notes = NULL;
         state->ranks = NULL;
@@ -35,7 +36,9 @@ void job_state_clear_plan(struct job_state *state)
 
 struct job_state job_state_new(void)
 {
-        return (struct job_state){ .progress = { .loss = NAN, .accuracy = NAN } };
+        return (struct job_state){
+                .progress = { .loss = NAN, .accuracy = NAN, .steps_behind_mean = NAN, .steps_behind_max = -1 }
+        };
 }
 
 void job_state_free(struct job_state *state)
@@ -147,7 +150,9 @@ struct job_progress_rank *job_state_make_rank(struct job_state *state, const cha
         rank = array_add(&state->ranks, &state->rank_count, NULL, sizeof(*rank));
         if (rank == NULL)
                 return NULL;
-        *rank = (struct job_progress_rank){ .index = index, .batch = -1, .exit_code = -1 };
+        *rank = (struct job_progress_rank){
+                .index = index, .batch = -1, .exit_code = -1, .steps_behind = -1
+        };
         (void) text_copy(rank->group, sizeof(rank->group), group);
         return rank;
 }

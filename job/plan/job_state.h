@@ -11,8 +11,12 @@
 
 #include "job/plan/job_group.h"
 #include "job/plan/job_phase.h"
-#include "job/plan/job_progress.h"
+#include "job/plan/progress/job_progress.h"
 #include "job/spec/job.h"
+#include "job/stages/stage_ranks.h"
+
+/* Crashes of mpirun that are told: of one job two are borne (job/world/launcher_crash.h). */
+#define JOB_LAUNCHER_CRASHES_MAX 1000000
 
 #define JOB_REASON_BYTES     48
 #define JOB_MESSAGE_BYTES    512
@@ -44,8 +48,8 @@ struct job_state {
         uint64_t observed_generation;
         uint64_t start_usec, completion_usec; /* CLOCK_REALTIME; 0 = not yet */
         uint64_t world, restarts, reshards, recuts;
-        char last_event[JOB_TIME_BYTES]; /* of this world's manager, that was passed on: its time; "" = none
-                                          */
+        uint64_t launcher_crashes;       /* worlds begun anew because mpirun crashed as it started */
+        char last_event[JOB_TIME_BYTES]; /* of this manager: the time of the last passed on; "" = none */
         char address[96];                /* of the world's manager, "10.0.0.7:7000"; "" = not known yet */
         uint64_t samples;                /* of an epoch; 0 = not known */
         struct job_group *groups;
@@ -56,6 +60,7 @@ struct job_state {
         struct job_progress progress;
         struct job_progress_rank *ranks; /* those of which something is known; go with the plan */
         size_t rank_count;
+        struct stage_ranks split; /* of its layers, as the manager is told; not in the status */
         struct job_progress_point points[JOB_PROGRESS_POINTS_MAX]; /* in time; thinned as they become many */
         size_t point_count;
         struct job_state_condition conditions[JOB_CONDITION_COUNT];

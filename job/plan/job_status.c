@@ -35,7 +35,9 @@ struct listed_rank {
         uint64_t batch;
         double weight;
         char shard[48];
-        int64_t samples; /* -1 = it has said nothing */
+        int64_t samples;      /* -1 = it has said nothing */
+        double samples_per_s; /* 0 = not known */
+        int64_t steps_behind; /* -1 = not known */
         uint64_t restarts, before;
         int exit_code;
 };
@@ -72,6 +74,8 @@ static const struct json_table_row group_rows[] = {
         { "ranks",            UINT,  AT(ranks), .max = JOB_CHIPS_MAX },
         { "firstRank",        UINT,  AT(first_rank), .max = JOB_CHIPS_MAX },
         { "layers",           CHARS, AT(layers), .omit = true },
+        { "planned",          JSON_TABLE_BOOL, AT(planned), .omit = true },
+        { "devices",          CHARS, AT(devices), .omit = true },
         { "batch",            UINT,  AT(batch), .max = 1 << 24 },
         { "weight",           DOUBLE, AT(weight) },
         { "speedSource",      JSON_TABLE_CHOICE, AT(source), .names = chip_speed_names },
@@ -97,6 +101,8 @@ static const struct json_table_row rank_rows[] = {
         { "weight",         DOUBLE, AT(weight) },
         { "shard",          CHARS, AT(shard), .omit = true },
         { "samples",        SAID, AT(samples) },
+        { "samplesPerSecond", DOUBLE, AT(samples_per_s), .omit = true },
+        { "stepsBehind",    SAID, AT(steps_behind) },
         { "restarts",       UINT, AT(restarts) },
         { "restartsBefore", UINT, AT(before), .omit = true },
         { "exitCode",       EXIT_CODE, AT(exit_code) },
@@ -136,6 +142,10 @@ static const struct json_table_row progress_rows[] = {
         { "samples",      UINT,   AT(samples) },
         { "samplesTotal", UINT,   AT(samples_total) },
         { "secondsLeft",  DOUBLE, AT(seconds_left), .omit = true },
+        { "secondsLeftLeast", DOUBLE, AT(seconds_left_least), .omit = true },
+        { "secondsLeftMost", DOUBLE, AT(seconds_left_most), .omit = true },
+        { "stepsBehindMean", FIGURE, AT(steps_behind_mean) },
+        { "stepsBehindMax", SAID, AT(steps_behind_max) },
         { "loss",         FIGURE, AT(loss) },
         { "accuracy",     FIGURE, AT(accuracy) },
         { "time",         SECONDS, AT(time_usec) },
@@ -144,7 +154,7 @@ static const struct json_table_row progress_rows[] = {
 #undef AT
 
 static const struct job_group no_group = { .exit_code = -1 };
-static const struct listed_rank no_rank = { .subtask = "", .samples = -1, .exit_code = -1 };
+static const struct listed_rank no_rank = { .subtask = "", .samples = -1, .steps_behind = -1, .exit_code = -1 };
 static const struct job_progress_point no_point = { .loss = NAN };
 static const struct json_table group_table = TABLE(group_rows, struct job_group, .initial = &no_group);
 static const struct json_table point_table = TABLE(point_rows, struct job_progress_point, .initial = &no_point);
@@ -166,6 +176,7 @@ static const struct json_table_row state_rows[] = {
         { "restarts",           UINT,  AT(restarts) },
         { "reshards",           UINT,  AT(reshards) },
         { "recuts",             UINT,  AT(recuts) },
+        { "launcherCrashes",    UINT,  AT(launcher_crashes), .max = JOB_LAUNCHER_CRASHES_MAX },
         { "lastEvent",          CHARS, AT(last_event), .omit = true },
         { "history",            JSON_TABLE_ARRAY, AT(points), .table = &point_table, COUNT(point_count), .omit = true },
         { .name = NULL },
@@ -251,6 +262,8 @@ static struct listed_rank list_rank(const struct job *job, const struct job_stat
                                     .device = group->model,
                                     .batch = job_state_rank_batch(state, group, n),
                                     .samples = said == NULL || group->server ? -1 : (int64_t) said->samples,
+                                    .samples_per_s = said != NULL ? said->samples_per_s : 0,
+                                    .steps_behind = said != NULL ? said->steps_behind : -1,
                                     .restarts = said != NULL ? said->restarts : group->restarts,
                                     .before = said != NULL ? said->before : 0,
                                     .exit_code = said != NULL ? said->exit_code : -1 };
@@ -407,6 +420,8 @@ static void take_ranks(struct job_state *state, const struct listed_rank *ranks,
                         return;
                 rank->samples = (uint64_t) ranks[i].samples;
                 rank->batch = (int64_t) ranks[i].batch;
+                rank->samples_per_s = ranks[i].samples_per_s;
+                rank->steps_behind = ranks[i].steps_behind;
                 rank->restarts = ranks[i].restarts;
                 rank->before = ranks[i].before <= ranks[i].restarts ? ranks[i].before : 0;
                 rank->exit_code = ranks[i].exit_code;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "job/plan/launch_variables.h"
+#include "planner/splits/pipeline_ranks.h"
 
 void launch_quote(struct text *out, const char *word)
 {
@@ -143,6 +144,27 @@ struct launch_place launch_place_of(const struct launch_world *world, size_t ran
                 place.local_size += here;
         }
         return place;
+}
+
+static uint64_t first_layer(const void *world, size_t rank)
+{
+        const uint64_t *layers = ((const struct launch_world *) world)->ranks[rank].layers;
+
+        return layers != NULL ? layers[0] : UINT64_MAX;
+}
+
+struct launch_pipeline launch_pipeline_of(const struct launch_world *world, size_t rank)
+{
+        struct launch_pipeline of = { .end = world->count };
+        struct pipeline_ranks ranks;
+
+        if (world->ranks[rank].layers == NULL)
+                return of;
+        ranks = pipeline_ranks_of(rank, world->count, first_layer, world);
+        of = (struct launch_pipeline){ ranks.index, ranks.count, ranks.first, ranks.end, 0 };
+        for (size_t i = of.first; i < of.end; i++)
+                of.batch += world->ranks[i].batch;
+        return of;
 }
 
 size_t launch_servers_before(const struct launch_world *world, size_t rank)

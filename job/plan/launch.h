@@ -94,4 +94,13 @@ size_t launch_servers_before(const struct launch_world *world, size_t rank); /* 
 /* launch_local_rank() - the same `local_rank`, for all ranks one by one. @before: of the rank before it */
 size_t launch_local_rank(const struct launch_world *world, size_t rank, size_t before);
 
+/* The pipeline of a split that a rank is in (planner/splits/pipeline_ranks.h). */
+struct launch_pipeline {
+        size_t index, count; /* count: of all; 0 = the rank has no layers */
+        size_t first, end;   /* ranks */
+        uint64_t batch;      /* samples of each batch, which its ranks' parts add up to */
+};
+
+struct launch_pipeline launch_pipeline_of(const struct launch_world *world, size_t rank);
+
 int launch_need_commands(const struct launch_world *world, struct err *err); /* 0 or -EINVAL */

@@ -81,8 +81,10 @@ static json_t *speed_json(const struct launch_speed *known)
         return ret;
 }
 
-static json_t *plan_entry(const struct launch_rank *rank, size_t index)
+static json_t *plan_entry(const struct launch_world *world, size_t index)
 {
+        const struct launch_rank *rank = &world->ranks[index];
+        struct launch_pipeline pipeline = launch_pipeline_of(world, index);
         json_t *entry = json_pack("{s:I, s:s, s:s}", "rank", (json_int_t) index, "role",
                                   job_role_names[rank->server], "runtime", rank->runtime);
 
@@ -99,6 +101,8 @@ static json_t *plan_entry(const struct launch_rank *rank, size_t index)
         put(entry, "device_model", rank->model);
         if (rank->layers != NULL)
                 (void) json_object_set_new(entry, "layers", pair(rank->layers[0], rank->layers[1]));
+        if (pipeline.count > 1)
+                (void) json_object_set_new(entry, "pipeline", json_integer((json_int_t) pipeline.index));
         return entry;
 }
 
@@ -108,7 +112,7 @@ json_t *launch_ranks_plan(const struct launch_world *world)
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < world->count; i++)
-                r = json_array_append_new(ranks, plan_entry(&world->ranks[i], i));
+                r = json_array_append_new(ranks, plan_entry(world, i));
         if (r == 0)
                 return ranks;
         json_decref(ranks);

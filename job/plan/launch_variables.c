@@ -147,6 +147,18 @@ void launch_variables_job(const struct job *job, const struct launch_variables *
                 add_data(job, to);
 }
 
+/* Of several, which one is it, and how much of each batch is its? */
+static void add_pipeline(const struct launch_world *world, size_t rank, const struct launch_variables *to)
+{
+        struct launch_pipeline pipeline = launch_pipeline_of(world, rank);
+
+        if (pipeline.count < 2)
+                return;
+        launch_variables_add(to, "REMUDA_PIPELINE", "%zu", pipeline.index);
+        launch_variables_add(to, "REMUDA_PIPELINES", "%zu", pipeline.count);
+        launch_variables_add(to, "REMUDA_PIPELINE_BATCH", "%llu", (unsigned long long) pipeline.batch);
+}
+
 void launch_variables_own(const struct launch_world *world, size_t rank, const struct launch_variables *to)
 {
         const struct launch_rank *of = &world->ranks[rank];
@@ -172,6 +184,7 @@ void launch_variables_own(const struct launch_world *world, size_t rank, const s
         if (of->layers != NULL)
                 launch_variables_add(to, "REMUDA_LAYERS", "%llu:%llu", (unsigned long long) of->layers[0],
                                      (unsigned long long) of->layers[1]);
+        add_pipeline(world, rank, to);
         if (world->epoch_known || of->end > of->begin)
                 launch_variables_add(to, "REMUDA_SHARD", "%llu:%llu", (unsigned long long) of->begin,
                                      (unsigned long long) of->end);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/json/pb_json.h"
 #include "job/plan/launch_variables.h"
+#include "job/plan/stages/stage_message.h"
 #include "job/plan/subtask.pb-c.h"
 #include "job/spec/job_arguments.h"
 
@@ -51,6 +52,8 @@ static Subtask__Restart restart_of(const struct job *job, const struct job_state
         restart.hang_seconds = (uint32_t) job->restart.hang_seconds;
         restart.rejoin_seconds = least < job_worker_chips(job) ? REJOIN_SEC : REJOIN_ALL_SEC;
         restart.min_chips = (uint32_t) least;
+        restart.has_resplit = true;
+        restart.resplit = job->restart.resplit;
         return restart;
 }
 
@@ -114,19 +117,14 @@ static Subtask__Group plan_group(const struct job_group *group, struct known kno
 /* The layers of its ranks, "0:1,2:3". @stages, @list: room for its ranks. Return: how many. */
 static size_t plan_layers(const struct job_group *group, Subtask__Stage *stages, Subtask__Stage **list)
 {
-        const char *at = group->layers;
         size_t count = 0;
+        uint32_t first, last;
 
-        while (count < group->ranks && *at != '\0') { /* our own writing: stage_plan_layers() */
-                char *end;
-
+        while (count < group->ranks && job_group_rank_layers(group->layers, count, &first, &last)) {
                 stages[count].base = (ProtobufCMessage) PROTOBUF_C_MESSAGE_INIT(&subtask__stage__descriptor);
-                stages[count].first = (uint32_t) strtoul(at, &end, 10);
-                stages[count].last = (uint32_t) strtoul(end + (*end == ':'), &end, 10);
-                if (end == at)
-                        break;
+                stages[count].first = first;
+                stages[count].last = last;
                 list[count] = &stages[count];
-                at = end + (*end == ',');
                 count++;
         }
         return count;
@@ -138,7 +136,8 @@ struct stage_room { /* for the layers of all ranks */
 
 /* @groups, @list, @parts, @stages: room for all groups, and all ranks, of the state */
 static Subtask__Plan plan_of(const struct job *job, const struct job_state *state, Subtask__Group *groups,
-                             Subtask__Group **list, double *parts, struct stage_room *stages)
+                             Subtask__Group **list, double *parts, struct stage_room *stages,
+                             struct stage_message *split)
 {
         Subtask__Plan plan = SUBTASK__PLAN__INIT;
         struct known known = known_of(state);
@@ -150,6 +149,8 @@ static Subtask__Plan plan_of(const struct job *job, const struct job_state *stat
         plan.epochs = job->epochs;
         plan.has_restarts = true; /* before this manager; it counts its own, from 0 */
         plan.restarts = state->restarts;
+        plan.has_launcher_crashes = state->launcher_crashes > 0; /* it counts on from there */
+        plan.launcher_crashes = state->launcher_crashes;
         plan.segments = job->segment_list;
         plan.n_segments = job->segment_count;
         plan.resume = state->world > 0 && job->checkpoint.given;
@@ -168,6 +169,7 @@ static Subtask__Plan plan_of(const struct job *job, const struct job_state *stat
                 stages->list += groups[i].n_stages;
         }
         plan.has_staged = plan.staged = job->strategy == JOB_STRATEGY_SPLIT;
+        plan.split = stage_message_fill(&state->split, state, groups, split);
         plan.groups = list;
         plan.n_groups = state->group_count;
         return plan;
@@ -208,6 +210,7 @@ json_t *manager_plan(const struct job *job, const struct job_state *state, const
         CLEANUP(free_p)
         Subtask__Stage **stage_list = calloc(job_state_world_size(state) + 1, sizeof(*stage_list));
         struct stage_room room = { stages, stage_list };
+        CLEANUP(stage_message_free) struct stage_message split = { 0 };
         struct environment environment = { 0 };
         Subtask__Restart restart = restart_of(job, state);
         struct arguments args = { 0 };
@@ -217,7 +220,7 @@ json_t *manager_plan(const struct job *job, const struct job_state *state, const
 
         if (groups == NULL || list == NULL || parts == NULL || stages == NULL || stage_list == NULL)
                 return NULL;
-        plan = plan_of(job, state, groups, list, parts, &room);
+        plan = plan_of(job, state, groups, list, parts, &room, &split);
         plan.status_token = (char *) status_token;
         plan.restart = &restart;
         world_arguments(job, state, &args);
@@ -230,7 +233,7 @@ json_t *manager_plan(const struct job *job, const struct job_state *state, const
                 add_variable(&environment, "REMUDA_CHECKPOINT", manager_plan_checkpoint(job));
         plan.environment = environment.list;
         plan.n_environment = environment.count;
-        if (!args.failed && !environment.failed)
+        if (!args.failed && !environment.failed && !split.failed)
                 json = pb_json_encode(&plan.base);
         arguments_free(&args);
         free_environment(&environment);

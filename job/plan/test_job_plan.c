@@ -236,6 +236,10 @@ static void equal_nodes_are_equal(void **state)
         add_node(l, "e", NODE_CLASS_ANY, "regular", "A100", 8, 8);
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_string_equal(job_fixture_places(&plan, text), "d=5 e=4");
+        add_node(l, "f", NODE_CLASS_ANY, "regular", "V100", 4, 4);
+        job.workers[0].chips = job.workers[0].min_chips = 17; /* told of d and e, not of f, tried last */
+        assert_int_equal(job_plan(&claim, &plan, &err), -EBUSY);
+        assert_non_null(strstr(err.msg, "only 16 are free"));
         job_state_free(&plan);
         job_free(&job);
         ledger_life_free(l);

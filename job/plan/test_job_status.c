@@ -27,6 +27,7 @@ static void a_state_survives_its_status(void **state)
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
         plan.world = 2;
         plan.restarts = 1;
+        plan.launcher_crashes = 2;
         plan.groups[1].incarnation = 3;
         plan.progress = (struct job_progress){ .epoch = 1,
                                                .samples = 5000,
@@ -34,6 +35,11 @@ static void a_state_survives_its_status(void **state)
                                                .samples_per_s = 123.5,
                                                .accuracy = NAN,
                                                .loss = 0.5,
+                                               .seconds_left = 100,
+                                               .seconds_left_least = 90,
+                                               .seconds_left_most = 110.5,
+                                               .steps_behind_mean = 0,
+                                               .steps_behind_max = 0,
                                                .time_usec = 7000000 };
         job_state_set(&plan, JOB_RUNNING, 5000000, "Running", "%d ranks", 11);
         (void) strcpy(plan.last_event, "2026-11-21T10:00:00.000001Z");
@@ -45,11 +51,17 @@ static void a_state_survives_its_status(void **state)
                 rank->batch = 1; /* as it was shared while it ran */
                 rank->restarts = 4;
                 rank->before = 3;
+                rank->samples_per_s = 61.5;
+                rank->steps_behind = 2;
         }
         status = job_status_encode(&job, "j", &plan);
         assert_int_equal(job_status_decode(status, &again), 0);
         assert_string_equal(again.last_event, plan.last_event);
         assert_int_equal(job_state_rank(&again, plan.groups[1].name, 0)->before, 3);
+        assert_true(job_state_rank(&again, plan.groups[1].name, 0)->samples_per_s == 61.5);
+        assert_int_equal(job_state_rank(&again, plan.groups[1].name, 0)->steps_behind, 2);
+        assert_true(again.progress.seconds_left_least == 90 && again.progress.seconds_left_most == 110.5 &&
+                    again.progress.steps_behind_mean == 0 && again.progress.steps_behind_max == 0);
         assert_int_equal(job_state_rank_batch(&again, &plan.groups[1], 0), 1);
         assert_int_equal(json_integer_value(json_object_get(
                                  json_array_get(json_object_get(status, "ranks"), plan.groups[1].first_rank),

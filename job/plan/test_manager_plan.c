@@ -6,23 +6,9 @@
 
 #include <cmocka.h>
 
-#include "job/launcher/subtask.h"
 #include "job/plan/launch_levels.h"
-#include "job/plan/manager_plan.h"
 #include "tests/support/job_fixture.h"
-
-static Subtask__Plan *read_plan(const struct job *job, const struct job_state *state, struct pb_arena *arena)
-{
-        json_t *json = manager_plan(job, state, "0123456789abcdef");
-        Subtask__Plan *plan = NULL;
-        struct err err = { 0 };
-
-        pb_arena_init(arena, SUBTASK_ARENA_BYTES);
-        if (subtask_read(json, arena, &plan, &err) < 0)
-                fail_msg("%s", err.msg);
-        json_decref(json);
-        return plan;
-}
+#include "tests/support/manager_plan_fixture.h"
 
 /* The manager's pod is replaced while unlike chips of one group have unlike shares: cut at any nine places,
  * the next manager has the same. */
@@ -58,13 +44,35 @@ static void shares_in_force_come_back_rank_by_rank(void **state)
                 }
                 next = 0;
                 for (size_t g = 0; g < known.group_count; g++) {
-                        const Subtask__Group *group = read_plan(&job, &known, &arena)->groups[g];
+                        const Subtask__Group *group =
+                                manager_plan_fixture_read(&job, &known, &arena)->groups[g];
 
                         for (size_t n = 0; n < group->chips; n++)
                                 assert_int_equal(group->chip_batches[n], cut[next++]);
                         pb_arena_free(&arena);
                 }
         }
+        job_state_free(&known);
+        job_free(&job);
+        ledger_life_free(l);
+}
+
+/* Two crashes of mpirun in a job's life cost no restart: a new manager does not begin from none. */
+static void crashes_of_managers_before_are_told(void **state)
+{
+        struct ledger *l = job_fixture_cluster();
+        struct job job = job_fixture_parse("  globalBatch: 100\n  workers: [{model: H100, chips: 8}]\n");
+        struct open_groups_claim claim = job_fixture_claim(l, &job);
+        struct job_state known = job_state_new();
+        struct pb_arena arena;
+
+        (void) state;
+        assert_int_equal(job_plan(&claim, &known, NULL), 0);
+        assert_int_equal(manager_plan_fixture_read(&job, &known, &arena)->launcher_crashes, 0);
+        pb_arena_free(&arena);
+        known.launcher_crashes = 2;
+        assert_int_equal(manager_plan_fixture_read(&job, &known, &arena)->launcher_crashes, 2);
+        pb_arena_free(&arena);
         job_state_free(&known);
         job_free(&job);
         ledger_life_free(l);
@@ -86,12 +94,12 @@ static void who_was_left_out_has_a_share_again(void **state)
         known.groups[0].batch = 100;
         known.groups[0].samples_per_s = 5000;
         known.groups[1].batch = 0;
-        plan = read_plan(&job, &known, &arena);
+        plan = manager_plan_fixture_read(&job, &known, &arena);
         assert_int_equal(plan->groups[0]->batch, 80); /* eight chips of ten */
         assert_int_equal(plan->groups[1]->batch, 20);
         pb_arena_free(&arena);
         known.groups[1].samples_per_s = 5000;
-        plan = read_plan(&job, &known, &arena);
+        plan = manager_plan_fixture_read(&job, &known, &arena);
         assert_int_equal(plan->groups[0]->batch, 50);
         assert_int_equal(plan->groups[1]->batch, 50);
         pb_arena_free(&arena);
@@ -116,7 +124,7 @@ static void the_manager_is_told_what_joins_the_groups(void **state)
         assert_int_equal(job_plan(&claim, &known, NULL), 0);
         node_of(l, "a")->hardware.network_mbps = 1000;
         job_plan_networks(l, &known);
-        plan = read_plan(&job, &known, &arena);
+        plan = manager_plan_fixture_read(&job, &known, &arena);
         assert_string_equal(plan->groups[0]->node, "a");
         assert_int_equal(plan->groups[0]->network_mbps, 1000);
         assert_int_equal(plan->groups[1]->network_mbps, 0);
@@ -125,7 +133,7 @@ static void the_manager_is_told_what_joins_the_groups(void **state)
         launch_levels_free(&levels);
         pb_arena_free(&arena);
         job.levels.kind = JOB_LEVELS_AUTO;
-        plan = read_plan(&job, &known, &arena);
+        plan = manager_plan_fixture_read(&job, &known, &arena);
         assert_int_equal(launch_levels_choose_plan(plan, &levels), 0);
         assert_string_equal(levels.proposed, "auto:8,2");
         launch_levels_free(&levels);
@@ -139,6 +147,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(shares_in_force_come_back_rank_by_rank),
+                cmocka_unit_test(crashes_of_managers_before_are_told),
                 cmocka_unit_test(who_was_left_out_has_a_share_again),
                 cmocka_unit_test(the_manager_is_told_what_joins_the_groups),
         };

@@ -27,6 +27,7 @@ void run_free(struct run *run)
         for (size_t i = 0; run->ranks != NULL && i < run->rank_count; i++)
                 free(run->ranks[i].layer_ms);
         job_split_profile_free(&run->measured);
+        stage_ranks_free(&run->split);
         free(run->segments);
         free(run->ranks);
         json_decref(run->events);
@@ -50,7 +51,7 @@ static int block_signals(void)
 /* What a job says that has no meaning here is said, not silently dropped. */
 static void note_ignored(struct run *run)
 {
-        bool templates = run->job.servers.template.given;
+        bool templates = run->job.servers.template.given, claims = run->job.servers.device_class[0] != '\0';
 
         if (run->job.program_count > 0)
                 run_event(run, "ProgramsIgnored",
@@ -65,8 +66,14 @@ static void note_ignored(struct run *run)
         if (run->job.has_ttl)
                 run_event(run, "TtlIgnored",
                           "spec.ttlSecondsAfterFinished is for jobs on a cluster; this one's folder is kept");
-        for (size_t i = 0; i < run->job.worker_count; i++)
+        for (size_t i = 0; i < run->job.worker_count; i++) {
                 templates = templates || run->job.workers[i].template.given;
+                claims = claims || run->job.workers[i].device_class[0] != '\0';
+        }
+        if (claims)
+                run_event(run, "DeviceClassIgnored",
+                          "deviceClass of workers and servers is for pods; here ranks have the chips of this "
+                          "machine");
         if (templates)
                 run_event(run, "TemplateIgnored",
                           "template of workers and servers is for pods; here ranks have the environment and "

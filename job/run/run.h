@@ -18,6 +18,7 @@
 #include "job/spec/arguments.h"
 #include "job/spec/job.h"
 #include "job/spec/program_table.h"
+#include "job/stages/stage_ranks.h"
 #include "job/world/world.h"
 #include "planner/speeds/chip_speed.h"
 
@@ -25,8 +26,8 @@
 #define RUN_PATH_BYTES 1024
 
 struct run_options {
-        const char *programs, *store, *work_dir, *output, *launcher, *mpirun, *report,
-                *profile;     /* of the model's layers, in place of the job's; NULL = none */
+        const char *programs, *store, *work_dir, *output, *launcher, *mpirun, *report, *profile,
+                *replicas;    /* in place of the job's; NULL = none */
         const char *measured; /* of the chips of this machine; NULL = MEASURED_PATH */
         bool resume, measure_again, dry_run;
         unsigned grace_seconds;
@@ -50,17 +51,17 @@ struct run_rank {
         uint64_t network_mbps;             /* of the node; 0 = not known */
         struct chip_speed_figures figures; /* of the chip */
         uint64_t memory_bytes;             /* of the chip; 0 = not known */
-        double *layer_ms;                  /* of a split: run.measured's, owned; NULL = not measured */
-        double link_bytes_per_ms;          /* measured, else of its node's network; 0 = not known */
-        uint64_t layers[2];                /* first and last */
-        unsigned device_index;             /* its ordinal */
+        double *layer_ms, begin_ms; /* of a split: run.measured's, owned; NULL = not measured; beside them */
+        double link_bytes_per_ms;   /* measured, else of its node's network; 0 = not known */
+        uint64_t layers[2];         /* first and last */
+        unsigned device_index;      /* its ordinal */
         char speed_device[SPEED_TABLE_DEVICE_BYTES]; /* its name in the SpeedTable */
         enum chip_speed speed_source;
         enum chip_speed_precision precision;
-        struct shard_worker speed; /* how long a step takes; a time that somebody saw only if measured */
-        uint64_t batch;            /* of each global batch; 0 for a server */
-        double weight;             /* batch / global batch */
-        uint64_t begin, end;       /* of an epoch's samples; 0:0 when the size of the data is not known */
+        struct shard_worker speed;   /* how long a step takes; a time that somebody saw only if measured */
+        uint64_t batch, stage_batch; /* of each global batch, 0 for a server; by the plan of its pipelines */
+        double weight;               /* batch / global batch */
+        uint64_t begin, end;         /* of an epoch's samples; 0:0 when the size of the data is not known */
 
         /* what is seen of it; the judgement has it in run.world */
         double kept_busy_ms;   /* of what it was busy, what the SpeedTable knows already */
@@ -94,31 +95,30 @@ struct run {
         uint64_t data_samples;             /* of an epoch; 0 = not known */
         uint64_t left_samples;             /* used by ranks that were left out later */
         struct job_split_profile measured; /* of a split's layers, without times: those are the ranks' */
-        bool layers_planned;               /* each rank has its own */
+        struct stage_ranks split;          /* what its layers were planned with, as seen since */
         uint64_t *segments;                /* that the trainer has chosen for `segments: auto` */
         size_t segment_count;
         unsigned cores;
-        bool trainer;             /* the programs take the options of the reference trainer */
-        bool sample_log, planned; /* planned: the batch is cut */
+        bool trainer; /* the programs take the options of the reference trainer */
+        bool sample_log, planned, layers_planned, replicas; /* batch cut; layers of each rank; of pipelines */
 
         json_t *events;
         uint64_t started_usec; /* CLOCK_MONOTONIC */
         uint64_t first_world_usec;
-        struct world world;                /* its places are the ranks' chips, one each */
-        uint64_t kept_usec;                /* CLOCK_MONOTONIC of the last refinement of the SpeedTable */
-        bool speeds_lost, speeds_troubled; /* the table could not be written; said once */
+        struct world world; /* its places are the ranks' chips, one each */
+        uint64_t kept_usec; /* CLOCK_MONOTONIC of the last refinement of the SpeedTable */
+        bool speeds_lost, speeds_troubled, interrupted; /* the table could not be written; said once */
         double training_seconds;
         const char *phase; /* NULL while it runs */
         char reason[48], message[512];
-        bool interrupted;
 };
 
 /* The steps, in order. All return 0, or a negative errno with *err and, where it is not EXIT_FAILED, the exit
  * code in *ret_exit_code. */
 int run_read_documents(const char *job_path, json_t **ret, struct err *err); /* of a job file, one at least */
 int run_read(struct run *run, const char *job_path, const json_t *document, int *ret_exit_code,
-             struct err *err);                                            /* run_read.c */
-int run_read_profile(struct job *job, const char *path, struct err *err); /* in place of the job's, if any */
+             struct err *err); /* run_read.c */
+int run_read_split(struct job *job, const char *profile, const char *replicas, struct err *err); /* options */
 int run_choose_chips(struct run *run, int *ret_exit_code, struct err *err); /* run_chips.c */
 int run_place(struct run *run, struct err *err); /* chips alone, whether or not there are programs for them */
 int run_measure(struct run *run, struct err *err); /* run_measure.c */

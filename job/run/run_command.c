@@ -21,6 +21,7 @@ static const struct option_spec specs[] = {
         { "work-dir", 0, OPTION_STRING, AT(work_dir), "DIR", "remuda-jobs", 0, 0, "plans, logs and checkpoints go to DIR/JOB" },
         { "output", 'o', OPTION_CHOICE, AT(output), "table|json", "table", 0, 0, "how the summary is printed" },
         { "profile", 0, OPTION_STRING, AT(profile), "FILE", NULL, 0, 0, "the model's layers, JSON or ONNX, of a job with strategy split" },
+        { "replicas", 0, OPTION_STRING, AT(replicas), "auto|N", NULL, 0, 0, "pipelines side by side, of a job with strategy split, in place of spec.replicas" },
         { "dry-run", 0, OPTION_BOOL, AT(dry_run), NULL, NULL, 0, 0, "print each rank, its chip and its share; measure and start nothing" },
         { "resume", 0, OPTION_BOOL, AT(resume), NULL, NULL, 0, 0, "go on from the last checkpoint of this job" },
         { "measure-again", 0, OPTION_BOOL, AT(measure_again), NULL, NULL, 0, 0, "measure speeds even if the speed table has them" },

@@ -55,7 +55,8 @@ static int share(struct run *run, struct err *err)
                 r = cut(run, shards, count, err);
         } while (r == 0 && job_shares_follow_speeds(&run->job) && leave_idle(run, shards, count));
         for (size_t i = 0; r == 0 && i < count; i++)
-                run->ranks[run->server_count + i].batch = shards[i].batch;
+                run->ranks[run->server_count + i].batch =
+                        run->replicas ? run->ranks[run->server_count + i].stage_batch : shards[i].batch;
         return r;
 }
 
@@ -106,12 +107,12 @@ static json_t *plan_json(const struct run *run)
 
         if (!run_world_fill(run, 0, ranks, &world))
                 return NULL;
-        return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o*}", "job", run->job.name, "model",
+        return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o*}", "job", run->job.name, "model",
                          run->job.model, "strategy", job_strategy_names[run->job.strategy], "shards",
                          job_shards_names[run->job.shards], "global_batch",
                          (json_int_t) run->job.global_batch, "epochs", (json_int_t) run->job.epochs,
-                         "samples", (json_int_t) run->data_samples, "ranks", launch_ranks_plan(&world),
-                         "assumed", assumed_json(run));
+                         "samples", (json_int_t) run->data_samples, "cores", (json_int_t) run->cores, "ranks",
+                         launch_ranks_plan(&world), "assumed", assumed_json(run));
 }
 
 static void note_plan(struct run *run)

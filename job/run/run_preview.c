@@ -32,7 +32,7 @@ static int prepare(struct run *run, const char *job_path, const json_t *document
 
         if (r < 0)
                 return err_wrap(err, r, "job file '%.200s'", job_path);
-        r = run_read_profile(&run->job, run->options->profile, err);
+        r = run_read_split(&run->job, run->options->profile, run->options->replicas, err);
         if (r < 0)
                 return r;
         if (realpath(run->options->work_dir, work) != NULL) /* may have a SpeedTable */

@@ -11,10 +11,10 @@
 #include "base/yaml/yaml_parse.h"
 #include "io/process.h"
 #include "io/read_file.h"
-#include "job/plan/stages/stage_profile.h"
 #include "job/run/run.h"
 #include "job/spec/job_arguments.h"
 #include "job/spec/job_yaml.h"
+#include "job/stages/stage_profile.h"
 
 int run_read_documents(const char *job_path, json_t **ret, struct err *err)
 {
@@ -56,7 +56,7 @@ static int lacks_profile(const struct job *job, struct err *err)
                        profile->map.name, profile->map.name, profile->map.key);
 }
 
-int run_read_profile(struct job *job, const char *path, struct err *err)
+static int read_profile(struct job *job, const char *path, struct err *err)
 {
         CLEANUP(free_p) char *bytes = NULL;
         CLEANUP(job_split_profile_free) struct job_split_profile profile = { .samples = 1 };
@@ -87,13 +87,34 @@ int run_read_profile(struct job *job, const char *path, struct err *err)
         return job_split_check(job->stages, job->stage_count, job->profile.layer_count, err);
 }
 
+static int read_replicas(struct job *job, const char *word, struct err *err)
+{
+        uint64_t count = 0;
+
+        if (word == NULL)
+                return 0;
+        if (strcmp(word, "auto") != 0 &&
+            (text_parse_uint64(word, &count) < 0 || count == 0 || count > JOB_REPLICAS_MAX))
+                return err_set(err, -EINVAL, "--replicas must be auto or a number in 1..%d",
+                               JOB_REPLICAS_MAX);
+        job->replicas = count;
+        return job_check(job, err);
+}
+
+int run_read_split(struct job *job, const char *profile, const char *replicas, struct err *err)
+{
+        int r = read_profile(job, profile, err);
+
+        return r < 0 ? r : read_replicas(job, replicas, err);
+}
+
 static int read_job(struct run *run, const char *path, const json_t *document, struct err *err)
 {
         int r = job_yaml_decode(document, &run->job, err);
 
         if (r < 0)
                 return err_wrap(err, r, "job file '%.200s'", path);
-        return run_read_profile(&run->job, run->options->profile, err);
+        return run_read_split(&run->job, run->options->profile, run->options->replicas, err);
 }
 
 static int find_launcher(struct run *run, struct err *err)

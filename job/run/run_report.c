@@ -176,8 +176,8 @@ static void print_table(const struct run *run, const json_t *summary)
         (void) printf("%s: %s after %.1f s (%s)\n", run->job.name, run->phase == NULL ? "Failed" : run->phase,
                       json_number_value(json_object_get(summary, "seconds")), run->message);
         if (json_is_number(accuracy))
-                (void) printf("accuracy %.4f, loss %.4f, %.0f samples/s\n", json_number_value(accuracy),
-                              json_number_value(loss),
+                (void) printf("accuracy %.4f, loss %.4f, %.0f samples/s (mean while its ranks ran)\n",
+                              json_number_value(accuracy), json_number_value(loss),
                               json_number_value(json_object_get(summary, "samples_per_s")));
         (void) printf("%-5s %-7s %-10s %-*s %8s %12s %8s %5s\n", "RANK", "ROLE", "RUNTIME", width, "DEVICE",
                       "WEIGHT", "SAMPLES", "RESTARTS", "EXIT");

@@ -11,9 +11,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "job/plan/stages/stage_plan.h"
-#include "job/plan/stages/stage_profile.h"
 #include "job/run/run_migrate.h"
+#include "job/stages/stage_plan.h"
+#include "job/stages/stage_profile.h"
+#include "job/world/resplit.h"
 
 bool run_split_measures(const struct run *run)
 {
@@ -56,7 +57,8 @@ void run_split_read_layers(struct run *run, size_t index, const json_t *answer)
         uint64_t samples = bytes_of(answer, "microbatch");
         size_t count = json_array_size(layers);
         struct run_rank *rank = &run->ranks[index];
-        double *ms, link = json_number_value(json_object_get(answer, "link_bytes_per_ms"));
+        double *ms, link = json_number_value(json_object_get(answer, "link_bytes_per_ms")),
+                    begin = json_number_value(json_object_get(answer, "begin_ms"));
 
         if (count == 0 || count > JOB_LAYERS_MAX || samples == 0 ||
             (run->measured.layer_count != 0 && run->measured.layer_count != count))
@@ -75,6 +77,7 @@ void run_split_read_layers(struct run *run, size_t index, const json_t *answer)
         rank->link_bytes_per_ms = rank->link_measured ? link : rank->link_bytes_per_ms;
         free(rank->layer_ms);
         rank->layer_ms = ms;
+        rank->begin_ms = isfinite(begin) && begin > 0 ? begin : 0;
 }
 
 static const struct run_rank *worker_of(const struct run *run, size_t index)
@@ -117,6 +120,7 @@ static void describe(const struct run *run, const struct run_rank *rank, struct 
                 .bytes_per_ms = rank->link_measured || has_network(run) ? rank->link_bytes_per_ms : 0,
                 .link_measured = rank->link_measured,
                 .layer_ms = run_split_measures(run) ? rank->layer_ms : NULL,
+                .begin_ms = rank->begin_ms,
                 .samples_per_s = rank->speed_source == CHIP_SPEED_MEASURED
                                          ? chip_speed_samples_per_s(&rank->speed)
                                          : 0,
@@ -130,8 +134,9 @@ static void describe(const struct run *run, const struct run_rank *rank, struct 
 }
 
 /* The ranks in the order of the stages, those that are left out behind them. */
-static int take_order(struct run *run, const struct pipeline_plan *plan)
+static int take_order(struct run *run, const struct stage_plan *whole)
 {
+        const struct pipeline_plan *plan = &whole->pipeline;
         size_t count = worker_count(run), next = plan->stage_count;
         CLEANUP(free_p) struct run_rank *ranks = calloc(count, sizeof(*ranks));
 
@@ -149,6 +154,7 @@ static int take_order(struct run *run, const struct pipeline_plan *plan)
                 ranks[s] = *worker_of(run, i);
                 ranks[s].layers[0] = plan->stages[s].first;
                 ranks[s].layers[1] = plan->stages[s].last;
+                ranks[s].stage_batch = stage_plan_part(whole, s);
         }
         memcpy(&run->ranks[run->server_count], ranks, count * sizeof(*ranks));
         while (worker_count(run) > plan->stage_count &&
@@ -172,10 +178,11 @@ static const struct job_split_profile *profile_of(const struct run *run, struct 
 /* The program cuts itself. */
 static int leave_it(struct run *run, struct err *err)
 {
-        if (run->job.stage_count > 0)
+        if (run->job.stage_count > 0 || run->job.replicas != 1)
                 return err_set(err, -EINVAL,
-                               "spec.stages: how many layers the model has is not known; bind all of them, a "
-                               "stage to each chip, or give spec.profile or --profile FILE");
+                               "%s: how many layers the model has is not known; bind all of them, a "
+                               "stage to each chip, or give spec.profile or --profile FILE",
+                               run->job.stage_count > 0 ? "spec.stages" : "spec.replicas");
         if (worker_count(run) > 1)
                 run_event(run, "NotPlanned",
                           "the model's layers are not known: the program cuts itself, as the trainer does in "
@@ -193,7 +200,8 @@ int run_split_plan(struct run *run, struct err *err)
         size_t stages;
         int r;
 
-        run->layers_planned = false;
+        run->layers_planned = run->replicas = false;
+        stage_ranks_free(&run->split);
         if (workers == NULL)
                 return err_set(err, -ENOMEM, "no memory for the stages");
         if (profile == NULL)
@@ -205,7 +213,10 @@ int run_split_plan(struct run *run, struct err *err)
                 return r;
         stage_plan_sentence(&plan, &said);
         stages = plan.pipeline.stage_count;
-        r = take_order(run, &plan.pipeline);
+        r = take_order(run, &plan);
+        run->replicas = r == 0 && plan.replica_count > 1;
+        run->split = plan.ranks;
+        plan.ranks = (struct stage_ranks){ 0 };
         stage_plan_free(&plan);
         run->layers_planned = r == 0;
         if (r == 0)
@@ -217,6 +228,33 @@ int run_split_plan(struct run *run, struct err *err)
                                       stages, worker_count(run))
                : r < 0      ? err_set(err, r, "no memory for the stages")
                             : 0;
+}
+
+int run_split_begin(struct run *run, struct err *err)
+{
+        CLEANUP(free_p) size_t *first = calloc(run->rank_count + 1, sizeof(*first));
+
+        if (first == NULL)
+                return err_set(err, -ENOMEM, "no memory for the stages");
+        for (size_t i = 0; i < run->rank_count; i++)
+                first[i] = (size_t) run->ranks[i].layers[0];
+        return resplit_begin(&run->world, run_split_is_planned(run) ? &run->split.problem : NULL, first,
+                             run->split.compared, err);
+}
+
+bool run_split_move(struct run *run)
+{
+        const struct split_state *split = &run->world.split;
+
+        if (split->problem == NULL || run->world.rank_count != run->rank_count)
+                return false;
+        for (size_t i = 0; i < run->rank_count; i++) {
+                stage_ranks_stretch(&run->split, i, split->ranks[i].stretch);
+                run->ranks[i].layers[0] = split->ranks[i].next_first;
+                run->ranks[i].layers[1] = resplit_next_last(&run->world, i);
+        }
+        run->split.compared = false;
+        return true;
 }
 
 bool run_split_is_planned(const struct run *run)

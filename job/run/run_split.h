@@ -1,4 +1,4 @@
-/* Split: the stages of a model that is cut over the workers (job/plan/stages/stage_plan.h), and what the
+/* Split: the stages of a model that is cut over the workers (job/stages/stage_plan.h), and what the
  * trainer found out of its layers. */
 #pragma once
 
@@ -8,6 +8,12 @@
  * the ranks may change places. Where neither is known the program cuts itself, with an event; stages that the
  * job binds are then refused. 0; -EINVAL and *err; -ENOMEM. */
 int run_split_plan(struct run *run, struct err *err);
+
+/* run_split_begin() - the world that is laid out knows which layers its ranks hold, and what is planned for
+ * them. 0, -ENOMEM. run_split_move() - the layers go where the world has found they are to, and its times are
+ * the plan's. Return: false where it has found nothing. */
+int run_split_begin(struct run *run, struct err *err);
+bool run_split_move(struct run *run);
 
 /* run_split_is_planned() - does every rank have layers of its own? */
 bool run_split_is_planned(const struct run *run);

@@ -71,6 +71,8 @@ static struct world_rules rules_of(const struct run *run)
                 .speaks = run->trainer || run->job.restart.hang_seconds != JOB_HANG_SECONDS,
                 .recut = job_shares_follow_speeds(&run->job),
                 .staged = run->job.strategy == JOB_STRATEGY_SPLIT,
+                /* of other programs nobody knows whose layers their checkpoints are of */
+                .resplit = run->trainer && run->job.restart.resplit && run->checkpoint[0] != '\0',
                 .migrate = run->job.restart.migrate,
                 .checkpoints = run->checkpoint[0] != '\0',
                 .log = "mpirun.log in the job's folder says why",
@@ -125,7 +127,7 @@ static int lay_out(struct train *train, struct err *err)
                                                            .alpha_ms = run->ranks[i].speed.alpha_ms,
                                                            .beta_ms = run->ranks[i].speed.beta_ms };
         }
-        return r;
+        return r < 0 ? r : run_split_begin(run, err);
 }
 
 static void assign(void *userdata)
@@ -186,9 +188,15 @@ static void adopt(void *userdata, bool anew)
         struct train *train = userdata;
         struct run *run = train->run;
         CLEANUP(free_p) struct recut_line *lines = calloc(run->world.rank_count + 1, sizeof(*lines));
+        struct err err = { 0 };
         bool learned = lines != NULL && run->world.rank_count == run->rank_count &&
                        recut_learned(&run->world, lines);
 
+        if (anew && run_split_move(run)) {
+                if (run_plan_write(run, &err) < 0)
+                        run_event(run, "PlanUnwritten", "%s; it shows the layers of before", err.msg);
+                return;
+        }
         train->replan = train->replan || anew;
         for (size_t i = run->server_count; learned && i < run->rank_count; i++)
                 run_speeds_saw(&run->ranks[i], lines[i].alpha_ms, lines[i].beta_ms);
@@ -265,7 +273,7 @@ static void look_at_ranks(struct train *train)
         }
         group_ranks_told(&train->ranks);
         if (train->engine.mpirun != 0)
-                run_watch_show(run, &train->watch, now);
+                run_watch_show(run, &train->engine, &train->watch, now);
 }
 
 static void look(void *userdata)

@@ -59,15 +59,15 @@ void run_watch_words(struct run *run, size_t failed)
                               clock_monotonic_usec());
 }
 
-static void show(const struct run *run, struct run_watch *watch, bool terminal, uint64_t now)
+static void show(const struct run *run, const struct engine *engine, struct run_watch *watch, bool terminal,
+                 uint64_t now)
 {
         const struct totals all = totals_of(&run->world);
         uint64_t epochs = job_arguments_epochs(&run->job);
         bool known = all.epoch <= epochs && epochs > 0;
         uint64_t total = known ? run->data_samples * epochs : 0,
                  epoch = known && all.epoch == epochs ? epochs : all.epoch + 1; /* from 1 for people */
-        double seconds = (double) (now - run->world.progress.began_usec) / 1e6,
-               speed = seconds > 0 ? (double) all.samples / seconds : 0;
+        double seconds, speed = engine_rate(engine, now, &seconds);
         struct text line = { .max_bytes = 256 };
 
         if (all.samples == 0)
@@ -75,7 +75,8 @@ static void show(const struct run *run, struct run_watch *watch, bool terminal, 
         text_printf(&line, "%s: epoch %llu", run->job.name, (unsigned long long) epoch);
         if (known)
                 text_printf(&line, " of %llu", (unsigned long long) epochs);
-        text_printf(&line, ", step %llu, %.0f samples/s", (unsigned long long) all.step, speed);
+        text_printf(&line, ", step %llu, %.0f samples/s (last %.0f s)", (unsigned long long) all.step, speed,
+                    fmax(1, seconds));
         if (isnormal(all.loss))
                 text_printf(&line, ", loss %.4f", all.loss);
         if (total > all.samples && speed > 0)
@@ -85,14 +86,15 @@ static void show(const struct run *run, struct run_watch *watch, bool terminal, 
         text_free(&line);
 }
 
-void run_watch_show(const struct run *run, struct run_watch *watch, uint64_t now_usec)
+void run_watch_show(const struct run *run, const struct engine *engine, struct run_watch *watch,
+                    uint64_t now_usec)
 {
         bool terminal = isatty(STDERR_FILENO) == 1;
 
         if (now_usec - watch->shown_usec < (terminal ? 500000 : 2000000))
                 return;
         watch->shown_usec = now_usec;
-        show(run, watch, terminal, now_usec);
+        show(run, engine, watch, terminal, now_usec);
 }
 
 void run_watch_end(struct run_watch *watch)

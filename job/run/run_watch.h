@@ -2,6 +2,7 @@
  */
 #pragma once
 
+#include "job/launcher/engine.h"
 #include "job/run/run.h"
 
 struct run_watch {
@@ -10,7 +11,8 @@ struct run_watch {
 };
 
 /* run_watch_show() - the line of progress, when it is time for one. */
-void run_watch_show(const struct run *run, struct run_watch *watch, uint64_t now_usec);
+void run_watch_show(const struct run *run, const struct engine *engine, struct run_watch *watch,
+                    uint64_t now_usec);
 
 /* run_watch_words() - the last words of a rank that failed, or, where it said none, of another one, since
  * programs may let one speak for all; "; " and what else may be the cause. */

@@ -15,6 +15,7 @@
 #include "job/plan/launch_ranks.h"
 #include "job/plan/mpirun_line.h"
 #include "job/run/run_split.h"
+#include "job/world/resplit.h"
 #include "planner/shards/live_shares.h"
 
 void run_world_arguments(const struct run *run, bool resume, struct arguments *args)
@@ -25,6 +26,7 @@ void run_world_arguments(const struct run *run, bool resume, struct arguments *a
         char samples[RUN_PATH_BYTES], timeline[RUN_PATH_BYTES];
         struct job_arguments what = {
                 .stages = stages,
+                .replicas = run->replicas && run_split_is_planned(run),
                 .segments = run->segments,
                 .segment_count = run->segment_count,
                 .shares = shares,
@@ -207,7 +209,8 @@ static void add_contexts(const struct run *run, size_t first, const char *rank_f
                         n++;
                 if (i > first)
                         arguments_add(line, ":");
-                mpirun_line_ranks(line, n, run->launcher, run->ranks[i].runtime, run->options->grace_seconds);
+                mpirun_line_ranks(line, n, run->launcher, run->ranks[i].runtime,
+                                  resplit_grace_seconds(&run->world, run->options->grace_seconds));
                 add_pair(line, "--programs", run->programs_path);
                 add_pair(line, "--rank-file", rank_file);
                 arguments_add(line, "--");

@@ -10,6 +10,7 @@
 #include "base/json/json_table.h"
 #include "base/text.h"
 #include "base/timestamp.h"
+#include "job/plan/job_group.h"
 
 #define UNSEEN_SEC 30 /* since it was made */
 #define TABLE(rows_, type, initial_)                                                                         \
@@ -38,7 +39,7 @@ static const struct json_table event_table = TABLE(event_rows, struct job_view_e
 #define AT(member) JSON_TABLE_AT(struct job_view_rank, member)
 static const struct job_view_rank unknown_rank = {
         .rank = NAN, .batch = NAN, .weight = NAN, .samples = NAN, .restarts = NAN, .exit_code = NAN, .pid = NAN,
-        .speed_samples_per_s = NAN, .speed = { NAN, NAN, NULL, NULL },
+        .speed_samples_per_s = NAN, .samples_per_s = NAN, .steps_behind = NAN, .speed = { NAN, NAN, NULL, NULL },
 };
 static const struct json_table_row rank_rows[] = {
         { "rank",                JSON_TABLE_COUNT,  AT(rank) },
@@ -59,6 +60,8 @@ static const struct json_table_row rank_rows[] = {
         { "precision",           JSON_TABLE_STRING, AT(precision), .omit = true },
         { "speed_samples_per_s", JSON_TABLE_DOUBLE, AT(speed_samples_per_s), .omit = true },
         { "samples",             JSON_TABLE_COUNT,  AT(samples) },
+        { "samples_per_s",       JSON_TABLE_DOUBLE, AT(samples_per_s), .unset = true },
+        { "steps_behind",        JSON_TABLE_COUNT,  AT(steps_behind), .unset = true },
         { "restarts",            JSON_TABLE_COUNT,  AT(restarts) },
         { "exit_code",           JSON_TABLE_COUNT,  AT(exit_code) },
         { "pid",                 JSON_TABLE_COUNT,  AT(pid), .omit = true },
@@ -68,6 +71,8 @@ static const struct json_table_row rank_rows[] = {
         { "pod",                 JSON_TABLE_STRING, AT(pod), .omit = true },
         { "state",               JSON_TABLE_STRING, AT(state), .omit = true },
         { "exitCode",            JSON_TABLE_COUNT,  AT(exit_code), .read_only = true }, /* of a TrainingJob */
+        { "samplesPerSecond",    JSON_TABLE_DOUBLE, AT(samples_per_s), .read_only = true },
+        { "stepsBehind",         JSON_TABLE_COUNT,  AT(steps_behind), .read_only = true },
         { "subtask",             JSON_TABLE_STRING, AT(subtask), .read_only = true },
         { .name = NULL },
 };
@@ -117,9 +122,14 @@ static const struct json_table_row view_rows[] = {
         { "samples_total",       JSON_TABLE_COUNT,  AT(samples_total) },
         { "samples_per_s",       JSON_TABLE_DOUBLE, AT(samples_per_s) },
         { "seconds_left",        JSON_TABLE_DOUBLE, AT(seconds_left) },
+        { "seconds_left_least",  JSON_TABLE_DOUBLE, AT(seconds_left_least), .unset = true },
+        { "seconds_left_most",   JSON_TABLE_DOUBLE, AT(seconds_left_most), .unset = true },
+        { "steps_behind_mean",   JSON_TABLE_DOUBLE, AT(steps_behind_mean), .unset = true },
+        { "steps_behind_max",    JSON_TABLE_COUNT,  AT(steps_behind_max), .unset = true },
         { "loss",                JSON_TABLE_DOUBLE, AT(loss) },
         { "accuracy",            JSON_TABLE_DOUBLE, AT(accuracy) },
         { "restarts",            JSON_TABLE_COUNT,  AT(restarts) },
+        { "cores",               JSON_TABLE_COUNT,  AT(cores), .omit = true },
         { "ranks",               JSON_TABLE_LIST,   AT(ranks), .table = &rank_table, LIST(rank_count) },
         { "notes",               JSON_TABLE_LIST,   AT(notes), .element = &note_row, LIST(note_count), .omit = true },
         { "history",             JSON_TABLE_LIST,   AT(history), .table = &moment_table, LIST(history_count), .omit = true },
@@ -133,6 +143,7 @@ static const struct json_table view_table = TABLE(view_rows, struct job_view, NU
 /* A TrainingJob (manifests/crds/trainingjobs.yaml). */
 struct subtask {
         char *name, *speed_source, *precision, *state, *group;
+        char *layers; /* of a split: "0:1,2:3", first and last of each rank */
         double ranks, samples_per_s;
 };
 #define AT(member) JSON_TABLE_AT(struct subtask, member)
@@ -144,6 +155,7 @@ static const struct json_table_row subtask_rows[] = {
         { "samplesPerSecond",    JSON_TABLE_DOUBLE, AT(samples_per_s) },
         { "state",               JSON_TABLE_STRING, AT(state) },
         { "group",               JSON_TABLE_STRING, AT(group) },
+        { "layers",              JSON_TABLE_STRING, AT(layers) },
         { .name = NULL },
 };
 static const struct json_table subtask_table = TABLE(subtask_rows, struct subtask, NULL);
@@ -205,6 +217,10 @@ static const struct json_table_row object_rows[] = {
         { "status.progress.samples", JSON_TABLE_COUNT, AT(view.samples) },
         { "status.progress.samplesTotal", JSON_TABLE_COUNT, AT(view.samples_total) },
         { "status.progress.secondsLeft", JSON_TABLE_DOUBLE, AT(view.seconds_left) },
+        { "status.progress.secondsLeftLeast", JSON_TABLE_DOUBLE, AT(view.seconds_left_least) },
+        { "status.progress.secondsLeftMost", JSON_TABLE_DOUBLE, AT(view.seconds_left_most) },
+        { "status.progress.stepsBehindMean", JSON_TABLE_DOUBLE, AT(view.steps_behind_mean) },
+        { "status.progress.stepsBehindMax", JSON_TABLE_COUNT, AT(view.steps_behind_max) },
         { "status.progress.loss", JSON_TABLE_DOUBLE, AT(view.loss) },
         { "status.progress.accuracy", JSON_TABLE_DOUBLE, AT(view.accuracy) },
         { "status.plan.notes",   JSON_TABLE_LIST,   AT(view.notes), .element = &note_row, LIST(view.note_count) },
@@ -229,9 +245,14 @@ static const struct job_view unknown = {
         .samples_total = NAN,
         .samples_per_s = NAN,
         .seconds_left = NAN,
+        .seconds_left_least = NAN,
+        .seconds_left_most = NAN,
+        .steps_behind_mean = NAN,
+        .steps_behind_max = NAN,
         .loss = NAN,
         .accuracy = NAN,
         .restarts = NAN,
+        .cores = NAN,
 };
 
 struct job_view *job_view_list_add(struct job_view_list *views)
@@ -450,6 +471,26 @@ void job_view_read_events(const json_t *list, struct job_view *view)
         json_table_free(&object_table, &object);
 }
 
+/* Of the n-th rank of its subtask; NULL = there are none. */
+static json_t *layers_of_rank(const char *layers, size_t n)
+{
+        uint32_t first, last;
+
+        return layers == NULL || !job_group_rank_layers(layers, n, &first, &last)
+                       ? NULL
+                       : json_pack("[I, I]", (json_int_t) first, (json_int_t) last);
+}
+
+static size_t before_in_subtask(const struct job_view *view, size_t rank)
+{
+        const char *subtask = job_view_word(view->ranks[rank].subtask);
+        size_t count = 0;
+
+        for (size_t i = 0; i < rank; i++)
+                count += strcmp(job_view_word(view->ranks[i].subtask), subtask) == 0;
+        return count;
+}
+
 /* What only its subtask knows of each rank. */
 static void join_subtasks(const struct object *object, struct job_view *view)
 {
@@ -467,6 +508,8 @@ static void join_subtasks(const struct object *object, struct job_view *view)
                         if (subtask->ranks >= 1 && subtask->samples_per_s > 0)
                                 rank->speed_samples_per_s = subtask->samples_per_s / subtask->ranks;
                         job_view_set(&rank->group, subtask->group);
+                        if (rank->layers == NULL)
+                                rank->layers = layers_of_rank(subtask->layers, before_in_subtask(view, i));
                 }
         }
 }

@@ -13,6 +13,7 @@
 
 struct job_view_rank {
         double rank, batch, weight, samples, restarts, exit_code, pid, speed_samples_per_s;
+        double samples_per_s, steps_behind; /* while it computes; of a worker that does not go in step */
         char *role, *runtime, *device, *device_model, *node, *group, *pod, *state;
         char *program, *program_sha256, *speed_source, *precision, *subtask;
         json_t *shard, *layers; /* as they were written */
@@ -38,7 +39,9 @@ struct job_view {
         char *model, *strategy, *shards;
         json_t *workers; /* a number, or "3/4" */
         double seconds, global_batch, epochs, epoch, step, samples, samples_total, samples_per_s,
-                seconds_left, loss, accuracy, restarts;
+                seconds_left, seconds_left_least, seconds_left_most, /* its spread */
+                steps_behind_mean, steps_behind_max, loss, accuracy, restarts,
+                cores; /* cores: of the machine that all ranks are on */
         struct job_view_rank *ranks;
         size_t rank_count;
         char **notes;

@@ -28,8 +28,9 @@ static const struct option_spec specs[] = {
         LISTING_WATCH_ROWS(struct jobs_options),
         { "follow", 'f', OPTION_BOOL, AT(follow), NULL, NULL, 0, 0, "logs: go on until the job ends" },
         { "rank", 0, OPTION_STRING, AT(rank), "N", NULL, 0, 0, "logs: of this rank alone" },
-        { "file", 0, OPTION_STRING, AT(file), "FILE", NULL, 0, 0, "report: where to; - is standard output; default NAME.html" },
+        { "file", 0, OPTION_STRING, AT(file), "FILE", NULL, 0, 0, "report: where to; - is standard output; default NAME.html, .svg or .trace.json" },
         { "picture", 0, OPTION_CHOICE, AT(picture), "timeline|progress|loss|shares|placement", NULL, 0, 0, "report: this picture alone, SVG" },
+        { "trace", 0, OPTION_BOOL, AT(trace), NULL, NULL, 0, 0, "report: what the ranks did when, a trace that Perfetto opens" },
         { NULL, 0, 0, 0, NULL, NULL, 0, 0, NULL },
 };
 

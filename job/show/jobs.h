@@ -6,6 +6,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <limits.h>
 #include <stdbool.h>
 
 #include "base/err.h"
@@ -14,7 +15,7 @@
 
 struct jobs_options {
         const char *store, *kubeconfig, *work_dir, *namespace_, *rank, *file, *picture;
-        bool follow, all_namespaces;
+        bool follow, all_namespaces, trace;
         struct listing_arguments listing;
 };
 
@@ -39,6 +40,10 @@ int jobs_print_changed(const struct jobs_options *options, const struct job_view
 int jobs_folder_read(const char *work_dir, const char *name, struct job_view_list *views, struct err *err);
 /* jobs_folder_running() - the process that runs the job, 0 = nobody does, -ENOENT: there is no such job. */
 int jobs_folder_running(const char *work_dir, const char *name, bool *ret_running);
+/* jobs_folder_of_object() - where a job of a directory store has its folder of `remuda run`, which knows no
+ * namespaces: those of "default" have one. Return: is there one? */
+bool jobs_folder_of_object(const char *directory, const char *namespace_, const char *name,
+                           char ret_folder[PATH_MAX]);
 
 /* jobs_store_read() - from the TrainingJobs of a store. Views are appended. (jobs_store.c) */
 int jobs_store_read(const struct jobs_options *options, const char *name, struct job_view_list *views,

@@ -20,6 +20,7 @@
 #include "job/plan/job_report.h"
 #include "job/show/jobs.h"
 #include "job/spec/job.h"
+#include "job/world/staleness.h"
 
 #define STATE_MAX_BYTES ((size_t) 64 << 20)
 
@@ -38,7 +39,7 @@ int jobs_folder_running(const char *work_dir, const char *name, bool *ret_runnin
         *ret_running = false;
         if (!object_name_label_valid(name) || !path_of(path, work_dir, name, "lock"))
                 return -ENOENT;
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (fd < 0)
                 return -errno;
         *ret_running = flock(fd, LOCK_SH | LOCK_NB) < 0;
@@ -48,12 +49,51 @@ int jobs_folder_running(const char *work_dir, const char *name, bool *ret_runnin
         return text_parse_int64(text, &pid) == 0 && pid > 1 && pid <= INT_MAX ? (int) pid : 0;
 }
 
+bool jobs_folder_of_object(const char *directory, const char *namespace_, const char *name,
+                           char ret_folder[PATH_MAX])
+{
+        bool running;
+
+        return strcmp(namespace_, "default") == 0 && jobs_folder_running(directory, name, &running) >= 0 &&
+               path_of(ret_folder, directory, name, "");
+}
+
 static json_t *load(const char *work_dir, const char *name, const char *file)
 {
         char path[PATH_MAX];
 
         return path_of(path, work_dir, name, file) ? json_load_file(path, JSON_REJECT_DUPLICATES, NULL)
                                                    : NULL;
+}
+
+static bool has_steps(const struct job_report_rank *said, const struct job_view_rank *rank)
+{
+        return strcmp(job_view_word(rank->role), "server") != 0 &&
+               staleness_counts(said->step, said->samples);
+}
+
+/* What each rank says of itself, where they are those of the plan. */
+static void read_ranks(const struct job_report *report, struct job_view *view)
+{
+        bool apart = staleness_is_told(job_view_word(view->strategy));
+        struct staleness staleness = { .workers = 0 };
+
+        for (size_t i = 0; report->rank_count == view->rank_count && i < view->rank_count; i++) {
+                const struct job_report_rank *said = &report->ranks[i];
+
+                if (said->samples_per_s > 0)
+                        view->ranks[i].samples_per_s = said->samples_per_s;
+                if (apart && has_steps(said, &view->ranks[i]))
+                        staleness_add(&staleness, said->step);
+        }
+        if (staleness.workers == 0)
+                return;
+        for (size_t i = 0; i < view->rank_count; i++)
+                if (has_steps(&report->ranks[i], &view->ranks[i]))
+                        view->ranks[i].steps_behind =
+                                (double) staleness_behind(&staleness, report->ranks[i].step);
+        view->steps_behind_mean = staleness_mean(&staleness);
+        view->steps_behind_max = (double) staleness_max(&staleness);
 }
 
 /* How it is, as the manager of a cluster's job says it. Return: does it run? */
@@ -75,6 +115,7 @@ static bool read_state(const char *work_dir, const char *name, struct job_view *
         view->seconds_left = left > 0 && report.samples_per_s > 0 ? left / report.samples_per_s : NAN;
         view->loss = report.samples > 0 ? report.loss : NAN;
         view->accuracy = report.accuracy;
+        read_ranks(&report, view);
         job_report_free(&report);
         return view->samples > 0 || view->step > 0;
 }

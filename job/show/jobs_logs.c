@@ -1,87 +1,23 @@
-/* What the ranks of a job print: of `remuda run` from the files of its folder, in a cluster from its pods
- * (jobs_pods.c). Lines are whole and begin with [RANK]. */
+/* What the ranks of a job print: of `remuda run` from the files of its folder (folder_logs.h), in a
+ * cluster from its pods (jobs_pods.c). Lines are whole and begin with [RANK]. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/exit_code.h"
-#include "base/text.h"
+#include "job/show/folder_logs.h"
 #include "job/show/jobs.h"
 #include "store/store.h"
 
-#define LOOK_MSEC  150
-#define BLOCK      65536
-#define FILES_EACH 2 /* rank-N.out, rank-N.err */
+#define LOOK_MSEC 150
 
-struct log_file {
-        char path[PATH_MAX];
-        size_t rank;
-        off_t offset;
-        struct text line; /* what came after the last line end */
-};
-
-static void print_line(size_t rank, const char *line, size_t size)
+static void print_line(void *userdata, size_t rank, const char *line)
 {
-        (void) printf("[%zu] %.*s\n", rank, (int) size, line);
-}
-
-static void take(struct log_file *log, const char *bytes, size_t size)
-{
-        const char *end;
-
-        while ((end = memchr(bytes, '\n', size)) != NULL) {
-                text_append_bytes(&log->line, bytes, (size_t) (end - bytes));
-                print_line(log->rank, log->line.data == NULL ? "" : log->line.data, log->line.size_bytes);
-                text_reset(&log->line);
-                size -= (size_t) (end - bytes) + 1;
-                bytes = end + 1;
-        }
-        text_append_bytes(&log->line, bytes, size);
-}
-
-/* A world that is started anew begins its files anew. */
-static void read_on(struct log_file *log)
-{
-        CLEANUP(close_p) int fd = open(log->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        char bytes[BLOCK];
-        ssize_t size;
-
-        if (fd < 0)
-                return;
-        if (lseek(fd, 0, SEEK_END) < log->offset)
-                log->offset = 0;
-        while ((size = pread(fd, bytes, sizeof(bytes), log->offset)) > 0) {
-                take(log, bytes, (size_t) size);
-                log->offset += size;
-        }
-}
-
-static void finish(struct log_file *log)
-{
-        if (log->line.size_bytes > 0)
-                print_line(log->rank, log->line.data, log->line.size_bytes);
-        text_free(&log->line);
-}
-
-static size_t name_files(const struct job_view *view, long rank, struct log_file *files, size_t ranks)
-{
-        static const char *const kinds[FILES_EACH] = { "out", "err" };
-        size_t count = 0;
-
-        for (size_t i = 0; i < ranks; i++)
-                for (size_t k = 0; k < FILES_EACH && (rank == JOBS_RANK_ALL || (size_t) rank == i); k++) {
-                        files[count].rank = i;
-                        (void) text_format(files[count].path, PATH_MAX, "%s/rank-%zu.%s",
-                                           job_view_word(view->folder), i, kinds[k]);
-                        count++;
-                }
-        return count;
+        (void) userdata;
+        (void) printf("[%zu] %s\n", rank, line);
 }
 
 static int check_rank(const struct job_view *view, long rank, struct err *err)
@@ -101,25 +37,23 @@ static int check_rank(const struct job_view *view, long rank, struct err *err)
 static int folder_logs(const struct jobs_options *options, const struct job_view *view, long rank)
 {
         const char *work = options->store == NULL ? options->work_dir : store_directory(options->store);
-        size_t ranks = view->rank_count;
-        CLEANUP(free_p) struct log_file *files = calloc(ranks * FILES_EACH + 1, sizeof(*files));
-        size_t count = files == NULL ? 0 : name_files(view, rank, files, ranks);
+        struct folder_logs *logs =
+                folder_logs_new(job_view_word(view->folder), view->rank_count, rank, 0, print_line, NULL);
         bool running = options->follow;
 
-        if (files == NULL)
+        if (logs == NULL)
                 return EXIT_FAILED;
         do { /* asked before the look, so that the last look is after its end */
                 if (running && jobs_folder_running(work, view->job, &running) < 0)
                         running = false;
-                for (size_t i = 0; i < count; i++)
-                        read_on(&files[i]);
+                folder_logs_read(logs, 0);
                 if (fflush(stdout) != 0)
                         break;
                 if (running)
                         (void) poll(NULL, 0, LOOK_MSEC);
         } while (running);
-        for (size_t i = 0; i < count; i++)
-                finish(&files[i]);
+        folder_logs_finish(logs);
+        folder_logs_free(logs);
         return fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
@@ -138,29 +72,40 @@ static int read_with_ranks(const struct jobs_options *options, const char *name,
         }
 }
 
+/* Return: 0; -ENOTSUP and a sentence where a saved job has no folder. */
+static int find_folder(const struct jobs_options *options, struct job_view *view, struct err *err)
+{
+        char folder[PATH_MAX];
+
+        if (strcmp(job_view_word(view->source), "dir") != 0)
+                return 0;
+        if (!jobs_folder_of_object(store_directory(options->store), job_view_word(view->namespace_),
+                                   view->job, folder))
+                return err_set(
+                        err, -ENOTSUP,
+                        "job '%s' of this directory store has no folder of `remuda run` beside it, and "
+                        "so has no logs; --store kubernetes asks the cluster",
+                        view->job);
+        job_view_set(&view->folder, folder);
+        return 0;
+}
+
 int jobs_logs(const struct jobs_options *options, const char *name)
 {
         struct err err = { 0 };
         long rank = jobs_rank(options, &err);
         CLEANUP(job_view_list_free) struct job_view_list views = { 0 };
-        const struct job_view *view;
-        int r = rank < JOBS_RANK_ALL ? (int) rank : read_with_ranks(options, name, &views, &err), exit_code;
+        struct job_view *view;
+        int r = rank < JOBS_RANK_ALL ? (int) rank : read_with_ranks(options, name, &views, &err);
 
         if (r < 0)
                 return jobs_refuse("logs", r, &err);
         view = &views.items[0];
         r = check_rank(view, rank, &err);
-        if (r == 0 && strcmp(job_view_word(view->source), "dir") == 0)
-                r = err_set(&err, -ENOTSUP,
-                            "job '%s' is an object of a directory store, which has no logs; --store "
-                            "kubernetes asks the "
-                            "cluster",
-                            name);
+        if (r == 0)
+                r = find_folder(options, view, &err);
         if (r < 0)
-                exit_code = jobs_refuse("logs", r, &err);
-        else if (strcmp(job_view_word(view->source), "kubernetes") == 0)
-                exit_code = jobs_pod_logs(options, view, rank);
-        else
-                exit_code = folder_logs(options, view, rank);
-        return exit_code;
+                return jobs_refuse("logs", r, &err);
+        return strcmp(job_view_word(view->source), "kubernetes") == 0 ? jobs_pod_logs(options, view, rank)
+                                                                      : folder_logs(options, view, rank);
 }

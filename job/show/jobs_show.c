@@ -12,6 +12,7 @@
 #include "cli/command/duration.h"
 #include "cli/command/listing.h"
 #include "job/show/jobs.h"
+#include "job/show/report_captions.h"
 
 /* Takes the reference. */
 static int print_document(json_t *value, bool yaml)
@@ -238,6 +239,7 @@ int jobs_list(const struct jobs_options *options)
 /* fashion: epoch 2 of 3, step 412, 11,532 samples/s, loss 0.5213, 12s left */
 static void print_progress(const struct job_view *view)
 {
+        CLEANUP(text_free) struct text left = { 0 }, stale = { 0 };
         char a[32];
 
         if (!isfinite(view->samples))
@@ -248,25 +250,39 @@ static void print_progress(const struct job_view *view)
                 (void) printf("step %.0f, ", view->step);
         (void) printf("%.0f samples", view->samples);
         if (isfinite(view->samples_per_s))
-                (void) printf(", %.0f samples/s", view->samples_per_s);
+                (void) printf(", %.0f samples/s (%s)", view->samples_per_s, report_captions_rate(view));
         if (isfinite(view->loss))
                 (void) printf(", loss %.4f", view->loss);
         if (isfinite(view->accuracy))
                 (void) printf(", accuracy %.4f", view->accuracy);
-        if (!job_view_ended(view) && isfinite(view->seconds_left))
-                (void) printf(", %s left", duration_format(a, view->seconds_left));
+        report_captions_left(view, &left);
+        if (left.size_bytes > 0)
+                (void) printf(", %s", left.data);
         (void) printf("\n");
+        report_captions_staleness(view, &stale);
+        if (stale.size_bytes > 0)
+                (void) printf("%s\n", stale.data);
 }
 
 static void print_ranks(const struct job_view *view)
 {
-        static const char *const headings[] = { "RANK",   "ROLE",  "RUNTIME", "DEVICE",   "NODE", "BATCH",
-                                                "WEIGHT", "SPEED", "SAMPLES", "RESTARTS", "EXIT", NULL };
+        const char *headings[14] = {
+                "RANK", "ROLE", "RUNTIME", "DEVICE", "NODE", "BATCH", "WEIGHT", "SPEED"
+        };
+        struct report_captions_columns has = report_captions_columns(view);
         struct table table = { 0 };
+        size_t columns = 8;
         char a[32];
 
         if (view->rank_count == 0)
                 return;
+        if (has.samples_per_s)
+                headings[columns++] = "SAMPLES/S";
+        if (has.steps_behind)
+                headings[columns++] = "BEHIND";
+        headings[columns++] = "SAMPLES";
+        headings[columns++] = "RESTARTS";
+        headings[columns++] = "EXIT";
         (void) printf("\n");
         table_begin(&table, headings);
         for (size_t i = 0; i < view->rank_count; i++) {
@@ -281,6 +297,12 @@ static void print_ranks(const struct job_view *view)
                 table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", rank->batch));
                 table_add(&table, TABLE_PLAIN, "%s", number(a, "%.4f", rank->weight));
                 table_add(&table, TABLE_FAINT, "%s", job_view_speed(rank, words));
+                if (has.samples_per_s)
+                        table_add(
+                                &table, TABLE_PLAIN, "%s",
+                                number(a, rank->samples_per_s < 1000 ? "%.4g" : "%.0f", rank->samples_per_s));
+                if (has.steps_behind)
+                        table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", rank->steps_behind));
                 table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", rank->samples));
                 table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", rank->restarts));
                 table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", rank->exit_code));

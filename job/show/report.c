@@ -53,14 +53,15 @@ const char *const report_what_names[] = {
         [REPORT_UPDATE]     = "update",
         [REPORT_COMPUTE]    = "compute",
         [REPORT_WAIT]       = "wait",
+        [REPORT_MEASURE]    = "measure",
         [REPORT_WHAT_COUNT] = NULL,
 };
 #define AT(member) JSON_TABLE_AT(struct report_activity, member), .required = true
 static const struct json_table_row activity_rows[] = {
-        { "what",       JSON_TABLE_CHOICE, AT(what), .names = report_what_names },
-        { "begin_usec", JSON_TABLE_UINT,   AT(begin_usec) },
-        { "end_usec",   JSON_TABLE_UINT,   AT(end_usec) },
-        { "step",       JSON_TABLE_UINT,   AT(step) },
+        { "name",      JSON_TABLE_CHOICE, AT(what), .names = report_what_names },
+        { "ts",        JSON_TABLE_UINT,   AT(begin_usec) },
+        { "dur",       JSON_TABLE_UINT,   AT(end_usec) }, /* behind the beginning */
+        { "args.step", JSON_TABLE_UINT,   AT(step) },
         { .name = NULL },
 };
 /* clang-format on */
@@ -69,11 +70,11 @@ static const struct json_table activity_table = { .rows = activity_rows,
 
 static bool parse_activity(const char *line, struct report_activity *ret)
 {
-        json_t *value = json_loads(line, 0, NULL);
+        json_t *value = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL); /* a comma comes after it */
         int r = json_table_decode(&activity_table, value, ret, NULL);
 
         json_decref(value);
-        return r == 0 && ret->end_usec >= ret->begin_usec;
+        return r == 0 && !__builtin_add_overflow(ret->begin_usec, ret->end_usec, &ret->end_usec);
 }
 
 static void add_to_totals(struct report_totals *totals, const struct report_activity *a)
@@ -131,7 +132,7 @@ static bool read_timeline(const char *path, uint32_t rank, struct report_totals 
                 if (!parse_activity(line, &a))
                         continue;
                 add_to_totals(totals, &a);
-                if (a.what != REPORT_WAIT)
+                if (a.what != REPORT_WAIT && a.what != REPORT_MEASURE)
                         add_interval(computes(a.what)            ? &busy
                                      : a.what == REPORT_EXCHANGE ? &exchange
                                                                  : &load,

@@ -2,7 +2,8 @@
  * reference trainer wrote.
  *
  * Collected from the files of the job's folder, or from the history of a cluster's job. Times are
- * microseconds since the ranks began (the trainer's timeline). */
+ * microseconds since the ranks began, of all ranks by one clock (the trainer's timeline, a trace of Chrome's
+ * format: trainer/record.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -20,6 +21,7 @@ enum report_what {
         REPORT_UPDATE,
         REPORT_COMPUTE, /* any of the three, where no more is known */
         REPORT_WAIT,
+        REPORT_MEASURE, /* an evaluation, trials: no training */
         REPORT_WHAT_COUNT
 };
 

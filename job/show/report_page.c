@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/cleanup.h"
+#include "job/show/report_captions.h"
 #include "job/show/report_picture.h"
 #include "job/show/report_words.h"
 
@@ -29,9 +31,13 @@ static void number_cell(struct text *out, const char *unit, int decimals, double
 
 static void write_ranks(const struct report *report, struct text *out)
 {
+        const struct report_captions_columns has = report_captions_columns(report->view);
+
         text_append(out, "<table><tr><th>rank<th>role<th>runtime<th>device<th>node<th>batch<th>weight<th>"
-                         "speed<th>samples"
-                         "<th>restarts<th>exit</tr>\n");
+                         "speed");
+        text_append(out, has.samples_per_s ? "<th>samples/s while it computes" : "");
+        text_append(out, has.steps_behind ? "<th>steps behind" : "");
+        text_append(out, "<th>samples<th>restarts<th>exit</tr>\n");
         for (size_t i = 0; i < report->view->rank_count; i++) {
                 const struct job_view_rank *rank = &report->view->ranks[i];
                 char words[40];
@@ -45,6 +51,10 @@ static void write_ranks(const struct report *report, struct text *out)
                 number_cell(out, "", 0, rank->batch);
                 number_cell(out, "", 4, rank->weight);
                 cell(out, job_view_speed(rank, words));
+                if (has.samples_per_s)
+                        number_cell(out, "", 1, rank->samples_per_s);
+                if (has.steps_behind)
+                        number_cell(out, "", 0, rank->steps_behind);
                 number_cell(out, "", 0, rank->samples);
                 number_cell(out, "", 0, rank->restarts);
                 number_cell(out, "", 0, rank->exit_code);
@@ -104,7 +114,7 @@ static void write_overlap(const struct report *report, struct text *out)
         text_append(out, "<table><tr><th>rank<th>computing<th>exchange<th>of it beside "
                          "computing<th>loading<th>of it beside "
                          "computing<th>"
-                         "waiting</tr>\n");
+                         "waiting<th>evaluations and trials</tr>\n");
         for (size_t i = 0; i < report->rank_count; i++) {
                 const struct report_totals *t = &report->ranks[i].totals;
                 uint64_t all = t->end_usec - t->begin_usec;
@@ -121,6 +131,7 @@ static void write_overlap(const struct report *report, struct text *out)
                 number_cell(out, " %", 1, share(t->usec[REPORT_LOAD], all));
                 number_cell(out, " %", 1, share(t->load_beside_usec, t->usec[REPORT_LOAD]));
                 number_cell(out, " %", 1, share(t->usec[REPORT_WAIT], all));
+                number_cell(out, " %", 1, share(t->usec[REPORT_MEASURE], all));
                 text_append(out, "</tr>\n");
         }
         text_append(out, "</table>\n");
@@ -172,11 +183,23 @@ static void write_head(const struct job_view *view, struct text *out)
         text_append(out, "</p>\n");
 }
 
+/* Of a caption, if there is one. */
+static void sentence(struct text *out, const struct job_view *view,
+                     void (*caption)(const struct job_view *view, struct text *out))
+{
+        CLEANUP(text_free) struct text words = { 0 };
+
+        caption(view, &words);
+        if (words.size_bytes > 0)
+                text_printf(out, "<p>%s</p>\n", words.data);
+}
+
 static void write_figures(const struct job_view *view, struct text *out)
 {
         text_append(out, "<table><tr><th>model<th>strategy<th>batch<th>epochs<th>seconds<th>samples<th>"
-                         "samples/s<th>loss"
-                         "<th>accuracy<th>restarts</tr><tr>");
+                         "samples/s, ");
+        text_append(out, report_captions_rate(view));
+        text_append(out, "<th>loss<th>accuracy<th>restarts</tr><tr>");
         cell(out, job_view_word(view->model));
         cell(out, job_view_word(view->strategy));
         number_cell(out, "", 0, view->global_batch);
@@ -188,6 +211,8 @@ static void write_figures(const struct job_view *view, struct text *out)
         number_cell(out, "", 4, view->accuracy);
         number_cell(out, "", 0, view->restarts);
         text_append(out, "</tr></table>\n");
+        sentence(out, view, report_captions_left);
+        sentence(out, view, report_captions_staleness);
 }
 
 static void picture_or(struct text *out, int drawn, const char *otherwise)
@@ -203,13 +228,16 @@ void report_page(const struct report *report, struct text *out)
         write_figures(report->view, out);
         section(out, "placement", "Placement", "The chips that the ranks are on, by node and device group.");
         picture_or(out, report_picture(report, "placement", out), "No rank has been given a chip.");
-        section(out, "shares", "Shares", "Each batch is cut so that all ranks are done at the same time.");
+        section(out, "shares", "Shares", NULL);
+        text_append(out, "<p>");
+        report_captions_shares(report->view, out);
+        text_append(out, "</p>\n");
         if (isfinite(job_view_gain(report->view)))
-                text_printf(out,
-                            "<p>Equal shares would make a step <b>%.2f times</b> as long, by the speeds that "
-                            "were "
-                            "measured.</p>\n",
-                            job_view_gain(report->view));
+                text_printf(
+                        out,
+                        "<p>Equal shares would make the computing of a step <b>%.2f times</b> as long, by "
+                        "the speeds that were measured.</p>\n",
+                        job_view_gain(report->view));
         (void) report_picture(report, "shares", out);
         write_ranks(report, out);
         text_append(out, "</section>\n");

@@ -24,6 +24,7 @@ static const char *const what_colours[REPORT_WHAT_COUNT] = {
         [REPORT_UPDATE]   = "#8b5fbf",
         [REPORT_COMPUTE]  = "#4f7f9f",
         [REPORT_WAIT]     = "#e4e7eb",
+        [REPORT_MEASURE]  = "#b5527a",
 };
 static const char *const rank_colours[] = { "#3f6fb5", "#d98e04", "#2f9e76", "#8b5fbf", "#c43a2b", "#0f7f8f", "#7a6a00", "#b3123a" };
 /* clang-format on */
@@ -319,10 +320,62 @@ static int draw_loss(const struct report *report, struct text *out)
         return 0;
 }
 
+/* First and last layer of a rank, [0, 5]. Return: does it have any? */
+static bool layers_of(const struct job_view_rank *rank, double *ret_first, double *ret_last)
+{
+        *ret_first = (double) json_integer_value(json_array_get(rank->layers, 0));
+        *ret_last = (double) json_integer_value(json_array_get(rank->layers, 1));
+        return json_array_size(rank->layers) == 2 && *ret_first >= 0 && *ret_last >= *ret_first;
+}
+
+/* A row a pipeline, each of which begins with layer 0; a box a rank, as wide as it has layers. */
+static int draw_layers(const struct report *report, struct text *out)
+{
+        const struct job_view *view = report->view;
+        double first, last, layers = 0, rows = 0, y = 0, scale;
+
+        for (size_t i = 0; i < view->rank_count; i++)
+                if (layers_of(&view->ranks[i], &first, &last)) {
+                        layers = fmax(layers, last + 1);
+                        rows += first == 0;
+                }
+        if (layers == 0 || rows > RANKS)
+                return -ENOENT;
+        scale = (WIDTH - LEFT - RIGHT) / layers;
+        begin_picture(out, 20 + 44 * rows, "the layers of the model, by the ranks that have them");
+        for (size_t i = 0; i < view->rank_count; i++) {
+                const struct job_view_rank *rank = &view->ranks[i];
+                char words[160];
+
+                if (!layers_of(rank, &first, &last))
+                        continue;
+                if (first == 0) {
+                        y += y == 0 ? 14 : 44;
+                        label(out, 6, y + 20, "start", "layers");
+                }
+                text_printf(out,
+                            "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"32\" fill=\"%s\" "
+                            "stroke=\"#ffffff\"><title>rank %zu: layers %.0f to %.0f</title></rect>",
+                            LEFT + first * scale, y, (last - first + 1) * scale,
+                            rank_colours[i % ARRAY_SIZE(rank_colours)], i, first, last);
+                (void) text_format(words, sizeof(words), "layers %.0f-%.0f, rank %zu (%.20s)", first, last, i,
+                                   job_view_word(rank->runtime));
+                if ((last - first + 1) * scale > 100) {
+                        text_append(out, "<g fill=\"#ffffff\">");
+                        label(out, LEFT + first * scale + 6, y + 20, "start", words);
+                        text_append(out, "</g>");
+                }
+        }
+        end_picture(out);
+        return 0;
+}
+
 static int draw_shares(const struct report *report, struct text *out)
 {
         double x = LEFT;
 
+        if (draw_layers(report, out) == 0)
+                return 0;
         if (report->view->rank_count == 0)
                 return -ENOENT;
         begin_picture(out, 64, "each batch, by the shares of the ranks");

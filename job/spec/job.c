@@ -60,6 +60,7 @@ void job_init(struct job *job)
         *job = (struct job){
                 .staleness = STALENESS,
                 .microbatches = MICROBATCHES,
+                .replicas = 1,
                 .profile = { .samples = 1 },
                 .model = "mlp",
                 .seed = 1,
@@ -72,7 +73,7 @@ void job_init(struct job *job)
                 .servers = { .runtime = "cpu",
                              .chips = 1,
                              .min_chips = 1 }, /* it is there on every machine */
-                .restart = { .max = 3, .migrate = true, .hang_seconds = JOB_HANG_SECONDS },
+                .restart = { .max = 3, .migrate = true, .resplit = true, .hang_seconds = JOB_HANG_SECONDS },
         };
 }
 
@@ -241,7 +242,8 @@ static int check_strategy(const struct job *job, struct err *err)
 /* As above, of lists. */
 static int check_split(const struct job *job, struct err *err)
 {
-        const char *field = job->stage_count > 0                                               ? "stages"
+        const char *field = job->replicas != 1                                                 ? "replicas"
+                            : job->stage_count > 0                                             ? "stages"
                             : job->profile.layer_count > 0 || job->profile.map.name[0] != '\0' ? "profile"
                                                                                                : NULL;
 
@@ -256,6 +258,12 @@ static int check_split(const struct job *job, struct err *err)
                                "spec.%s: nothing follows it where shards are equal; leave it out, or write "
                                "shards: weighted",
                                field);
+        if (job->replicas > job_worker_chips(job) || job->replicas > job->microbatches)
+                return err_set(err, -EINVAL,
+                               "spec.replicas: %llu pipelines for %llu chips and %llu microbatches, of which "
+                               "each has one or more; ask for fewer, or for more microbatches",
+                               (unsigned long long) job->replicas, (unsigned long long) job_worker_chips(job),
+                               (unsigned long long) job->microbatches);
         if (job->stage_count > job_worker_chips(job))
                 return err_set(
                         err, -EINVAL,

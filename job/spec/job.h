@@ -69,9 +69,9 @@ struct job {
         char (*depends_on)[JOB_NAME_BYTES];
         size_t dependency_count;
         int strategy;
-        uint64_t staleness;             /* ps-ssp: clocks a worker may be ahead of the slowest */
-        uint64_t microbatches;          /* split, and what follows */
-        struct job_split_stage *stages; /* bound by hand, growing; what they leave out is planned */
+        uint64_t staleness;              /* ps-ssp: clocks a worker may be ahead of the slowest */
+        uint64_t replicas, microbatches; /* split: pipelines, 0 = as many as are best; and what follows */
+        struct job_split_stage *stages;  /* bound by hand, growing; what they leave out is planned */
         struct job_split_profile profile;
         char model[JOB_NAME_BYTES];
         double learning_rate;                                  /* 0 = the program's default */
@@ -113,7 +113,7 @@ struct job {
         struct {
                 bool given;
                 uint64_t max; /* new starts of the world; without `restart`: 3 with a checkpoint, else 0 */
-                bool migrate;
+                bool migrate, resplit; /* ranks to other chips; layers of a split to other ranks */
                 uint64_t hang_seconds; /* no progress for max(this, 5 median steps) = hung */
         } restart;
         struct {

@@ -78,7 +78,7 @@ void job_arguments_add(const struct job *job, const struct job_arguments *what, 
         add_number(args, "--batch", job->global_batch);
         add_number(args, "--epochs", job->epochs);
         add_strategy(job, what, args);
-        if (job->strategy != JOB_STRATEGY_SPLIT && what->share_count > 0)
+        if ((job->strategy != JOB_STRATEGY_SPLIT || what->replicas) && what->share_count > 0)
                 add_list(args, "--shares", what->shares, what->share_count);
         if (job->strategy == JOB_STRATEGY_SPLIT && what->stages != NULL)
                 add_pair(args, "--stages", what->stages);

@@ -18,7 +18,8 @@ struct job_arguments {
         bool resume;
         const char *sample_log, *timeline; /* FILE, or NULL */
         const char *stages;                /* of a split: "F:L,F:L", or NULL */
-        const uint64_t *segments;          /* found for `segments: auto` before; count 0 = not yet */
+        bool replicas; /* ... of several pipelines, whose ranks' shares add up to each one's part */
+        const uint64_t *segments; /* found for `segments: auto` before; count 0 = not yet */
         size_t segment_count;
 };
 

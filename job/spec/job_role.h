@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "agent/inventory/inventory.h"
+#include "base/object_name.h"
 #include "job/spec/job_template.h"
 
 #define JOB_RUNTIME_BYTES 16
@@ -28,6 +29,8 @@ struct job_role {
         char group[DEVICE_GROUP_BYTES];
         uint64_t chips;     /* >= 1 */
         uint64_t min_chips; /* 1..chips; equal to chips = a fixed count, which is always used */
+        char device_class[OBJECT_NAME_DNS_BYTES]; /* its pods claim devices of it; "" = they ask by resource
+                                                   */
         struct job_template template;
         struct job_role_place place;
         uint64_t spec_chips, spec_min_chips; /* as they are written, where a queue has changed the above; 0 =

@@ -19,6 +19,7 @@
 #include "base/object_name.h"
 
 #define JOB_LAYERS_MAX      512 /* what an event loop can plan: planner/splits/pipeline.h */
+#define JOB_REPLICAS_MAX    256 /* what planner/splits/replicas.h deals out */
 #define JOB_LAYER_KEY_BYTES DEVICE_MODEL_BYTES
 #define JOB_LAYER_KEYS_MAX  64
 

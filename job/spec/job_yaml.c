@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/vendor/device_class.h"
 #include "base/cleanup.h"
 #include "base/json/json_written.h"
 #include "base/text.h"
@@ -43,6 +44,7 @@ static const struct json_table_rule
         program_rule = { job_role_runtime_valid, "not the name of a runtime; at most 15 " SMALL_LETTERS ", such as cuda or cpu" },
         image_rule = { is_image, "is not the name of an image; such as registry.example/train:1" },
         class_rule = { is_dns_name, "is not the name of a PriorityClass; small letters, digits, '-' and '.', such as research" },
+        device_class_rule = { is_dns_name, "is not the name of a DeviceClass; small letters, digits, '-' and '.', such as remuda-cuda" },
         secret_rule = { is_dns_name, "is not the name of a Secret; small letters, digits, '-' and '.', such as fashion-tls" },
         server_name_rule = { is_dns_name, "is not a DNS name; give the one that the certificate in the Secret has, such as manager" };
 
@@ -53,6 +55,7 @@ static const struct json_table_row role_rows[] = {
         { "group",    JSON_TABLE_CHARS, JSON_TABLE_AT(struct job_role, group),   .min = 1, .rule = &group_rule, .help = "a device group; `remuda devices` lists them" },
         { "chips",    JSON_TABLE_UINT, JSON_TABLE_AT(struct job_role, chips),     .min = 1, .max = JOB_CHIPS_MAX, .required = true, .mend = "give the number of chips", .help = "the number of chips" },
         { "minChips", JSON_TABLE_UINT, JSON_TABLE_AT(struct job_role, min_chips), .min = 1, .max = JOB_CHIPS_MAX, .help = "the fewest chips that will do" },
+        { "deviceClass", JSON_TABLE_CHARS, JSON_TABLE_AT(struct job_role, device_class), .min = 1, .rule = &device_class_rule, .help = "a DeviceClass, such as remuda-cuda" },
         { "template", JSON_TABLE_OBJECT, JSON_TABLE_AT(struct job_role, template), .table = &job_template_table, .given = offsetof(struct job_role, template.given), .help = "give {env: [], resources: {}, shmSize: 8Gi}" },
         { .name = NULL },
 };
@@ -60,7 +63,7 @@ static const struct json_table_row role_rows[] = {
 
 static int check_role(const struct json_field *at, void *object, struct err *err)
 {
-        struct json_field fewest = json_field_get(at, "minChips");
+        struct json_field fewest = json_field_get(at, "minChips"), class = json_field_get(at, "deviceClass");
         struct job_role *role = object;
 
         if (role->min_chips == 0)
@@ -73,6 +76,13 @@ static int check_role(const struct json_field *at, void *object, struct err *err
                 return json_field_error(&fewest, err, "%llu is more than chips, %llu; give at most that",
                                         (unsigned long long) role->min_chips,
                                         (unsigned long long) role->chips);
+        if (!device_class_allows(role->device_class, role->vendor, role->runtime))
+                return json_field_error(&class, err,
+                                        "'%.100s' are no chips of %s; name the class of those that the entry "
+                                        "asks for, such as " DEVICE_CLASS_PREFIX "%s",
+                                        role->device_class,
+                                        role->vendor[0] != '\0' ? role->vendor : role->runtime,
+                                        role->vendor[0] != '\0' ? role->vendor : role->runtime);
         return 0;
 }
 
@@ -105,6 +115,23 @@ static int decode_segments(const struct json_field *at, void *object, struct err
 
         return decode_words(at, &table, (int[]){ JOB_SEGMENTS_AUTO, JOB_SEGMENTS_NONE }, JOB_SEGMENTS_LIST,
                             &job->segments, job, err);
+}
+
+static int decode_replicas(const struct json_field *at, void *object, struct err *err)
+{
+        static const struct json_table_row number[] = {
+                { "replicas", JSON_TABLE_UINT, JSON_TABLE_AT(struct job, replicas), .min = 1,
+                  .max = JOB_REPLICAS_MAX, .help = "give auto, or a number of pipelines, 1 to 256" },
+                { .name = NULL },
+        };
+        static const struct json_table table = { .rows = number, .size_bytes = sizeof(struct job) };
+        const char *s = json_string_value(at->value);
+        struct job *job = object;
+
+        if (s == NULL || strcmp(s, "auto") != 0)
+                return json_table_decode_at(&table, at->in, job, err);
+        job->replicas = 0;
+        return 0;
 }
 
 static int decode_groups(const struct json_field *at, void *object, struct err *err)
@@ -216,6 +243,7 @@ static const struct json_table_row checkpoint_rows[] = {
 static const struct json_table_row restart_rows[] = {
         { "max",         JSON_TABLE_UINT, AT(restart.max), .max = 1000, .help = "how many faults are repaired" },
         { "migrate",     JSON_TABLE_BOOL, AT(restart.migrate), .help = "may failed ranks move to other chips?" },
+        { "resplit",     JSON_TABLE_BOOL, AT(restart.resplit), .help = "may layers of a split move when a stage has become slow?" },
         { "hangSeconds", JSON_TABLE_UINT, AT(restart.hang_seconds), .min = 1, .max = 86400, .help = "seconds without progress that are a hang" },
         { .name = NULL },
 };
@@ -240,6 +268,7 @@ static const struct json_table_row spec_rows[] = {
         { "strategy",          JSON_TABLE_CHOICE, AT(strategy),    .names = job_strategy_names,  .help = "how the workers learn together" },
         { "staleness",         JSON_TABLE_UINT,   AT(staleness),   .max = 1000000, .help = "clocks that a ps-ssp worker may be ahead" },
         { "microbatches",      JSON_TABLE_UINT,   AT(microbatches), .min = 1, .max = 65536, .help = "parts of a batch in the pipeline of a split" },
+        { "replicas",          JSON_TABLE_CUSTOM, .decode = decode_replicas, .help = "give auto, or a number of pipelines, 1 to 256" },
         { "stages",            JSON_TABLE_LIST,   AT(stages), .count = offsetof(struct job, stage_count), .max = JOB_LAYERS_MAX, .table = &stage_table, .help = "give a list of at most 512 entries such as {layers: \"0:5\", \"on\": {runtime: cuda}}" },
         { "profile",           JSON_TABLE_OBJECT, AT(profile), .table = &job_split_profile_table, .help = "give {layers: []}, of `remuda plan model NAME --as split`, or {configMapKeyRef: {name, key}}, or leave it out" },
         { "model",             JSON_TABLE_CHARS,   AT(model),        .min = 1, .given = offsetof(struct job, has_model), .help = "mlp, cnn or text" },

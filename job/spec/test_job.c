@@ -34,7 +34,8 @@ static const char full[] =
         "  segments: none\n"
         "  neighbourExchange: 0.25\n"
         "  workers:\n"
-        "  - {runtime: cuda, chips: 4, minChips: 2, template: {env: [{name: A, value: b}], "
+        "  - {runtime: cuda, chips: 4, minChips: 2, deviceClass: remuda-cuda, template: {env: [{name: A, "
+        "value: b}], "
         "resources: {requests: {cpu: 500m}, limits: {cpu: 2, rdma/hca: 1}}, shmSize: 8Gi}}\n"
         "  - {vendor: cpu, model: A|B, group: cpu-0, chips: 1}\n"
         "  servers: {runtime: cpu, chips: 2}\n"
@@ -43,7 +44,7 @@ static const char full[] =
         "  data: {path: /data, claim: pictures, format: raw, order: round-robin, "
         "distribute: manager, pollSeconds: 5}\n"
         "  checkpoint: {path: /ckpt, claim: kept, everySteps: 10}\n"
-        "  restart: {max: 5, migrate: false, hangSeconds: 9}\n"
+        "  restart: {max: 5, migrate: false, resplit: false, hangSeconds: 9}\n"
         "  priority: -3\n"
         "  suspend: true\n"
         "  disruption: never\n"
@@ -93,7 +94,7 @@ static void every_field_is_read(void **state)
         assert_int_equal(job.checkpoint.every_steps, 10);
         assert_string_equal(job.checkpoint.claim, "kept");
         assert_int_equal(job_restart_max(&job), 5);
-        assert_false(job.restart.migrate);
+        assert_false(job.restart.migrate || job.restart.resplit);
         assert_int_equal(job.priority, -3);
         assert_int_equal(job.disruption, JOB_EVICTION_NEVER);
         assert_true(job.suspend && job.has_ttl);
@@ -166,6 +167,9 @@ static const struct {
         { HEAD "  workers: [{runtime: cpu, chips: 0}]\n",       "spec.workers[0].chips: 0 is not a whole number in 1..65536" },
         { HEAD "  workers: [{runtime: cpu, chips: two}]\n",     "spec.workers[0].chips: \"two\" is not a whole number" },
         { HEAD "  workers: [{runtime: cpu, chips: 1, minChips: 2}]\n", "spec.workers[0].minChips: 2 is more than chips, 1" },
+        { HEAD "  workers: [{runtime: cuda, chips: 1, deviceClass: A_B}]\n", "spec.workers[0].deviceClass: 'A_B' is not the name of a DeviceClass" },
+        { HEAD "  workers: [{runtime: cuda, chips: 1, deviceClass: remuda-cann}]\n", "spec.workers[0].deviceClass: 'remuda-cann' are no chips of cuda; name the class of those that the entry asks for, such as remuda-cuda" },
+        { HEAD "  workers: [{vendor: nvidia, chips: 1, deviceClass: remuda-huawei}]\n", "spec.workers[0].deviceClass: 'remuda-huawei' are no chips of nvidia" },
         { HEAD "  workers: [{runtime: ../cpu, chips: 1}]\n",    "spec.workers[0].runtime: '../cpu' is not the name" },
         { HEAD "  workers: [{runtime: --cpu, chips: 1}]\n",     "spec.workers[0].runtime: '--cpu' is not the name" },
         { HEAD "  workers: [{group: a/b, chips: 1}]\n",         "spec.workers[0].group: 'a/b' is not the name" },

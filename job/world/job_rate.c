@@ -30,18 +30,23 @@ void job_rate_add(struct job_rate *rate, struct job_rate_point point)
         rate->points[rate->count++] = point;
 }
 
+double job_rate_seconds(const struct job_rate *rate)
+{
+        return rate->count < 2 ? 0
+                               : (double) (rate->points[rate->count - 1].usec - rate->points[0].usec) / 1e6;
+}
+
 bool job_rate_of(const struct job_rate *rate, uint64_t now_usec, double *ret_samples_per_s,
                  double *ret_step_seconds)
 {
         const struct job_rate_point *first = &rate->points[0], *last;
-        double seconds;
+        double seconds = job_rate_seconds(rate);
 
         if (rate->count < 2)
                 return false;
         last = &rate->points[rate->count - 1];
         if (now_usec > last->usec + JOB_RATE_USEC || last->usec == first->usec)
                 return false;
-        seconds = (double) (last->usec - first->usec) / 1e6;
         *ret_samples_per_s = (double) (last->samples - first->samples) / seconds;
         *ret_step_seconds =
                 last->steps > first->steps ? seconds / (double) (last->steps - first->steps) : NAN;

@@ -28,6 +28,9 @@ struct job_rate {
  */
 void job_rate_add(struct job_rate *rate, struct job_rate_point point);
 
+/* job_rate_seconds() - between its oldest point and its newest. */
+double job_rate_seconds(const struct job_rate *rate);
+
 /* job_rate_of() - over what is left of the window.
  * @ret_samples_per_s, @ret_step_seconds: 0 and NAN when no step was made in it
  * Return: false without two points in it, or when the last is older than the window: nothing is known. */

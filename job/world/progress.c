@@ -80,8 +80,9 @@ static void take_speed(struct progress_rank *rank, const struct progress_line *l
 {
         if (line->busy_seconds > 0)
                 rank->busy_seconds = line->busy_seconds;
-        if (line->busy_seconds > 0 && rank->samples > 0) {
+        if (line->busy_seconds > 0 && (rank->samples > 0 || rank->planned_ms > 0))
                 rank->busy_ms = line->busy_seconds * 1000;
+        if (line->busy_seconds > 0 && rank->samples > 0) {
                 rank->samples_per_s = (double) rank->samples / line->busy_seconds;
         } else if (line->samples_per_s > 0 && rank->busy_seconds <= 0) {
                 rank->samples_per_s = line->samples_per_s;
@@ -120,6 +121,8 @@ void progress_say(struct progress_rank *rank, const struct progress_line *line, 
                 rank->moved_usec = now_usec;
         if (!rank->reported && line->step > 0)
                 rank->first_step = (uint64_t) line->step;
+        if (!rank->reported)
+                rank->first_usec = now_usec;
         rank->reported = true;
         rank->reported_usec = now_usec;
         if (line->step >= 0)
@@ -214,6 +217,7 @@ void progress_look(struct progress *progress, struct progress_rank *rank, const 
                                                       : rank->step_busy_ms;
         rank->slow.steps += (unsigned) steps;
         rank->slow.looks++;
+        rank->slow.busy_ms += rank->busy_ms - before->busy_ms;
         rank->slow.look_seconds += (double) (now_usec - before->reported_usec) / 1e6;
         progress->step_ms[progress->step_count++ % PROGRESS_STEPS] =
                 (double) (now_usec - before->reported_usec) / 1000 / (double) steps;
@@ -312,11 +316,17 @@ size_t progress_hung(const struct progress *progress, const struct progress_rank
         return hung;
 }
 
+/* What ranks are compared by: a step's computing; of stages, which are unlike, over what was planned. */
+static double measure_of(const struct progress_rank *rank)
+{
+        return rank->planned_ms > 0 ? rank->step_busy_ms / rank->planned_ms : rank->step_busy_ms;
+}
+
 /* Takes the looks since the last judgement into account. Return: is it to be named? */
-static bool is_slow(struct progress_rank *rank, double median_ms)
+static bool is_slow(struct progress_rank *rank, double usual)
 {
         struct progress_slowness *slow = &rank->slow;
-        double ratio = median_ms > 0 ? rank->step_busy_ms / median_ms : 1;
+        double ratio = usual > 0 ? measure_of(rank) / usual : 1;
 
         if (ratio > PROGRESS_SLOW_RATIO_MAX)
                 ratio = PROGRESS_SLOW_RATIO_MAX;
@@ -328,25 +338,36 @@ static bool is_slow(struct progress_rank *rank, double median_ms)
                slow->looks >= PROGRESS_SLOW_LOOKS && slow->excess_seconds >= PROGRESS_SLOW_EXCESS_SECONDS;
 }
 
-size_t progress_slow(struct progress_rank *ranks, size_t count, double *ret_median_ms)
+/* A stage that takes more of what was planned than the longest one does, and yet much less time, holds nobody
+ * up: it was planned as next to nothing, and how many times as long it takes says nothing. */
+static bool is_judged(const struct progress_rank *rank, const struct progress_rank *longest)
+{
+        return !rank->idle && (rank->planned_ms <= 0 || measure_of(rank) <= measure_of(longest) ||
+                               rank->step_busy_ms * PROGRESS_HOLDS_UP_RATIO >= longest->step_busy_ms);
+}
+
+size_t progress_slow(struct progress_rank *ranks, size_t count, double *ret_median)
 {
         CLEANUP(free_p) double *steps = calloc(count == 0 ? 1 : count, sizeof(*steps));
         size_t known = 0, judged = 0;
+        const struct progress_rank *longest = ranks;
 
-        *ret_median_ms = 0;
+        *ret_median = 0;
+        for (size_t i = 0; i < count; i++)
+                longest = ranks[i].step_busy_ms > longest->step_busy_ms ? &ranks[i] : longest;
         for (size_t i = 0; steps != NULL && i < count; i++) {
-                judged += !ranks[i].idle;
-                if (!ranks[i].idle && ranks[i].step_busy_ms > 0)
-                        steps[known++] = ranks[i].step_busy_ms;
+                judged += is_judged(&ranks[i], longest);
+                if (is_judged(&ranks[i], longest) && ranks[i].step_busy_ms > 0)
+                        steps[known++] = measure_of(&ranks[i]);
         }
         if (known < 2 || known < judged) {
                 for (size_t i = 0; i < count; i++)
                         ranks[i].slow.look_seconds = 0;
                 return count;
         }
-        *ret_median_ms = median(steps, known);
+        *ret_median = median(steps, known);
         for (size_t i = 0; i < count; i++) {
-                if (!is_slow(&ranks[i], *ret_median_ms))
+                if (!is_judged(&ranks[i], longest) || !is_slow(&ranks[i], *ret_median))
                         continue;
                 ranks[i].slow.named = true;
                 return i;

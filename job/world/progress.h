@@ -16,9 +16,10 @@
 #include "job/world/progress_doubt.h"
 #include "job/world/window.h"
 
-#define PROGRESS_SLOW_RATIO 1.3 /* times the median step */
-#define PROGRESS_SLOW_STEPS 20
-#define PROGRESS_SLOW_LOOKS 5 /* short steps: not one moment, in which something else had the processor */
+#define PROGRESS_SLOW_RATIO     1.3 /* times the median step */
+#define PROGRESS_HOLDS_UP_RATIO 4   /* a stage that takes a quarter of the longest one may hold it up */
+#define PROGRESS_SLOW_STEPS     20
+#define PROGRESS_SLOW_LOOKS     5 /* short steps: not one moment, in which something else had the processor */
 
 /* Nor a few seconds of it: what a rank takes beyond 1.3 times the median is added up over the time that it
  * lasts (a cumulative sum: E. S. Page, Continuous inspection schemes, Biometrika 41, 1954), so that one that
@@ -56,11 +57,13 @@ struct progress_rank {
         bool idle, reported; /* a server, or one that has ended: not judged; has said anything */
         uint64_t epoch, step, samples, first_step; /* the last: that its world began with */
         uint64_t epoch_samples;                    /* of all ranks in an epoch; 0 = it does not say */
-        uint64_t reported_usec, moved_usec;        /* of its last line; of its last step */
+        uint64_t first_usec, reported_usec;        /* of its first line, of its last one */
+        uint64_t moved_usec;                       /* of its last step */
         double loss, samples_per_s, accuracy;      /* of its last evaluation; 0 = it does not say */
         double busy_seconds;          /* of computing, by its own word, also of one that counts no samples */
         double busy_ms, step_busy_ms; /* busy in all, by its samples; in the last step */
         double usual_busy_ms;         /* of a step, smoothed; 0 = not known */
+        double planned_ms;            /* of a stage of a split, what it is planned to be; 0 = not known */
         bool live, says_shares;       /* it may take new shares while it runs; it says when it does */
         uint64_t shares_step;         /* since when those of now are in force */
         struct window window;         /* of the steps since then */
@@ -79,6 +82,7 @@ struct progress_rank {
                 unsigned looks;        /* that have seen them */
                 double look_seconds;   /* that the looks since the last judgement were about */
                 double excess_seconds; /* beyond 1.3 times the median, in a row */
+                double busy_ms;        /* of these steps */
                 bool named;
         } slow;
 };
@@ -130,5 +134,6 @@ bool progress_may_reshard(uint64_t reshards, uint64_t last_usec, uint64_t now_us
 
 /* progress_slow() - Return: a rank that has needed more than 1.3 times the median for 20 steps in a row, in
  * five looks or more and for long enough (PROGRESS_SLOW_EXCESS_SECONDS), and was not named before (it is
- * now), or count. To be called until it returns count. @ret_median_ms: of the ranks' last steps. */
-size_t progress_slow(struct progress_rank *ranks, size_t count, double *ret_median_ms);
+ * now), or count. To be called until it returns count. Stages of a split (planned_ms) are compared by how
+ * many times as long they compute as planned. @ret_median: of the ranks' last steps, ms, or such times. */
+size_t progress_slow(struct progress_rank *ranks, size_t count, double *ret_median);

@@ -46,7 +46,7 @@ static const struct test_stories_story stories[] = {
         { "so is the signal that killed it", { 0 }, "run 2; exit 3 137; wait 1", "RankKilled/failed 137" },
         { "mpirun may speak first: the rank's words come in time", { 0 }, "run 2; end 7; wait 0; exit 2 7; wait 1", "RankFailed/failed 7" },
         { "mpirun that fails alone is a fault of the world", { 0 }, "run 2; end 1; wait 2", "WorldFailed/failed 1" },
-        { "so is mpirun that is killed", { 0 }, "run 2; end 137; wait 2", "WorldFailed/failed 137" },
+#include "job/world/test_stories_launcher.h"
         { "that is repaired", { .restarts = 1 }, "run 2; end 137; wait 2; run 1", "WorldFailed/restart start Resumed" },
         { "mpirun that is not there would not be there again", { .restarts = 3 }, "end 127; wait 2", "WorldFailed/failed 127" },
         { "of two ranks the one that failed first is named", { 0 }, "run 1; exit 2 9; exit 0 8; wait 1", "RankFailed/failed 9" },

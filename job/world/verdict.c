@@ -10,10 +10,13 @@
 #include "base/text.h"
 #include "job/world/blame.h"
 #include "job/world/hint.h"
+#include "job/world/hung.h"
+#include "job/world/launcher_crash.h"
 #include "job/world/lineup.h"
 #include "job/world/live_words.h"
 #include "job/world/names.h"
 #include "job/world/recut.h"
+#include "job/world/resplit.h"
 
 #define LAST_WORDS_USEC 1000000 /* of the ranks, after the first bad end or mpirun's */
 #define HALT_USEC       15000000 /* a place that does not end what it runs in so long is lost, or has killed it */
@@ -71,7 +74,7 @@ static void begin_stopping(struct world *world, uint64_t now_usec)
         enter(world, WORLD_STOPPING, now_usec);
         world->fault_usec = now_usec;
         world->evicting = NULL;
-        world->terminating = false;
+        world->terminating = world->split.moving = false;
         for (size_t i = 0; i < world->place_count; i++) {
                 struct world_place *place = &world->places[i];
 
@@ -81,24 +84,26 @@ static void begin_stopping(struct world *world, uint64_t now_usec)
         }
 }
 
-/* A fault is repaired as often as allowed, unless it would happen again. */
+/* A fault is repaired as often as allowed, unless it would happen again.
+ * @v: VERDICT_RESTART: it is, and costs none of the job's restarts */
 static struct verdict fault(struct world *world, struct verdict v, int exit_code, bool final,
                             uint64_t now_usec)
 {
         const struct world_rules *rules = &world->rules;
         enum restarts restarts = restarts_of(world->restarts, rules->restart_max);
+        bool again = v.kind == VERDICT_RESTART;
         size_t length = strlen(v.message);
 
-        if (final || restarts != RESTARTS_LEFT) {
+        if (!again && (final || restarts != RESTARTS_LEFT)) {
                 if (!final && restarts == RESTARTS_USED_UP)
                         (void) text_copy(v.message + length, sizeof(v.message) - length, RESTARTS_NO_MORE);
                 return end(world, VERDICT_FAILED, exit_code, v, now_usec);
         }
-        world->restarts++;
+        *(again ? &world->launcher_crashes : &world->restarts) += 1;
         (void) restarts_pause(&world->pace, now_usec);
         (void) text_copy(world->fault.message, sizeof(world->fault.message), v.message);
         world->fault.exit_code = exit_code;
-        world->restarting_unsaid = true;
+        world->restarting_unsaid = !again;
         begin_stopping(world, now_usec);
         v.kind = VERDICT_RESTART;
         return v;
@@ -128,16 +133,13 @@ static struct verdict fail_rank(struct world *world, size_t index, uint64_t now_
 /* mpirun has failed, and no rank says why. */
 static struct verdict fail_world(struct world *world, uint64_t now_usec)
 {
-        const char *words = world->words, *then = words[0] == '\0' ? "" : "; ";
-        int code = world->mpirun_code, signal = blame_signal(code);
+        char why[WORLD_TEXT_BYTES];
+        bool again = launcher_crash_words(world, why);
 
         return fault(world,
-                     signal != 0
-                             ? verdict(VERDICT_SAY, "WorldFailed", "mpirun was killed by signal %d%s%s",
-                                       signal, then, words)
-                             : verdict(VERDICT_SAY, "WorldFailed", "mpirun ended with exit code %d; %s%s%s",
-                                       code, world->rules.log, then, words),
-                     code, code == 127, now_usec);
+                     again ? verdict(VERDICT_RESTART, "LauncherCrashed", "%s", why)
+                           : verdict(VERDICT_SAY, "WorldFailed", "%s", why),
+                     world->mpirun_code, world->mpirun_code == 127, now_usec);
 }
 
 static struct verdict evicted(struct world *world, uint64_t now_usec)
@@ -162,7 +164,7 @@ static struct verdict terminate(struct world *world, struct verdict v, uint64_t 
 static bool is_terminated(const struct world *world, uint64_t now_usec)
 {
         return world->terminating && (!world->mpirun_runs || world_has_ended(world) ||
-                                      now_usec - world->terminated_usec >= world->rules.grace_usec);
+                                      now_usec - world->terminated_usec >= resplit_patience_usec(world));
 }
 
 static struct verdict judge_cancel(struct world *world, uint64_t now_usec)
@@ -252,52 +254,15 @@ static struct verdict judge_mpirun(struct world *world, uint64_t now_usec)
         return go_on();
 }
 
-static bool is_ahead(const struct progress_rank *a, const struct progress_rank *b)
-{
-        return a->epoch != b->epoch ? a->epoch > b->epoch : a->step > b->step;
-}
-
-static size_t find_hung(const struct world *world, uint64_t now_usec)
-{
-        const struct progress_limits limits = { .hang_usec = world->rules.hang_usec,
-                                                .last_step = world->rules.last_step,
-                                                .speaks = world->rules.speaks };
-        size_t stopped = world->rank_count, stuck = world->rank_count, hung;
-
-        for (size_t i = 0; i < world->rank_count; i++) {
-                const struct world_rank *rank = &world->ranks[i];
-
-                if (!rank->ended && rank->stopped_usec > 0 &&
-                    (stopped == world->rank_count || rank->stopped_usec < world->ranks[stopped].stopped_usec))
-                        stopped = i;
-                if (!rank->ended && rank->stuck && stuck == world->rank_count)
-                        stuck = i;
-        }
-        if (stopped < world->rank_count && now_usec - world->ranks[stopped].stopped_usec > limits.hang_usec)
-                return stopped;
-        hung = progress_hung(&world->progress, world->seen, world->rank_count, &limits, now_usec);
-        if (hung == world->rank_count)
-                return hung;
-        if (stopped < world->rank_count)
-                return stopped;
-        /* one in the kernel that is ahead of the hung one only waits for it, as all others do */
-        return stuck < world->rank_count && !is_ahead(&world->seen[stuck], &world->seen[hung]) ? stuck : hung;
-}
-
-#define HANG_REMEDY "; where a step may take so long, give a larger spec.restart.hangSeconds"
 static struct verdict judge_hang(struct world *world, uint64_t now_usec)
 {
-        size_t hung = find_hung(world, now_usec);
-        struct verdict v;
+        size_t hung = hung_find(world, now_usec);
+        char words[WORLD_TEXT_BYTES];
 
         if (hung == world->rank_count)
                 return go_on();
-        v = world->seen[hung].reported
-                    ? verdict(VERDICT_SAY, "RankHung", "%s has made no progress since step %llu" HANG_REMEDY,
-                              names_rank(world, hung).text, (unsigned long long) world->seen[hung].step)
-                    : verdict(VERDICT_SAY, "RankHung", "%s hangs: it has not made one step" HANG_REMEDY,
-                              names_rank(world, hung).text);
-        return fault(world, v, EXIT_FAILED, false, now_usec);
+        hung_words(world, hung, words);
+        return fault(world, verdict(VERDICT_SAY, "RankHung", "%s", words), EXIT_FAILED, false, now_usec);
 }
 
 /* From the fault to the first step of every worker in the new world: what a repair really costs. */
@@ -347,6 +312,37 @@ static struct verdict judge_live(struct world *world, uint64_t now_usec)
         return found.kind == LIVE_UNLIKE ? fault(world, v, EXIT_FAILED, false, now_usec) : v;
 }
 
+static struct verdict name_stage(const struct world *world, size_t rank, double usual)
+{
+        char words[WORLD_TEXT_BYTES];
+
+        return resplit_slow(world, rank, usual, words) ? verdict(VERDICT_SAY, "Straggler", "%s", words)
+                                                       : go_on();
+}
+
+/* For a split that pays the ranks are asked to end: no step is lost. */
+static struct verdict judge_split(struct world *world, uint64_t now_usec)
+{
+        char words[WORLD_TEXT_BYTES];
+        enum resplit answer = resplit_ask(world, now_usec, words);
+
+        if (answer != RESPLIT_PAYS)
+                return answer == RESPLIT_NOTHING ? go_on() : verdict(VERDICT_SAY, "SplitStays", "%s", words);
+        return terminate(world, verdict(VERDICT_SAY, "Resplitting", "%s", words), now_usec);
+}
+
+/* The ranks have ended, or had their time. */
+static struct verdict judge_moving(struct world *world, uint64_t now_usec)
+{
+        if (!world->mpirun_runs && world->mpirun_code == 0) /* the job was at its end */
+                return judge_mpirun(world, now_usec);
+        if (!is_terminated(world, now_usec))
+                return go_on();
+        world->fault = (struct world_fault){ .exit_code = EXIT_FAILED };
+        begin_stopping(world, now_usec);
+        return verdict(VERDICT_RESHARD, "", "%s", "");
+}
+
 /* Equal shares over unlike chips make a slow one slow by design: it is named once and left alone. */
 static struct verdict judge_slow(struct world *world, uint64_t now_usec)
 {
@@ -355,6 +351,8 @@ static struct verdict judge_slow(struct world *world, uint64_t now_usec)
         bool named = false;
         struct verdict v;
 
+        if (slow < world->rank_count && world->split.problem != NULL)
+                return name_stage(world, slow, usual);
         if (slow < world->rank_count) {
                 const struct names_rank name = names_rank(world, slow);
 
@@ -387,17 +385,19 @@ static struct verdict judge_slow(struct world *world, uint64_t now_usec)
 static struct verdict judge_running(struct world *world, uint64_t now_usec)
 {
         struct verdict (*const judges[])(struct world *, uint64_t) = { judge_hang, judge_resumed, judge_live,
-                                                                       judge_slow };
+                                                                       judge_slow, judge_split };
         struct verdict v = judge_eviction(world, now_usec);
         size_t failed;
 
         if (is_set(&v) || world->evicting != NULL)
                 return v;
+        if (world->split.moving)
+                return judge_moving(world, now_usec);
         /* who leaves after a good end is not missed */
         v = judge_losses(world, world->mpirun_runs || world->mpirun_code != 0, now_usec);
         if (is_set(&v))
                 return v;
-        failed = blame_find(world);
+        failed = launcher_crash_is(world) ? world->rank_count : blame_find(world);
         /* those who could not go on without it may be heard of first: all is weighed at once */
         if (failed < world->rank_count)
                 return world_has_ended(world) || now_usec - world->failed_usec >= LAST_WORDS_USEC

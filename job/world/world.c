@@ -32,6 +32,7 @@ void world_free(struct world *world)
         free(world->places);
         free(world->ranks);
         free(world->seen);
+        free(world->split.ranks);
         doubts_free(&world->doubts);
         *world = (struct world){ 0 };
 }
@@ -41,6 +42,8 @@ int world_lay_out(struct world *world, size_t rank_count, struct err *err)
         doubts_keep(world);
         free(world->ranks);
         free(world->seen);
+        free(world->split.ranks);
+        world->split = (struct split_state){ 0 };
         world->ranks = calloc(rank_count + 1, sizeof(*world->ranks));
         world->seen = calloc(rank_count + 1, sizeof(*world->seen));
         world->rank_count = world->ranks == NULL || world->seen == NULL ? 0 : rank_count;

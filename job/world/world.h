@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "job/world/doubts.h"
 #include "job/world/restarts.h"
+#include "job/world/split_state.h"
 
 #define WORLD_NAME_BYTES 96
 #define WORLD_TEXT_BYTES 400
@@ -34,13 +35,12 @@ struct world_rules {
         uint64_t wait_usec;     /* for the places of the first world; 0 = as long as it takes */
         uint64_t patience_usec; /* for lost places to come back, before the job does without them */
         uint64_t global_batch;
-        uint64_t last_step;  /* what follows it is evaluation, which says nothing; 0 = not known */
-        bool speaks;         /* the program is known to report its steps */
-        bool recut, staged;  /* shares follow the speeds; the ranks are stages: the last one has the loss */
-        bool migrate;        /* what is lost may be replaced by others */
-        bool checkpoints;    /* the job writes some */
-        const char *log;     /* where mpirun's own words are */
-        const char *address; /* where lost groups are waited for; NULL = nowhere */
+        uint64_t last_step;       /* what follows it is evaluation, which says nothing; 0 = not known */
+        bool speaks, checkpoints; /* the program is known to report its steps; the job writes some */
+        bool recut, staged; /* shares follow the speeds; the ranks are stages: the last one has the loss */
+        bool resplit;       /* layers may move: the program stops with a checkpoint that any split can read */
+        bool migrate;       /* what is lost may be replaced by others */
+        const char *log, *address; /* of mpirun's own words; where lost groups are waited for, or NULL */
 };
 
 enum world_loss {
@@ -71,7 +71,7 @@ struct world_rank {
         size_t place;
         uint64_t batch, batch_before, batch_next; /* of now; of before that; told for later (live.h) */
         double alpha_ms, beta_ms; /* what the plan takes a step of b samples for; 0, 0 = not known */
-        bool ended, asked;        /* asked: to end, by who started it, before it did */
+        bool ended, asked;        /* asked to end, by who started it, before it did */
         int exit_code;
         uint64_t ended_usec;   /* of the clock of who tells facts */
         uint64_t stopped_usec; /* since when it is stopped; 0 = it is not */
@@ -87,15 +87,15 @@ struct world {
         struct world_rules rules;
         enum world_phase phase;
         struct world_place *places;
-        size_t place_count;
+        size_t place_count, rank_count;
         struct world_rank *ranks;
         struct progress_rank *seen; /* of each rank */
-        size_t rank_count;
         struct progress progress;
         struct doubts doubts;
-        uint64_t restarts, reshards, recuts, worlds; /* recuts: while one ran; worlds: started here */
-        bool checkpoint;                             /* there is one to go on from */
-        char words[WORLD_TEXT_BYTES];                /* the ranks' last ones, of who failed; "" = not known */
+        struct split_state split;
+        uint64_t restarts, reshards, recuts, worlds, launcher_crashes; /* recuts: while one ran */
+        bool checkpoint;                                               /* there is one to go on from */
+        char words[WORLD_TEXT_BYTES]; /* the ranks' last ones, of who failed; "" = not known */
         struct world_fault fault;
         struct restarts_pace pace;
         /* of the verdict */

@@ -15,6 +15,7 @@
 #include "planner/commands/plan_searches.h"
 #include "planner/models/network_forms.h"
 #include "planner/splits/plan_graph.h"
+#include "planner/splits/plan_replicas.h"
 #include "planner/splits/plan_split.h"
 
 struct split_options {
@@ -141,15 +142,28 @@ static int answer_replicas(const struct split_options *options, const struct pla
         int r;
 
         (void) replicas_wanted(options->replicas, &wanted); /* looked at before */
-        r = replicas_plan(&input->problem, input->params, (size_t) wanted, &plan, err);
-        if (r == CHAIN_NO_FIT)
+        r = plan_replicas(input, (size_t) wanted, &plan, err);
+        if (r == PIPELINE_NO_FIT)
                 r = -ERANGE;
         if (r == 0 && strcmp(options->output, "json") == 0)
-                r = dump(plan_split_replicas(input, &plan, now_ms() - start), out, err);
+                r = dump(plan_replicas_encode(input, &plan, now_ms() - start), out, err);
         else if (r == 0)
-                plan_split_replicas_table(input, &plan, now_ms() - start, out);
+                plan_replicas_table(input, &plan, now_ms() - start, out);
         replicas_plan_free(&plan);
         return r;
+}
+
+/* One pipeline is planned with one link a device. */
+static int one_link(const struct plan_split_input *input, struct err *err)
+{
+        for (size_t c = 0; c < input->problem.class_count; c++)
+                if (input->inside_bytes_per_ms[c] > 0)
+                        return err_set(
+                                err, -EINVAL,
+                                "devices[%zu].inside_bytes_per_ms: --replicas alone tells links inside "
+                                "a node from others; leave it out, or write --replicas 1",
+                                c);
+        return 0;
 }
 
 static int answer_chain(const struct split_options *options, const json_t *json, struct text *out,
@@ -170,7 +184,9 @@ static int answer_chain(const struct split_options *options, const json_t *json,
         } else if (options->replicas != NULL) {
                 r = answer_replicas(options, &input, start, out, err);
         } else {
-                r = chain_split(&input.problem, &plan, err);
+                r = one_link(&input, err);
+                if (r == 0)
+                        r = chain_split(&input.problem, &plan, err);
                 if (r == CHAIN_NO_FIT)
                         r = -ERANGE;
                 if (r == 0 && strcmp(options->output, "json") == 0)

@@ -38,12 +38,12 @@ static int evaluate_stage(const struct chain_problem *p, struct chain_stage *sta
         unsigned f = held(p, count - k);
         unsigned __int128 memory = 0;
 
-        s->load_ms = 0;
+        s->load_ms = c->begin_ms;
         for (size_t i = s->first; i <= s->last; i++) {
                 if (c->ms[i] < 0)
                         return err_set(err, CHAIN_NO_FIT, "layer %zu has no ms for its device", i);
                 s->load_ms += c->ms[i];
-                memory += p->memory_bytes[i] + (unsigned __int128) f * p->activation_bytes[i];
+                memory += p->memory_bytes[i] + (unsigned __int128) f * p->held_bytes[i];
         }
         if (memory > c->memory_bytes)
                 return err_set(err, CHAIN_NO_FIT,
@@ -307,7 +307,7 @@ static int no_fit(const struct chain_problem *p, struct err *err)
 {
         for (size_t i = 0; i < p->layer_count; i++) {
                 bool able = false;
-                uint64_t largest = 0;
+                uint64_t largest = 0, needs = p->memory_bytes[i] + p->held_bytes[i]; /* of one microbatch */
 
                 for (size_t c = 0; c < p->class_count; c++)
                         if (p->classes[c].count > 0 && p->classes[c].ms[i] >= 0) {
@@ -318,13 +318,11 @@ static int no_fit(const struct chain_problem *p, struct err *err)
                 if (!able)
                         return err_set(err, CHAIN_NO_FIT,
                                        "layers[%zu] has no ms for any device that is there", i);
-                if (p->memory_bytes[i] > largest)
+                if (needs > largest)
                         return err_set(err, CHAIN_NO_FIT,
                                        "layers[%zu] needs %llu bytes of memory, %llu more than any device "
-                                       "that can run "
-                                       "it has",
-                                       i, (unsigned long long) p->memory_bytes[i],
-                                       (unsigned long long) (p->memory_bytes[i] - largest));
+                                       "that can run it has",
+                                       i, (unsigned long long) needs, (unsigned long long) (needs - largest));
         }
         return err_set(
                 err, CHAIN_NO_FIT,

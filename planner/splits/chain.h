@@ -1,8 +1,9 @@
 /* Chain split: which layers of a chain-shaped model go to which device, exactly.
  *
  * Contiguous stages, one device each, devices in any order, unused ones allowed. A stage's load is the time
- * of its layers on its device plus, at each of its inner boundaries, the bytes that cross it through the
- * slower of the two links. Minimises the largest load; among those plans the sum of loads.
+ * of its layers on its device, what each microbatch begins with there, and, at each of its inner boundaries,
+ * the bytes that cross it through the slower of the two links. Minimises the largest load; among those plans
+ * the sum of loads.
  *
  * Method. Stages are placed from the last to the first, so that the number of devices used so far tells how
  * many microbatches a stage holds (1F1B: the k-th from the end holds min(k, M)). The state is how many
@@ -33,6 +34,7 @@ struct chain_class { /* equal devices */
         unsigned count;
         uint64_t memory_bytes;
         double bytes_per_ms; /* > 0 */
+        double begin_ms;     /* of a microbatch, however many layers its stage has; >= 0 */
         const double *ms;    /* of each layer on this class; < 0 = the layer cannot go there */
 };
 
@@ -40,6 +42,7 @@ struct chain_problem {
         size_t layer_count;               /* 1..CHAIN_LAYERS_MAX */
         const uint64_t *memory_bytes;     /* of each layer */
         const uint64_t *activation_bytes; /* output of each layer */
+        const uint64_t *held_bytes;       /* what a microbatch keeps in each until its backward pass */
         size_t class_count;               /* 1..CHAIN_CLASSES_MAX */
         const struct chain_class *classes;
         enum chain_schedule schedule;

@@ -30,7 +30,8 @@ double chain_search_load_ms(const struct chain_search *s, size_t c, size_t i, si
                             size_t right)
 {
         double own = s->problem->classes[c].bytes_per_ms;
-        double load = s->prefix[c * (s->n + 1) + j] - s->prefix[c * (s->n + 1) + i];
+        double load = s->problem->classes[c].begin_ms + s->prefix[c * (s->n + 1) + j] -
+                      s->prefix[c * (s->n + 1) + i];
 
         if (i > 0)
                 load += chain_search_boundary_ms(s->problem, i, fmin(own, s->link_speed[left]));
@@ -78,9 +79,9 @@ static void fill_reach(struct chain_search *s, size_t c, size_t row)
 
         reach[0] = 0;
         for (size_t j = 1; j <= s->n; j++) {
-                memory += p->memory_bytes[j - 1] + (unsigned __int128) held * p->activation_bytes[j - 1];
+                memory += p->memory_bytes[j - 1] + (unsigned __int128) held * p->held_bytes[j - 1];
                 for (; i < j && memory > p->classes[c].memory_bytes; i++)
-                        memory -= p->memory_bytes[i] + (unsigned __int128) held * p->activation_bytes[i];
+                        memory -= p->memory_bytes[i] + (unsigned __int128) held * p->held_bytes[i];
                 reach[j] = (uint32_t) i;
         }
 }

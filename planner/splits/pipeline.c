@@ -114,6 +114,8 @@ static int improve(struct search *s)
                 better = false;
                 for (size_t i = 0; r >= 0 && i < s->count && !is_spent(s); i++) {
                         for (size_t j = i + 1; r >= 0 && j < s->count && !is_spent(s); j++) {
+                                if (pipeline_alike(s->problem, s->order[i], s->order[j]))
+                                        continue; /* the same order */
                                 swap(&s->order[i], &s->order[j]);
                                 r = try_order(s);
                                 better = better || r > 0;
@@ -245,9 +247,23 @@ static int check(const struct pipeline_problem *p, struct err *err)
         return 0;
 }
 
-static int find_order(struct search *s, bool *ret_exact)
+/* Every order at once, from the best one that is known. Return: 0 or -ENOMEM. */
+static int prove(struct search *s, bool *ret_exact, double *ret_spent)
 {
         struct pipeline_cut_effort mixes = { .most = 2 * s->problem->effort };
+        int r = pipeline_mixes(s->problem, s->best.largest_ms, &mixes, s->order);
+
+        *ret_exact = r != -E2BIG;
+        *ret_spent += s->effort.spent + mixes.spent;
+        if (r > 0) {
+                s->best_count = (size_t) r;
+                memcpy(s->best_order, s->order, s->problem->worker_count * sizeof(*s->order));
+        }
+        return r < 0 && r != -E2BIG ? r : 0;
+}
+
+static int find_order(struct search *s, bool *ret_exact, double *ret_spent)
+{
         int r = search_init(s);
 
         for (unsigned start = 0; r >= 0 && start < STARTS; start++) {
@@ -261,47 +277,88 @@ static int find_order(struct search *s, bool *ret_exact)
                 if (r >= 0)
                         r = improve(s);
         }
-        if (r < 0)
-                return r;
-        r = pipeline_mixes(s->problem, s->best.largest_ms, &mixes, s->order);
-        *ret_exact = r != -E2BIG;
-        if (r > 0) {
-                s->best_count = (size_t) r;
-                memcpy(s->best_order, s->order, s->problem->worker_count * sizeof(*s->order));
+        return r < 0 ? r : prove(s, ret_exact, ret_spent);
+}
+
+/* The stages of the best order. Return: how many; 0 = there is none; -ENOMEM. */
+static int take(struct search *s, struct pipeline_plan *plan)
+{
+        struct pipeline_cut_effort whole = { .most = INFINITY };
+        struct pipeline_cut_cost cost = { 0 };
+        int r;
+
+        if (s->best_count == 0)
+                return 0;
+        memcpy(s->order, s->best_order, s->problem->worker_count * sizeof(*s->order));
+        plan->stages = calloc(chips_of(s, s->best_count), sizeof(*plan->stages));
+        if (plan->stages == NULL)
+                return -ENOMEM;
+        r = pipeline_cut(s->problem, s->best_order, s->best_count, s->best.largest_ms * (1 + SLACK), &whole,
+                         plan->stages, &cost);
+        plan->stage_count = r < 0 ? 0 : (size_t) r;
+        plan->sum_ms = cost.sum_ms;
+        plan->effort_spent += whole.spent;
+        for (size_t i = 0; i < plan->stage_count; i++)
+                plan->period_ms = fmax(plan->period_ms, plan->stages[i].load_ms);
+        return r;
+}
+
+/* The least sum of loads, none of which is larger than those of the plan. */
+static int refine(const struct pipeline_problem *problem, const struct search *found,
+                  struct pipeline_plan *plan)
+{
+        struct pipeline_problem within = *problem;
+        CLEANUP(search_free) struct search s = { .problem = &within };
+        struct pipeline_plan other = { .effort_spent = plan->effort_spent };
+        bool exact = false;
+        int r = search_init(&s);
+
+        within.within_ms = plan->period_ms;
+        if (r == 0) {
+                s.count = found->best_count;
+                memcpy(s.order, found->best_order, problem->worker_count * sizeof(*s.order));
+                s.effort.most = problem->effort;
+                r = try_order(&s);
         }
-        return r < 0 && r != -E2BIG ? r : 0;
+        if (r >= 0)
+                r = improve(&s);
+        if (r >= 0)
+                r = prove(&s, &exact, &other.effort_spent);
+        if (r >= 0)
+                r = take(&s, &other);
+        plan->effort_spent = other.effort_spent;
+        plan->exact = plan->exact && exact;
+        if (r > 0 && other.sum_ms < plan->sum_ms && other.period_ms <= plan->period_ms * (1 + SLACK)) {
+                other.exact = plan->exact;
+                pipeline_plan_free(plan);
+                *plan = other;
+        } else {
+                pipeline_plan_free(&other);
+        }
+        return r < 0 ? r : 0;
 }
 
 int pipeline_plan(const struct pipeline_problem *problem, struct pipeline_plan *ret, struct err *err)
 {
         CLEANUP(search_free) struct search search = { .problem = problem };
         struct pipeline_plan plan = { 0 };
-        struct pipeline_cut_effort whole = { .most = INFINITY };
-        struct pipeline_cut_cost cost = { 0 };
         int r = check(problem, err);
 
         if (r == 0)
                 r = check_layers(problem, err);
         if (r != 0)
                 return r;
-        r = find_order(&search, &plan.exact);
-        if (r == 0 && search.best_count == 0)
+        r = find_order(&search, &plan.exact, &plan.effort_spent);
+        if (r == 0)
+                r = take(&search, &plan);
+        if (r == 0)
                 return no_fit(problem, err);
-        if (r == 0) {
-                memcpy(search.order, search.best_order, problem->worker_count * sizeof(*search.order));
-                plan.stages = calloc(chips_of(&search, search.best_count), sizeof(*plan.stages));
-                r = plan.stages == NULL
-                            ? -ENOMEM
-                            : pipeline_cut(problem, search.best_order, search.best_count,
-                                           search.best.largest_ms * (1 + SLACK), &whole, plan.stages, &cost);
-        }
+        if (r > 0)
+                r = refine(problem, &search, &plan);
         if (r < 0) {
-                free(plan.stages);
+                pipeline_plan_free(&plan);
                 return err_set(err, r, "no memory for the stages");
         }
-        plan.stage_count = (size_t) r;
-        plan.period_ms = cost.largest_ms;
-        plan.sum_ms = cost.sum_ms;
         *ret = plan;
         return 0;
 }
@@ -312,6 +369,22 @@ void pipeline_plan_free(struct pipeline_plan *plan)
                 return;
         free(plan->stages);
         *plan = (struct pipeline_plan){ 0 };
+}
+
+double pipeline_own_ms(const struct pipeline_worker *worker, size_t begin, size_t end)
+{
+        double ms = worker->begin_ms;
+
+        for (size_t i = begin; i < end; i++)
+                ms += worker->ms[i];
+        return ms;
+}
+
+uint64_t pipeline_microbatches(uint64_t microbatches, uint64_t part, uint64_t whole)
+{
+        uint64_t own = whole == 0 ? microbatches : (2 * microbatches * part + whole) / (2 * whole);
+
+        return own > 0 ? own : 1;
 }
 
 double pipeline_step_ms(const struct pipeline_plan *plan, unsigned microbatches)

@@ -2,19 +2,22 @@
  * The one answer, whoever asks: `remuda run`, `remuda plan launch` and the controller.
  *
  * Stages are runs of layers, one a chip; the chips of one worker (a device group) are alike and follow each
- * other. A stage's load is the time of its layers for one microbatch, forward and backward, and what crosses
- * its boundaries, both ways, through the slower of the two links. It holds the state of its layers
+ * other. A stage's load is the time of its layers for one microbatch, forward and backward, what a microbatch
+ * begins with however many there are, and what crosses its boundaries, both ways, through the slower of the
+ * two links. It holds the state of its layers
  * (parameters, gradients, the optimiser's) and the activations of as many microbatches as are in flight
  * there: 1F1B, the k-th stage from the end min(k, microbatches) (Narayanan et al., SC 2021). The largest load
- * is minimised; of equal ones a lesser sum is preferred. Beside `chain.h`, which may leave any device idle,
- * everyone takes part here, but for chips that the job can do without (min_chips) and that would only slow
- * it.
+ * is minimised; of plans with the same one the sum of loads. Beside `chain.h`, which may leave any device
+ * idle, everyone takes part here, but for chips that the job can do without (min_chips) and that would only
+ * slow it.
  *
  * Method: a first answer by exchanging workers in an order that is cut exactly (pipeline_cut.h); then, where
- * their mixes are few enough, all orders at once (pipeline_mixes.h), which proves it. Both end when the
- * problem's effort is spent, twice that for the mixes; the first order is always cut to its end:
- * O(chips x (layers - chips)^2 / 2) at worst, about layers^2 / 2 x log(chips) as a rule. Pure but for the
- * heap.
+ * their mixes are few enough, all orders at once (pipeline_mixes.h), which proves it. That finds the least
+ * largest load: a stage that is short costs sum where another one is the longest anyway, and the walk cannot
+ * know. So the same is done again with that load as the measure below which all are the same (within_ms),
+ * which finds the least sum. Both end when the problem's effort is spent, twice that for the mixes; the first
+ * order is always cut to its end: O(chips x (layers - chips)^2 / 2) at worst, about layers^2 / 2 x log(chips)
+ * as a rule. Pure but for the heap.
  */
 #pragma once
 
@@ -48,7 +51,11 @@ struct pipeline_worker {
         unsigned chips;        /* >= 1; of each what follows */
         uint64_t memory_bytes; /* 0 = not known, and then not counted */
         double bytes_per_ms;   /* of its link; > 0 */
+        double begin_ms;       /* of one microbatch in a stage, beside its layers; >= 0 */
         const double *ms;      /* of each layer and one microbatch; < 0 = it may not go there */
+        /* What is between workers of one node, where that is another link: 0 = the one above. */
+        double inside_bytes_per_ms;
+        unsigned node; /* counts where there is a link inside */
 };
 
 struct pipeline_problem {
@@ -58,7 +65,9 @@ struct pipeline_problem {
         size_t worker_count;                    /* 1..PIPELINE_WORKERS_MAX */
         unsigned min_chips[PIPELINE_ROLES_MAX]; /* of each role; those beyond it may be left out */
         unsigned microbatches;                  /* >= 1 */
-        double effort;                          /* PIPELINE_EFFORT or PIPELINE_EFFORT_LOOP */
+        bool hold_all;                          /* GPipe: every stage holds all microbatches, not 1F1B's */
+        double within_ms; /* loads up to it are as good as each other; 0: none. The planner's own */
+        double effort;    /* PIPELINE_EFFORT or PIPELINE_EFFORT_LOOP */
 };
 
 struct pipeline_stage {
@@ -73,6 +82,7 @@ struct pipeline_plan {
         size_t stage_count;
         double period_ms, sum_ms; /* the largest load, and all of them */
         bool exact;               /* no other order and cut is better */
+        double effort_spent;      /* loads that were looked at */
 };
 
 enum { PIPELINE_NO_FIT = 1 };
@@ -82,6 +92,18 @@ enum { PIPELINE_NO_FIT = 1 };
  * (fewer layers than chips that must take part), -ENOMEM. */
 int pipeline_plan(const struct pipeline_problem *problem, struct pipeline_plan *ret, struct err *err);
 void pipeline_plan_free(struct pipeline_plan *plan); /* accepts NULL */
+
+/* pipeline_own_ms() - the load of a stage of layers begin to end - 1, without what crosses its boundaries. */
+double pipeline_own_ms(const struct pipeline_worker *worker, size_t begin, size_t end);
+
+/* pipeline_microbatches() - how many of a step's microbatches are those of a replica that takes `part` of the
+ * `whole` batch's samples: as many as make them about as large as everybody's, one at the least. Of 6, and 96
+ * samples, 48, 32 and 16 are cut into 3, 2 and 1. Trainer, printed cuts and the judgement of slow stages all
+ * ask here. @whole: 0 = one pipeline has all */
+uint64_t pipeline_microbatches(uint64_t microbatches, uint64_t part, uint64_t whole);
+
+/* pipeline_alike() - can no plan tell two workers apart? */
+bool pipeline_alike(const struct pipeline_problem *problem, size_t a, size_t b);
 
 /* pipeline_step_ms() - a step of all microbatches: the first goes through alone, the others follow, one a
  * period. */

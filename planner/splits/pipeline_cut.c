@@ -20,17 +20,32 @@ bool pipeline_cut_less(struct pipeline_cut_cost a, struct pipeline_cut_cost b)
         return a.largest_ms <= b.largest_ms + slack && a.sum_ms < b.sum_ms * (1 - SAME);
 }
 
-double pipeline_cut_crossing_ms(const struct pipeline_problem *problem, size_t begin, double link,
-                                double other)
+struct pipeline_cut_cost pipeline_cut_add(const struct pipeline_problem *problem, double load_ms,
+                                          struct pipeline_cut_cost cost)
+{
+        return (struct pipeline_cut_cost){ fmax(fmax(load_ms, problem->within_ms), cost.largest_ms),
+                                           load_ms + cost.sum_ms };
+}
+
+double pipeline_cut_link(const struct pipeline_worker *a, const struct pipeline_worker *b)
+{
+        bool inside = a->inside_bytes_per_ms > 0 && b->inside_bytes_per_ms > 0 && a->node == b->node;
+
+        return inside ? fmin(a->inside_bytes_per_ms, b->inside_bytes_per_ms)
+                      : fmin(a->bytes_per_ms, b->bytes_per_ms);
+}
+
+double pipeline_cut_crossing_ms(const struct pipeline_problem *problem, size_t begin, double link)
 {
         if (begin == 0 || begin == problem->layer_count)
                 return 0;
-        return 2 * (double) problem->layers[begin - 1].output_bytes / fmin(link, other);
+        return 2 * (double) problem->layers[begin - 1].output_bytes / link;
 }
 
 unsigned pipeline_cut_held(const struct pipeline_problem *problem, size_t from_end)
 {
-        return from_end < problem->microbatches ? (unsigned) from_end : problem->microbatches;
+        return from_end < problem->microbatches && !problem->hold_all ? (unsigned) from_end
+                                                                      : problem->microbatches;
 }
 
 bool pipeline_cut_room(const struct pipeline_problem *problem, const struct pipeline_worker *worker,
@@ -49,7 +64,7 @@ bool pipeline_cut_room(const struct pipeline_problem *problem, const struct pipe
 /* A chip of the order, and what stands beside it. */
 struct place {
         size_t worker;
-        double left, right; /* links of its neighbours; its own at the ends */
+        double left, right; /* links to its neighbours; to its like at the ends */
 };
 
 struct cut {
@@ -86,8 +101,11 @@ static int cut_init(struct cut *c, const size_t *order, size_t count)
                 for (unsigned chip = 0; chip < workers[order[k]].chips; chip++)
                         c->places[n++].worker = order[k];
         for (n = 0; n < c->count; n++) {
-                c->places[n].left = workers[c->places[n > 0 ? n - 1 : 0].worker].bytes_per_ms;
-                c->places[n].right = workers[c->places[n + 1 < c->count ? n + 1 : n].worker].bytes_per_ms;
+                const struct pipeline_worker *own = &workers[c->places[n].worker];
+
+                c->places[n].left = pipeline_cut_link(own, &workers[c->places[n > 0 ? n - 1 : 0].worker]);
+                c->places[n].right =
+                        pipeline_cut_link(own, &workers[c->places[n + 1 < c->count ? n + 1 : n].worker]);
         }
         for (n = 0; n < (c->count + 1) * c->row; n++)
                 c->best[n].largest_ms = INFINITY;
@@ -104,7 +122,7 @@ static void cut_from(struct cut *c, size_t s, size_t i)
         const struct pipeline_worker *worker = &p->workers[place->worker];
         struct pipeline_cut_cost *best = &c->best[s * c->row + i];
         unsigned held = pipeline_cut_held(p, c->count - s);
-        double before = pipeline_cut_crossing_ms(p, i, worker->bytes_per_ms, place->left), ms = 0;
+        double before = pipeline_cut_crossing_ms(p, i, place->left), ms = worker->begin_ms;
         uint64_t used = 0;
 
         for (size_t j = i + 1; j <= p->layer_count - (c->count - s - 1);
@@ -121,10 +139,10 @@ static void cut_from(struct cut *c, size_t s, size_t i)
                         return;
                 if (!isfinite(next.largest_ms))
                         continue;
-                load = before + ms + pipeline_cut_crossing_ms(p, j, worker->bytes_per_ms, place->right);
+                load = before + ms + pipeline_cut_crossing_ms(p, j, place->right);
                 if (load > c->most_ms)
                         continue;
-                next = (struct pipeline_cut_cost){ fmax(load, next.largest_ms), load + next.sum_ms };
+                next = pipeline_cut_add(p, load, next);
                 if (pipeline_cut_less(next, *best)) {
                         *best = next;
                         c->end[s * c->row + i] = (uint32_t) j;
@@ -145,11 +163,11 @@ static void collect(const struct cut *c, struct pipeline_stage *ret)
                         .worker = place->worker,
                         .first = i,
                         .last = end - 1,
-                        .load_ms = pipeline_cut_crossing_ms(p, i, worker->bytes_per_ms, place->left) +
-                                   pipeline_cut_crossing_ms(p, end, worker->bytes_per_ms, place->right),
+                        .load_ms = pipeline_cut_crossing_ms(p, i, place->left) +
+                                   pipeline_cut_crossing_ms(p, end, place->right) +
+                                   pipeline_own_ms(worker, i, end),
                 };
                 for (; i < end; i++) {
-                        ret[s].load_ms += worker->ms[i];
                         (void) pipeline_cut_room(p, worker, i, pipeline_cut_held(p, c->count - s),
                                                  &ret[s].memory_bytes);
                 }

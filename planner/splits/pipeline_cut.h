@@ -22,11 +22,17 @@ struct pipeline_cut_effort {
         double spent, most;
 };
 
+/* pipeline_cut_add() - the cost with a stage more: of this load, or one that is as good (within_ms). */
+struct pipeline_cut_cost pipeline_cut_add(const struct pipeline_problem *problem, double load_ms,
+                                          struct pipeline_cut_cost cost);
 bool pipeline_cut_less(struct pipeline_cut_cost a, struct pipeline_cut_cost b);
 
+/* pipeline_cut_link() - bytes per ms between two workers, or two chips of one: the slower of their links,
+ * those inside the node where both are in one. */
+double pipeline_cut_link(const struct pipeline_worker *a, const struct pipeline_worker *b);
+
 /* pipeline_cut_crossing_ms() - what crosses before layer `begin`, both ways; 0 at both ends of the model. */
-double pipeline_cut_crossing_ms(const struct pipeline_problem *problem, size_t begin, double link,
-                                double other);
+double pipeline_cut_crossing_ms(const struct pipeline_problem *problem, size_t begin, double link);
 
 /* pipeline_cut_held() - microbatches in flight in the from_end-th stage; 1: the last one. */
 unsigned pipeline_cut_held(const struct pipeline_problem *problem, size_t from_end);

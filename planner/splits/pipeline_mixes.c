@@ -28,8 +28,8 @@ struct kind {
 struct walk {
         const struct pipeline_problem *problem;
         struct kind kinds[KINDS_MAX];
-        size_t kind_count, states, row; /* layers + 1 */
-        double links[KINDS_MAX];        /* bytes per ms */
+        size_t kind_count, states, row;                 /* layers + 1 */
+        const struct pipeline_worker *links[KINDS_MAX]; /* one whose links are such */
         size_t link_count;
         size_t *kind_of; /* [worker] */
         struct cell *cells;
@@ -37,6 +37,12 @@ struct walk {
         double most_ms;
         struct pipeline_cut_effort *effort;
 };
+
+static bool same_links(const struct pipeline_worker *x, const struct pipeline_worker *y)
+{
+        return x->bytes_per_ms == y->bytes_per_ms && x->inside_bytes_per_ms == y->inside_bytes_per_ms &&
+               (x->inside_bytes_per_ms <= 0 || x->node == y->node);
+}
 
 static void walk_free(struct walk *w)
 {
@@ -46,24 +52,24 @@ static void walk_free(struct walk *w)
         free(w->next);
 }
 
-static bool alike(const struct pipeline_problem *p, size_t a, size_t b)
+bool pipeline_alike(const struct pipeline_problem *p, size_t a, size_t b)
 {
         const struct pipeline_worker *x = &p->workers[a], *y = &p->workers[b];
 
         if (x->role != y->role || x->chips != y->chips || x->memory_bytes != y->memory_bytes ||
-            x->bytes_per_ms != y->bytes_per_ms)
+            !same_links(x, y) || x->begin_ms != y->begin_ms)
                 return false;
         return x->ms == y->ms || memcmp(x->ms, y->ms, p->layer_count * sizeof(*x->ms)) == 0;
 }
 
-static unsigned link_of(struct walk *w, double bytes_per_ms)
+static unsigned link_of(struct walk *w, const struct pipeline_worker *worker)
 {
         size_t l = 0;
 
-        while (l < w->link_count && w->links[l] != bytes_per_ms)
+        while (l < w->link_count && !same_links(w->links[l], worker))
                 l++;
         if (l == w->link_count)
-                w->links[w->link_count++] = bytes_per_ms;
+                w->links[w->link_count++] = worker;
         return (unsigned) l;
 }
 
@@ -75,13 +81,13 @@ static int find_kinds(struct walk *w)
         for (size_t i = 0; i < p->worker_count; i++) {
                 size_t k = 0;
 
-                while (k < w->kind_count && !alike(p, i, w->kinds[k].worker))
+                while (k < w->kind_count && !pipeline_alike(p, i, w->kinds[k].worker))
                         k++;
                 if (k == KINDS_MAX)
                         return -E2BIG;
                 if (k == w->kind_count)
                         w->kinds[w->kind_count++] =
-                                (struct kind){ .worker = i, .link = link_of(w, p->workers[i].bytes_per_ms) };
+                                (struct kind){ .worker = i, .link = link_of(w, &p->workers[i]) };
                 w->kinds[k].count++;
                 w->kind_of[i] = k;
         }
@@ -179,12 +185,12 @@ static void put_in_front(const struct walk *w, const struct cell *from, struct c
 
         w->effort->spent += (double) w->row;
         for (size_t j = 1; j < w->row && w->effort->spent <= w->effort->most; j++) {
-                double ms = 0, behind;
+                double ms = chip->worker->begin_ms, behind;
                 uint64_t used = 0;
 
                 if (!isfinite(from[j].cost.largest_ms))
                         continue;
-                behind = pipeline_cut_crossing_ms(p, j, chip->worker->bytes_per_ms, chip->right);
+                behind = pipeline_cut_crossing_ms(p, j, chip->right);
                 for (size_t i = j; i-- > 0;) {
                         struct pipeline_cut_cost cost;
                         double load;
@@ -196,10 +202,8 @@ static void put_in_front(const struct walk *w, const struct cell *from, struct c
                         ms += chip->worker->ms[i];
                         if (ms > w->most_ms)
                                 break;
-                        load = behind + ms +
-                               pipeline_cut_crossing_ms(p, i, chip->worker->bytes_per_ms, chip->left);
-                        cost = (struct pipeline_cut_cost){ fmax(load, from[j].cost.largest_ms),
-                                                           load + from[j].cost.sum_ms };
+                        load = behind + ms + pipeline_cut_crossing_ms(p, i, chip->left);
+                        cost = pipeline_cut_add(p, load, from[j].cost);
                         if ((p->layers[i].begin != PIPELINE_NO_BEGIN || i == 0) && load <= w->most_ms)
                                 take_over(&to[i], cost, chip, &from[j], j);
                         if (p->layers[i].begin == PIPELINE_BEGINS)
@@ -226,13 +230,13 @@ static void extend(struct walk *w, size_t state, size_t kind, size_t left)
         for (unsigned n = 0; n < worker->chips; n++) {
                 chip.first = n == 0;
                 chip.held = pipeline_cut_held(w->problem, behind + n + 1);
-                chip.left = n + 1 == worker->chips ? w->links[left] : worker->bytes_per_ms;
-                chip.right = worker->bytes_per_ms;
+                chip.left = pipeline_cut_link(worker, n + 1 == worker->chips ? w->links[left] : worker);
+                chip.right = pipeline_cut_link(worker, worker);
                 clear(w, w->next);
                 if (n > 0)
                         put_in_front(w, w->own, w->next, &chip);
                 for (size_t l = 0; n == 0 && l < w->link_count; l++) {
-                        chip.right = w->links[l];
+                        chip.right = pipeline_cut_link(worker, w->links[l]);
                         chip.further = (uint8_t) l;
                         put_in_front(w, cells_of(w, smaller, l, k->link), w->next, &chip);
                 }

@@ -28,7 +28,10 @@ void plan_split_input_free(struct plan_split_input *input)
         free(input->types);
         free(input->layers);
         free(input->classes);
+        free(input->nodes);
+        free(input->inside_bytes_per_ms);
         free(input->rows);
+        free(input->held);
         free(input->memory);
         free(input->activation);
         free(input->params);
@@ -38,13 +41,14 @@ void plan_split_input_free(struct plan_split_input *input)
 
 struct file_layer {
         char *name;
-        uint64_t memory_bytes, params_bytes, activation_bytes,
+        uint64_t memory_bytes, params_bytes, activation_bytes, held_bytes,
                 rows; /* params_bytes: what replicas exchange */
 };
 
 struct file_device {
-        char *type;
+        char *type, *node;
         struct chain_class class;
+        double inside_bytes_per_ms;
 };
 
 struct file {
@@ -67,7 +71,7 @@ static const struct json_table_row layer_rows[] = {
         { "activation_bytes", JSON_TABLE_UINT, LAYER(activation_bytes), .max = BYTES_MAX },
         { "rows",             JSON_TABLE_UINT, LAYER(rows), .min = 1, .max = BYTES_MAX },
         { .name = "multiply_adds", .kind = JSON_TABLE_UNREAD }, /* of a job's profile: job/spec/job_split.h */
-        { .name = "held_bytes", .kind = JSON_TABLE_UNREAD },
+        { "held_bytes",       JSON_TABLE_UINT, LAYER(held_bytes), .max = BYTES_MAX },
         { .name = NULL },
 };
 static const struct json_table layer_table = { .rows = layer_rows, .size_bytes = sizeof(struct file_layer), .strict = true };
@@ -78,6 +82,9 @@ static const struct json_table_row device_rows[] = {
         { "memory_bytes", JSON_TABLE_UINT,   DEVICE(class.memory_bytes), .max = BYTES_MAX },
         { "bytes_per_ms", JSON_TABLE_DOUBLE, DEVICE(class.bytes_per_ms), .least = 1e-30, .most = NUMBER_MAX, .required = true,
           .mend = "the speed of its link, above 0" },
+        { "begin_ms",     JSON_TABLE_DOUBLE, DEVICE(class.begin_ms), .least = 0, .most = NUMBER_MAX },
+        { "node",         JSON_TABLE_STRING, DEVICE(node), .min = 1 },
+        { "inside_bytes_per_ms", JSON_TABLE_DOUBLE, DEVICE(inside_bytes_per_ms), .least = 1e-30, .most = NUMBER_MAX },
         { .name = NULL },
 };
 static const struct file_device device_initial = { .class = { .count = 1, .memory_bytes = BYTES_MAX } };
@@ -141,18 +148,41 @@ static int allocate(struct plan_split_input *input, struct err *err)
 
         input->classes = calloc(classes, sizeof(*input->classes));
         input->types = calloc(classes, sizeof(*input->types));
+        input->nodes = calloc(classes, sizeof(*input->nodes));
+        input->inside_bytes_per_ms = calloc(classes, sizeof(*input->inside_bytes_per_ms));
         input->layers = calloc(n, sizeof(*input->layers));
         input->rows = calloc(n, sizeof(*input->rows));
         input->memory = calloc(n, sizeof(*input->memory));
         input->activation = calloc(n, sizeof(*input->activation));
         input->params = calloc(n, sizeof(*input->params));
+        input->held = calloc(n, sizeof(*input->held));
         input->ms = calloc(n * classes, sizeof(*input->ms));
         if (input->classes == NULL || input->types == NULL || input->layers == NULL || input->rows == NULL ||
-            input->memory == NULL || input->activation == NULL || input->params == NULL || input->ms == NULL)
+            input->memory == NULL || input->activation == NULL || input->params == NULL ||
+            input->ms == NULL || input->held == NULL || input->nodes == NULL ||
+            input->inside_bytes_per_ms == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu layers", n);
         for (size_t v = 0; v < n * classes; v++)
                 input->ms[v] = -1; /* may not go there, unless ms says otherwise */
         return 0;
+}
+
+static const char *node_name(const struct file *file, size_t device)
+{
+        const struct file_device *d = &file->devices[device];
+
+        return d->node != NULL ? d->node : d->type;
+}
+
+/* Devices of one type are on a node of their own, unless the file names it. Return: the first device on it.
+ */
+static unsigned node_of(const struct file *file, size_t device)
+{
+        size_t first = 0;
+
+        while (strcmp(node_name(file, first), node_name(file, device)) != 0)
+                first++;
+        return (unsigned) first;
 }
 
 static int take_devices(const struct json_field *root, struct file *file, struct plan_split_input *input,
@@ -164,15 +194,32 @@ static int take_devices(const struct json_field *root, struct file *file, struct
                 struct json_field at = json_field_at(&devices, c);
 
                 for (size_t other = 0; other < c; other++)
-                        if (strcmp(input->types[other], file->devices[c].type) == 0)
+                        if (strcmp(file->devices[other].type, file->devices[c].type) == 0)
                                 return json_field_error(&at, err,
                                                         "type '%s' is declared before; add to its count",
                                                         file->devices[c].type);
-                input->types[c] = TAKE(file->devices[c].type);
+                input->inside_bytes_per_ms[c] = file->devices[c].inside_bytes_per_ms;
+                input->nodes[c] = node_of(file, c);
+                if (input->inside_bytes_per_ms[c] <= 0 && file->devices[c].node != NULL)
+                        return json_field_error(
+                                &at, err,
+                                "node: nothing follows from it without inside_bytes_per_ms, the "
+                                "speed of the link inside the node; add that, or leave node out");
                 input->classes[c] = file->devices[c].class;
                 input->classes[c].ms = input->ms + c * input->problem.layer_count;
         }
+        for (size_t c = 0; c < file->device_count; c++)
+                input->types[c] = TAKE(file->devices[c].type);
         return 0;
+}
+
+/* What a layer keeps of a microbatch: its output alone where that is not said, or where no backward pass
+ * wants the rest. */
+static uint64_t held_of(const struct file *file, const struct file_layer *layer)
+{
+        bool said = layer->held_bytes > 0 && file->schedule != CHAIN_INFERENCE;
+
+        return said ? layer->held_bytes : layer->activation_bytes;
 }
 
 static int take_layers(const struct json_field *root, struct file *file, struct plan_split_input *input,
@@ -188,6 +235,7 @@ static int take_layers(const struct json_field *root, struct file *file, struct 
                 input->memory[i] = file->layers[i].memory_bytes;
                 input->activation[i] = file->layers[i].activation_bytes;
                 input->params[i] = file->layers[i].params_bytes;
+                input->held[i] = held_of(file, &file->layers[i]);
                 input->rows[i] = file->layers[i].rows;
                 r = take_ms(&at, input, i, err);
         }
@@ -217,6 +265,7 @@ int plan_split_input_decode(const json_t *object, struct plan_split_input *ret, 
         input.problem.classes = input.classes;
         input.problem.memory_bytes = input.memory;
         input.problem.activation_bytes = input.activation;
+        input.problem.held_bytes = input.held;
         json_table_free(&file_table, &file);
         if (r < 0)
                 plan_split_input_free(&input);
@@ -261,33 +310,6 @@ json_t *plan_split_encode(const struct plan_split_input *input, const struct cha
                          number_or_null(chain_proportional_ms(&input->problem)), "planning_ms", planning_ms);
 }
 
-/* The better of data and pipeline alone; -1 = neither is possible. */
-static double better_alone(const struct replicas_plan *plan)
-{
-        if (plan->data_ms < 0 || plan->pipeline_ms < 0)
-                return fmax(plan->data_ms, plan->pipeline_ms);
-        return fmin(plan->data_ms, plan->pipeline_ms);
-}
-
-json_t *plan_split_replicas(const struct plan_split_input *input, const struct replicas_plan *plan,
-                            double planning_ms)
-{
-        double alone = better_alone(plan);
-        json_t *replicas = json_array();
-
-        for (size_t i = 0; i < plan->count; i++)
-                json_array_append_new(replicas, json_pack("{s:i, s:f, s:f, s:o}", "microbatches",
-                                                          (int) plan->replicas[i].microbatches, "period_ms",
-                                                          plan->replicas[i].plan.period_ms, "step_ms",
-                                                          plan->replicas[i].step_ms, "stages",
-                                                          stages_json(input, &plan->replicas[i].plan)));
-        return json_pack("{s:f, s:f, s:o, s:b, s:o, s:o, s:o, s:f}", "step_ms", plan->step_ms, "exchange_ms",
-                         plan->exchange_ms, "replicas", replicas, "exact", (int) plan->exact, "data_alone_ms",
-                         number_or_null(plan->data_ms), "pipeline_alone_ms",
-                         number_or_null(plan->pipeline_ms), "gain",
-                         number_or_null(alone < 0 ? -1 : alone / plan->step_ms), "planning_ms", planning_ms);
-}
-
 static void append_baseline(struct text *out, const char *name, double ms)
 {
         if (ms < 0)
@@ -314,30 +336,6 @@ void plan_split_table(const struct plan_split_input *input, const struct chain_p
         text_printf(out, "; planned in %.1f ms\n", planning_ms);
 }
 
-void plan_split_replicas_table(const struct plan_split_input *input, const struct replicas_plan *plan,
-                               double planning_ms, struct text *out)
-{
-        double alone = better_alone(plan);
-
-        text_printf(out, "%-9s%-14s%-20s%-24s%-24s%12s\n", "REPLICA", "MICROBATCHES", "DEVICE", "FIRST",
-                    "LAST", "LOAD MS");
-        for (size_t i = 0; i < plan->count; i++)
-                for (size_t k = 0; k < plan->replicas[i].plan.stage_count; k++) {
-                        const struct chain_stage *s = &plan->replicas[i].plan.stages[k];
-
-                        text_printf(out, "%-9zu%-14u%-20s%-24s%-24s%12.3f\n", i,
-                                    plan->replicas[i].microbatches, input->types[s->class_index],
-                                    input->layers[s->first], input->layers[s->last], s->load_ms);
-                }
-        text_printf(out, "\nstep %.3f ms%s, %.3f of it the exchange of gradients", plan->step_ms,
-                    plan->exact ? " (exact)" : "", plan->exchange_ms);
-        append_baseline(out, "data alone", plan->data_ms);
-        append_baseline(out, "pipeline alone", plan->pipeline_ms);
-        if (alone >= 0)
-                text_printf(out, "; %.2f times the better of them", alone / plan->step_ms);
-        text_printf(out, "; planned in %.1f ms\n", planning_ms);
-}
-
 /* One worker a device: its speed in rows, and how many rows its memory holds. */
 static size_t row_workers(const struct plan_split_input *input, size_t layer, struct shard_worker *workers,
                           size_t *classes)
@@ -347,7 +345,7 @@ static size_t row_workers(const struct plan_split_input *input, size_t layer, st
 
         for (size_t c = 0; c < input->problem.class_count; c++) {
                 const struct chain_class *class = &input->classes[c];
-                double bytes = (double) input->memory[layer] + (double) input->activation[layer];
+                double bytes = (double) input->memory[layer] + (double) input->held[layer];
                 double fit = bytes > 0 ? floor((double) class->memory_bytes / bytes * (double) rows)
                                        : (double) rows;
 

@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "planner/splits/chain.h"
-#include "planner/splits/replicas.h"
 
 struct plan_split_input {
         struct chain_problem problem;
@@ -15,8 +14,10 @@ struct plan_split_input {
         char **types;   /* of each class */
         char **layers;  /* name of each layer */
         uint64_t *rows; /* of each layer: how many rows it can be divided into; 0 = not said */
-        uint64_t *memory, *activation, *params;
-        double *ms; /* [class][layer] */
+        uint64_t *memory, *activation, *params, *held;
+        unsigned *nodes;             /* of each class: devices of one number are on one node */
+        double *inside_bytes_per_ms; /* of each class: of the link inside it; 0 = there is no other */
+        double *ms;                  /* [class][layer] */
 };
 
 /* plan_split_input_decode() - the "layers" form, checked field by field.
@@ -31,13 +32,6 @@ json_t *plan_split_encode(const struct plan_split_input *input, const struct cha
 
 void plan_split_table(const struct plan_split_input *input, const struct chain_plan *plan, double planning_ms,
                       struct text *out); /* the same for people */
-
-/* plan_split_replicas() - replicas of pipelines, beside data and pipeline alone. plan_split_replicas_table():
- * for people. A new reference, or NULL when out of memory. */
-json_t *plan_split_replicas(const struct plan_split_input *input, const struct replicas_plan *plan,
-                            double planning_ms);
-void plan_split_replicas_table(const struct plan_split_input *input, const struct replicas_plan *plan,
-                               double planning_ms, struct text *out);
 
 /* plan_split_rows() - one huge layer's rows over every device that can hold some, by the shard planner.
  * Return: 0 and a new reference; -ENOENT (no such layer), -EINVAL (it has no rows), -ERANGE (does not fit).

@@ -31,14 +31,14 @@ static Dra__Health health_of(const struct device *device)
         return device->usable ? DRA__HEALTH__HEALTHY : DRA__HEALTH__UNHEALTHY;
 }
 
-static void fill_entry(const struct dra *dra, size_t index, struct entry *entry)
+/* @device: whose health it is, of a bundle the sick one. */
+static void fill_entry(const struct dra *dra, const char *name, const struct device *device,
+                       struct entry *entry)
 {
-        const struct device *device = &dra->inventory.devices[index];
-
         dra__device_health__init(&entry->health);
         dra__device_identifier__init(&entry->identifier);
         entry->identifier.pool = (char *) dra->node;
-        entry->identifier.device = (char *) dra->names[index].label;
+        entry->identifier.device = (char *) name;
         entry->health.device = &entry->identifier;
         entry->health.health = health_of(device);
         entry->health.last_updated_time = (int64_t) (loop_realtime_usec(dra->loop) / 1000000);
@@ -52,17 +52,26 @@ static void fill_entry(const struct dra *dra, size_t index, struct entry *entry)
 static uint8_t *pack(const struct dra *dra, size_t *ret_bytes)
 {
         Dra__HealthResponse response = DRA__HEALTH_RESPONSE__INIT;
-        CLEANUP(free_p) struct entry *entries = calloc(dra->inventory.device_count + 1, sizeof(*entries));
-        CLEANUP(free_p)
-        Dra__DeviceHealth **devices = calloc(dra->inventory.device_count + 1, sizeof(Dra__DeviceHealth *));
+        size_t most = dra->inventory.device_count + dra->bundles.count + 1;
+        CLEANUP(free_p) struct entry *entries = calloc(most, sizeof(*entries));
+        CLEANUP(free_p) Dra__DeviceHealth **devices = calloc(most, sizeof(Dra__DeviceHealth *));
 
         if (entries == NULL || devices == NULL)
                 return NULL;
         for (size_t i = 0; i < dra->inventory.device_count; i++) {
-                if (!slices_offers(&dra->inventory, i) || dra->names[i].label[0] == '\0')
+                if (!bundles_offers(&dra->inventory, i) || dra->names[i].label[0] == '\0')
                         continue;
-                fill_entry(dra, i, &entries[i]);
+                fill_entry(dra, dra->names[i].label, &dra->inventory.devices[i], &entries[i]);
                 devices[response.n_devices++] = &entries[i].health;
+        }
+        for (size_t i = 0; i < dra->bundles.count; i++) {
+                const struct bundle *bundle = &dra->bundles.items[i];
+                const struct device *sick = bundles_sick(bundle, &dra->inventory);
+                struct entry *entry = &entries[dra->inventory.device_count + i];
+
+                fill_entry(dra, bundle->name.label,
+                           sick != NULL ? sick : &dra->inventory.devices[bundle->devices[0]], entry);
+                devices[response.n_devices++] = &entry->health;
         }
         response.devices = devices;
         return pb_pack(&response, ret_bytes);

@@ -1,79 +1,136 @@
 /* DRA registration: the socket that the kubelet's plugin watcher finds, and the driver's own. */
 #include "plugin/dra/dra_registration.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <syslog.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/pb.h"
 #include "base/text.h"
 #include "io/grpc/grpc_server.h"
 #include "io/loop.h"
 #include "io/make_folders.h"
 #include "io/stale_socket.h"
 #include "plugin/dra/dra_internal.h"
-#include "plugin/plugin_watcher.pb-c.h"
+#include "plugin/watcher.h"
 
 #define SOCKET_PATH_BYTES 108
 #define REQUEST_MAX_BYTES ((size_t) 1 << 20)
 #define CHECK_USEC        UINT64_C(1000000)
+#define DIAL_USEC         UINT64_C(2000000) /* from its word that we are registered to its connection */
 
 struct dra_registration {
         struct dra *dra;
         const struct grpc_method *methods;
         char registry[SOCKET_PATH_BYTES], endpoint[SOCKET_PATH_BYTES]; /* paths of the two sockets */
         struct grpc_server *registry_server, *endpoint_server;
+        char kubelet[SOCKET_PATH_BYTES]; /* path of its own socket, of the other API */
+        uint64_t registered_usec;        /* when the kubelet said so last; 0 = never */
+        bool followed;                   /* as it was a second ago */
         sd_event_source *check;
         char trouble[256]; /* said last */
 };
 
 static void on_info(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
 {
+        static const char *const versions[] = { "v1.DRAPlugin", "v1beta1.DRAPlugin", "v1.DRAResourceHealth",
+                                                "v1alpha1.DRAResourceHealth" };
         const struct dra_registration *registration = userdata;
-        PluginWatcher__PluginInfo info = PLUGIN_WATCHER__PLUGIN_INFO__INIT;
-        char *versions[] = { (char *) "v1.DRAPlugin", (char *) "v1beta1.DRAPlugin",
-                             (char *) "v1.DRAResourceHealth", (char *) "v1alpha1.DRAResourceHealth" };
-        CLEANUP(free_p) uint8_t *bytes = NULL;
-        size_t size;
+        const struct watcher_plugin plugin = { .type = "DRAPlugin",
+                                               .name = DRA_NAME_DRIVER,
+                                               .endpoint = registration->endpoint,
+                                               .versions = versions,
+                                               .version_count = ARRAY_SIZE(versions) };
 
         (void) message;
         (void) size_bytes;
-        info.type = (char *) "DRAPlugin";
-        info.name = (char *) DRA_NAME_DRIVER;
-        info.endpoint = (char *) registration->endpoint;
-        info.supported_versions = versions;
-        info.n_supported_versions = ARRAY_SIZE(versions);
-        bytes = pb_pack(&info, &size);
-        if (bytes == NULL)
-                grpc_call_finish(call, GRPC_RESOURCE_EXHAUSTED, "no memory");
-        else
-                grpc_call_reply(call, bytes, size);
+        watcher_tell(call, &plugin);
+}
+
+bool dra_registration_is_awaited(const struct dra_registration *registration)
+{
+        if (registration->endpoint_server != NULL &&
+            grpc_server_connections(registration->endpoint_server) > 0)
+                return false;
+        if (registration->registered_usec == 0)
+                return access(registration->kubelet, F_OK) == 0 && !stale_socket_is(registration->kubelet);
+        return loop_now_usec(registration->dra->loop) > registration->registered_usec + DIAL_USEC;
+}
+
+/* When a file was made; of one that is gone, before all others. Files of one moment follow their names. */
+static bool is_later(const char *path, const char *than)
+{
+        struct stat a = { .st_mtim = { 0 } }, b = { .st_mtim = { 0 } };
+
+        (void) lstat(path, &a);
+        (void) lstat(than, &b);
+        if (a.st_mtim.tv_sec != b.st_mtim.tv_sec)
+                return a.st_mtim.tv_sec > b.st_mtim.tv_sec;
+        if (a.st_mtim.tv_nsec != b.st_mtim.tv_nsec)
+                return a.st_mtim.tv_nsec > b.st_mtim.tv_nsec;
+        return strcmp(path, than) > 0;
+}
+
+bool dra_registration_is_followed(const struct dra_registration *registration)
+{
+        const char *slash = strrchr(registration->registry, '/');
+        char folder[SOCKET_PATH_BYTES], path[SOCKET_PATH_BYTES];
+        const struct dirent *entry;
+        bool found = false;
+        DIR *open;
+
+        (void) text_format(folder, sizeof(folder), "%.*s", (int) (slash - registration->registry),
+                           registration->registry);
+        open = opendir(folder);
+        while (open != NULL && !found && (entry = readdir(open)) != NULL)
+                found = text_starts_with(entry->d_name, DRA_NAME_DRIVER "-") &&
+                        text_ends_with(entry->d_name, "-reg.sock") &&
+                        text_format(path, sizeof(path), "%s/%s", folder, entry->d_name) &&
+                        strcmp(path, registration->registry) != 0 && is_later(path, registration->registry) &&
+                        !stale_socket_is(path);
+        if (open != NULL)
+                (void) closedir(open);
+        return found;
+}
+
+static void look_for_others(struct dra_registration *registration)
+{
+        bool before = registration->followed;
+
+        registration->followed = dra_registration_is_followed(registration);
+        if (before && !registration->followed)
+                dra_reached(registration->dra);
+}
+
+static void look_for_kubelet(const struct dra_registration *registration)
+{
+        if (!dra_registration_is_awaited(registration))
+                dra_reached(registration->dra);
 }
 
 static void on_status(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
 {
-        const struct dra_registration *registration = userdata;
-        PluginWatcher__RegistrationStatus *status;
-        struct pb_arena arena;
+        struct dra_registration *registration = userdata;
+        char why[400];
+        enum watcher_verdict verdict = watcher_hear(call, message, size_bytes, why);
 
-        pb_arena_init(&arena, 65536);
-        status = pb_unpack(&arena, &plugin_watcher__registration_status__descriptor, message, size_bytes);
-        if (status == NULL) {
-                grpc_call_finish(call, GRPC_INVALID_ARGUMENT, "malformed RegistrationStatus");
+        if (verdict == WATCHER_MALFORMED)
+                return;
+        registration->dra->status.registered = verdict == WATCHER_REGISTERED;
+        if (registration->dra->options.on_registered != NULL)
+                registration->dra->options.on_registered(registration->dra->options.userdata);
+        if (verdict == WATCHER_REGISTERED) {
+                dra_log(registration->dra, LOG_INFO,
+                        "driver " DRA_NAME_DRIVER ": registered with the kubelet");
+                registration->registered_usec = loop_now_usec(registration->dra->loop);
+                look_for_kubelet(registration);
         } else {
-                if (status->plugin_registered)
-                        dra_log(registration->dra, LOG_INFO,
-                                "driver " DRA_NAME_DRIVER ": registered with the kubelet");
-                else
-                        dra_log(registration->dra, LOG_ERR,
-                                "driver " DRA_NAME_DRIVER ": the kubelet's plugin watcher refused: %.300s",
-                                status->error);
-                grpc_call_reply(call, NULL, 0);
+                dra_log(registration->dra, LOG_ERR, "driver " DRA_NAME_DRIVER ": %s", why);
         }
-        pb_arena_free(&arena);
 }
 
 static const struct grpc_method registry_methods[] = {
@@ -94,6 +151,7 @@ static int serve(const struct dra_registration *registration, const char *path,
 
         if (*server != NULL && grpc_server_listening(*server))
                 return 0;
+        registration->dra->status.registered = false;
         grpc_server_free(TAKE(*server));
         if (stale_socket_is(path)) /* of an agent that was killed */
                 (void) unlink(path);
@@ -102,7 +160,8 @@ static int serve(const struct dra_registration *registration, const char *path,
         return grpc_server_new(registration->dra->loop, &options, server, err);
 }
 
-/* The driver's first: once the other is there the kubelet dials it. */
+/* The driver's first: once the other is there the kubelet dials it, and asks anew who we are where that was
+ * gone. */
 static int serve_both(struct dra_registration *registration, struct err *err)
 {
         int r = serve(registration, registration->endpoint, registration->methods, registration->dra,
@@ -122,6 +181,8 @@ static void on_check(void *userdata)
                 dra_log(registration->dra, LOG_WARNING, "driver " DRA_NAME_DRIVER ": %.400s", err.msg);
                 (void) text_copy(registration->trouble, sizeof(registration->trouble), err.msg);
         }
+        look_for_kubelet(registration);
+        look_for_others(registration);
 }
 
 /* Of instances that were killed and never come back under their uid. */
@@ -139,7 +200,9 @@ static bool name_sockets(struct dra_registration *registration, const char *root
 {
         const char *dash = pod_uid != NULL ? "-" : "", *uid = pod_uid != NULL ? pod_uid : "";
 
-        return text_format(registration->registry, sizeof(registration->registry),
+        return text_format(registration->kubelet, sizeof(registration->kubelet),
+                           "%s/device-plugins/kubelet.sock", root) &&
+               text_format(registration->registry, sizeof(registration->registry),
                            "%s/plugins_registry/" DRA_NAME_DRIVER "%s%s-reg.sock", root, dash, uid) &&
                text_format(registration->endpoint, sizeof(registration->endpoint),
                            "%s/plugins/" DRA_NAME_DRIVER "/dra%s%s.sock", root, dash, uid);

@@ -32,6 +32,7 @@ void dra_version_of(const char *version, char ret[DRA_VERSION_BYTES])
 {
         uint64_t numbers[3] = { 0 };
 
+        version += *version == 'v' || *version == 'V';
         for (size_t i = 0; i < 3 && read_number(&version, &numbers[i]); i++) {
                 if (*version != '.')
                         break;

@@ -2,19 +2,13 @@
 #include "plugin/dra/slices.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/inventory/dra_name.h"
 #include "agent/inventory/prefer_map.h"
 #include "base/cleanup.h"
-#include "base/text.h"
-#include "plugin/dra/dra_name.h"
-
-#define STANDARD        "resource.kubernetes.io/"
-#define TFLOPS_MAX      1e15 /* of which a double holds every whole number */
-#define ATTRIBUTE_BYTES 65
+#include "plugin/dra/slices_device.h"
 
 /* One device on its way into a slice. */
 struct offer {
@@ -25,31 +19,30 @@ struct offer {
         bool whole;   /* all of them are */
 };
 
+/* What the slices are made of. */
 struct offers {
         struct offer *items;
         size_t count;
+        const struct bundle **whole; /* that are offered */
+        size_t whole_count;
+        size_t *sets; /* the first devices of counter sets */
+        size_t set_count;
         struct dra_name *names;
+        struct slices_fact *facts;
+        struct bundles bundles;
 };
 
 static void offers_free(struct offers *offers)
 {
         free(offers->items);
+        free(offers->whole);
+        free(offers->sets);
         free(offers->names);
+        free(offers->facts);
+        bundles_free(&offers->bundles);
 }
 
-static const struct slices_fact *fact_of(const struct slices_options *options, size_t index)
-{
-        static const struct slices_fact nothing = { .held = false };
-
-        return options->facts == NULL ? &nothing : &options->facts[index];
-}
-
-static bool is_free(const struct inventory *inventory, const struct slices_options *options, size_t index)
-{
-        return inventory->devices[index].usable && !fact_of(options, index)->held;
-}
-
-static void count_group(const struct inventory *inventory, const struct slices_options *options,
+static void count_group(const struct inventory *inventory, const struct slices_fact *facts,
                         struct offer *offer)
 {
         size_t total = 0;
@@ -57,7 +50,7 @@ static void count_group(const struct inventory *inventory, const struct slices_o
         for (size_t i = 0; i < inventory->device_count; i++)
                 if (strcmp(inventory->devices[i].group, offer->group->name) == 0) {
                         total++;
-                        offer->free += is_free(inventory, options, i);
+                        offer->free += inventory->devices[i].usable && !facts[i].held;
                 }
         offer->whole = offer->free == total;
 }
@@ -76,154 +69,187 @@ static int compare(const void *a, const void *b)
         return prefer_map_order(&x->index, &y->index, (void *) x->inventory);
 }
 
-static const struct device_group *group_of(const struct inventory *inventory, size_t index)
+static int reserve(const struct inventory *inventory, struct offers *ret)
 {
-        const char *name = inventory->devices[index].group;
-        const struct device_group *group = name[0] == '\0' ? NULL : inventory_find_group(inventory, name);
+        size_t count = inventory->device_count + 1;
 
-        return group != NULL && group->resource[0] != '\0' ? group : NULL;
+        ret->items = calloc(count, sizeof(*ret->items));
+        ret->whole = calloc(count, sizeof(*ret->whole));
+        ret->sets = calloc(count, sizeof(*ret->sets));
+        ret->names = calloc(count, sizeof(*ret->names));
+        ret->facts = calloc(count, sizeof(*ret->facts));
+        return ret->items == NULL || ret->whole == NULL || ret->sets == NULL || ret->names == NULL ||
+                               ret->facts == NULL
+                       ? -ENOMEM
+                       : 0;
 }
 
-bool slices_offers(const struct inventory *inventory, size_t index)
+static void collect_devices(const struct inventory *inventory, const struct slices_options *options,
+                            struct offers *ret)
 {
-        return group_of(inventory, index) != NULL;
+        for (size_t i = 0; i < inventory->device_count; i++) {
+                struct offer offer = { .inventory = inventory, .index = i };
+
+                if (!bundles_offers(inventory, i) || ret->names[i].label[0] == '\0' || ret->facts[i].hidden ||
+                    (!inventory->devices[i].usable && (options->features & SLICES_TAINTS) == 0))
+                        continue;
+                offer.group = inventory_find_group(inventory, inventory->devices[i].group);
+                count_group(inventory, ret->facts, &offer);
+                ret->items[ret->count++] = offer;
+        }
+        if (ret->count > 0)
+                qsort(ret->items, ret->count, sizeof(*ret->items), compare);
+}
+
+static bool is_hidden(const struct bundle *bundle, const struct slices_fact *facts)
+{
+        for (size_t i = 0; i < bundle->device_count; i++)
+                if (facts[bundle->devices[i]].hidden)
+                        return true;
+        return false;
+}
+
+static void collect_bundles(const struct inventory *inventory, const struct slices_options *options,
+                            struct offers *ret)
+{
+        for (size_t i = 0; i < ret->bundles.count; i++) {
+                const struct bundle *bundle = &ret->bundles.items[i];
+
+                if (options->bundles && !is_hidden(bundle, ret->facts) &&
+                    ((options->features & SLICES_TAINTS) != 0 || bundles_sick(bundle, inventory) == NULL))
+                        ret->whole[ret->whole_count++] = bundle;
+        }
 }
 
 static int collect(const struct inventory *inventory, const struct slices_options *options,
                    struct offers *ret)
 {
-        ret->items = calloc(inventory->device_count + 1, sizeof(*ret->items));
-        ret->names = calloc(inventory->device_count + 1, sizeof(*ret->names));
-        if (ret->items == NULL || ret->names == NULL)
-                return -ENOMEM;
-        dra_name_all(inventory, ret->names);
-        for (size_t i = 0; i < inventory->device_count; i++) {
-                struct offer offer = { .inventory = inventory, .index = i };
+        int r = reserve(inventory, ret);
 
-                offer.group = group_of(inventory, i);
-                if (offer.group == NULL || ret->names[i].label[0] == '\0' || fact_of(options, i)->hidden ||
-                    (!inventory->devices[i].usable && !options->taints))
-                        continue;
-                count_group(inventory, options, &offer);
-                ret->items[ret->count++] = offer;
-        }
-        if (ret->count > 0)
-                qsort(ret->items, ret->count, sizeof(*ret->items), compare);
+        if (r < 0)
+                return r;
+        if (options->facts != NULL)
+                memcpy(ret->facts, options->facts, inventory->device_count * sizeof(*ret->facts));
+        dra_name_all(inventory, ret->names);
+        r = bundles_find(inventory, ret->names, &ret->bundles);
+        if (r < 0)
+                return r;
+        collect_devices(inventory, options, ret);
+        if ((options->features & SLICES_COUNTERS) == 0)
+                return 0;
+        collect_bundles(inventory, options, ret);
+        for (size_t i = 0; i < inventory->device_count; i++)
+                if (ret->bundles.sets[i] == i)
+                        ret->sets[ret->set_count++] = i;
         return 0;
 }
 
-static json_t *text_value(const char *text)
-{
-        char field[ATTRIBUTE_BYTES];
+/* The parts of a pool: slices of devices, and then those of counters: the API has no slice with both. */
+struct pool {
+        const struct slices_options *options;
+        const struct offers *offers;
+        struct slices_device_of of;
+        size_t most, device_slices, counter_slices;
+};
 
-        (void) text_copy(field, sizeof(field), text);
-        text_harmless(field, 0);
-        return json_pack("{s:s}", "string", field);
+static int add(json_t *list, json_t *item)
+{
+        return item == NULL ? -1 : json_array_append_new(list, item);
 }
 
-static void set_text(json_t *attributes, const char *name, const char *text)
+static json_t *devices_of(const struct pool *pool, size_t at)
 {
-        (void) json_object_set_new(attributes, name, text_value(text));
-}
+        const struct offers *offers = pool->offers;
+        json_t *list = json_array();
+        int r = 0;
 
-static void set_int(json_t *attributes, const char *name, json_int_t value)
-{
-        (void) json_object_set_new(attributes, name, json_pack("{s:I}", "int", value));
-}
-
-static json_int_t whole_tflops(double tflops)
-{
-        return tflops > 0 && tflops < TFLOPS_MAX ? (json_int_t) llround(tflops) : -1;
-}
-
-#define ATTRIBUTE_COUNT 15 /* a value that was not made is missing */
-
-static json_t *attributes_of(const struct offer *offer, const struct slices_fact *fact)
-{
-        const struct device_group *group = offer->group;
-        const struct device *device = &offer->inventory->devices[offer->index];
-        json_t *all = json_object();
-
-        set_text(all, "id", device->id);
-        set_text(all, "vendor", group->vendor);
-        set_text(all, "runtime", group->runtime);
-        set_text(all, "model", device->model[0] != '\0' ? device->model : group->model);
-        set_text(all, "group", group->name);
-        set_text(all, "fabric", group->fabric);
-        set_text(all, "nodeClass", node_class_name(offer->inventory->node_class));
-        set_text(all, "pool", offer->inventory->pool);
-        set_int(all, "numaNode", device->numa);
-        set_int(all, "tflopsBf16", whole_tflops(group->tflops_bf16));
-        set_int(all, "tflopsFp16", whole_tflops(group->tflops_fp16));
-        (void) json_object_set_new(
-                all, "driverVersion",
-                json_pack("{s:s}", "version",
-                          fact->driver_version[0] != '\0' ? fact->driver_version : DRA_VERSION_UNKNOWN));
-        set_text(all, STANDARD "pciBusID", device->pci);
-        set_text(all, STANDARD "pcieRoot", fact->pcie_root);
-        set_int(all, STANDARD "numaNode", device->numa);
-        if (json_object_size(all) == ATTRIBUTE_COUNT)
-                return all;
-        json_decref(all);
+        for (size_t i = at * pool->most;
+             r == 0 && i < offers->count + offers->whole_count && i < (at + 1) * pool->most; i++)
+                r = add(list, i < offers->count
+                                      ? slices_device_json(&pool->of, offers->items[i].index)
+                                      : slices_device_bundle(&pool->of, offers->whole[i - offers->count]));
+        if (r == 0)
+                return list;
+        json_decref(list);
         return NULL;
 }
 
-static json_t *taints_of(const struct device *device)
+static json_t *counters_of(const struct pool *pool, size_t at)
 {
-        const char *reason = device->reason[0] != '\0' ? device->reason : device_health_name(device->health);
+        json_t *list = json_array();
+        int r = 0;
 
-        return json_pack("[{s:s, s:s, s:s}]", "key", SLICES_HEALTH_TAINT, "value", reason, "effect",
-                         "NoSchedule");
-}
-
-static json_t *device_of(const struct offer *offer, const struct dra_name *name,
-                         const struct slices_options *options)
-{
-        const struct device *device = &offer->inventory->devices[offer->index];
-        uint64_t memory = device->memory_bytes > 0 ? device->memory_bytes : offer->group->memory_bytes;
-        json_t *object = json_pack("{s:s, s:o, s:{s:{s:o}}}", "name", name->label, "attributes",
-                                   attributes_of(offer, fact_of(options, offer->index)), "capacity", "memory",
-                                   "value", json_sprintf("%" PRIu64, memory));
-
-        if (object == NULL || device->usable || json_object_set_new(object, "taints", taints_of(device)) == 0)
-                return object;
-        json_decref(object);
+        for (size_t i = at * SLICES_COUNTER_SETS_MAX;
+             r == 0 && i < pool->offers->set_count && i < (at + 1) * SLICES_COUNTER_SETS_MAX; i++)
+                r = add(list, slices_device_counters(&pool->of, pool->offers->sets[i]));
+        if (r == 0)
+                return list;
+        json_decref(list);
         return NULL;
 }
 
-static json_t *slice_of(const struct offers *offers, size_t at, size_t most, size_t count,
-                        const struct slices_options *options)
+static json_t *slice_of(const struct pool *pool, size_t at)
 {
-        json_t *devices = json_array();
+        bool counters = at >= pool->device_slices;
+        size_t count = pool->device_slices + pool->counter_slices;
+        const char *node = pool->options->node;
         char name[OBJECT_NAME_DNS_BYTES];
+        json_t *list;
 
-        dra_name_slice(options->node, at, name);
-        for (size_t i = at * most; i < offers->count && i < (at + 1) * most; i++)
-                if (json_array_append_new(devices,
-                                          device_of(&offers->items[i], &offers->names[offers->items[i].index],
-                                                    options)) < 0) {
-                        json_decref(devices);
-                        return NULL;
-                }
+        if (counters)
+                dra_name_counters(node, at - pool->device_slices, name);
+        else
+                dra_name_slice(node, at, name);
+        list = counters ? counters_of(pool, at - pool->device_slices) : devices_of(pool, at);
         return json_pack("{s:s, s:s, s:{s:s}, s:{s:s, s:s, s:{s:s, s:I, s:I}, s:o}}", "apiVersion",
                          SLICES_API_VERSION, "kind", SLICES_KIND, "metadata", "name", name, "spec", "driver",
-                         DRA_NAME_DRIVER, "nodeName", options->node, "pool", "name", options->node,
-                         "generation", (json_int_t) options->generation, "resourceSliceCount",
-                         (json_int_t) count, "devices", devices);
+                         DRA_NAME_DRIVER, "nodeName", node, "pool", "name", node, "generation",
+                         (json_int_t) pool->options->generation, "resourceSliceCount", (json_int_t) count,
+                         counters ? "sharedCounters" : "devices", list);
+}
+
+static size_t parts_of(size_t count, size_t most)
+{
+        return (count + most - 1) / most;
+}
+
+static int build(const struct inventory *inventory, const struct slices_options *options,
+                 const struct offers *offers, json_t *slices)
+{
+        bool advanced = (options->features & SLICES_TAINTS) != 0 || offers->set_count > 0;
+        size_t devices = offers->count + offers->whole_count;
+        struct pool pool = { .options = options,
+                             .offers = offers,
+                             .of = { .inventory = inventory,
+                                     .names = offers->names,
+                                     .bundles = &offers->bundles,
+                                     .facts = offers->facts,
+                                     .features = options->features,
+                                     .config = options->config },
+                             .most = advanced ? SLICES_TAINTED_DEVICES_MAX : SLICES_DEVICES_MAX,
+                             .counter_slices = parts_of(offers->set_count, SLICES_COUNTER_SETS_MAX) };
+        int r = 0;
+
+        pool.device_slices = devices == 0 ? 1 : parts_of(devices, pool.most);
+        for (size_t i = 0; r == 0 && i < pool.device_slices + pool.counter_slices; i++)
+                r = add(slices, slice_of(&pool, i)) < 0 ? -ENOMEM : 0;
+        return r;
+}
+
+bool slices_has_resource(const struct device_group *group)
+{
+        return strlen(group->resource) < SLICES_TEXT_BYTES;
 }
 
 int slices_build(const struct inventory *inventory, const struct slices_options *options, json_t **ret,
                  struct err *err)
 {
         CLEANUP(offers_free) struct offers offers = { 0 };
-        size_t most = options->taints ? SLICES_TAINTED_DEVICES_MAX : SLICES_DEVICES_MAX, count;
         json_t *slices = json_array();
         int r = collect(inventory, options, &offers);
 
-        count = offers.count == 0 ? 1 : (offers.count + most - 1) / most;
-        for (size_t i = 0; r == 0 && i < count; i++)
-                if (json_array_append_new(slices, slice_of(&offers, i, most, count, options)) < 0)
-                        r = -ENOMEM;
+        if (r == 0)
+                r = build(inventory, options, &offers, slices);
         if (r < 0) {
                 json_decref(slices);
                 return err_set(err, r, "no memory for the slices of %zu devices", inventory->device_count);

@@ -3,24 +3,49 @@
 
 #include <string.h>
 
+#include "agent/inventory/dra_name.h"
 #include "base/json/json_read.h"
 #include "base/quantity.h"
-#include "plugin/dra/dra_name.h"
+#include "plugin/dra/slices.h"
 
 static const json_t *spec_of(const json_t *slice)
 {
         return json_object_get(slice, "spec");
 }
 
-static bool same_capacity(const json_t *want, const json_t *have)
+/* "80Gi" and "85899345920" are one quantity. */
+static bool same_text(const json_t *want, const json_t *have)
 {
         int64_t a = 0, b = 0;
-        const json_t *x = json_object_get(json_object_get(want, "memory"), "value"),
-                     *y = json_object_get(json_object_get(have, "memory"), "value");
 
-        return json_object_size(want) == json_object_size(have) && json_is_string(x) && json_is_string(y) &&
-               quantity_parse(json_string_value(x), &a) == 0 &&
-               quantity_parse(json_string_value(y), &b) == 0 && a == b;
+        return json_equal(want, have) != 0 || (json_is_string(want) && json_is_string(have) &&
+                                               quantity_parse(json_string_value(want), &a) == 0 &&
+                                               quantity_parse(json_string_value(have), &b) == 0 && a == b);
+}
+
+/* Capacities or counters: objects of objects, whose texts are quantities or names. */
+static bool same_amounts(const json_t *want, const json_t *have)
+{
+        const char *name;
+        json_t *value;
+        size_t i;
+
+        if (want == NULL || have == NULL)
+                return want == have;
+        if (json_is_array(want)) {
+                if (json_array_size(want) != json_array_size(have))
+                        return false;
+                json_array_foreach((json_t *) want, i,
+                                   value) if (!same_amounts(value, json_array_get(have, i))) return false;
+                return true;
+        }
+        if (!json_is_object(want))
+                return same_text(want, have);
+        if (json_object_size(want) != json_object_size(have))
+                return false;
+        json_object_foreach((json_t *) want, name,
+                            value) if (!same_amounts(value, json_object_get(have, name))) return false;
+        return true;
 }
 
 static bool same_taints(const json_t *want, const json_t *have)
@@ -46,7 +71,11 @@ static bool same_device(const json_t *want, const json_t *have)
 {
         return strcmp(json_read_word(want, "name"), json_read_word(have, "name")) == 0 &&
                json_equal(json_object_get(want, "attributes"), json_object_get(have, "attributes")) != 0 &&
-               same_capacity(json_object_get(want, "capacity"), json_object_get(have, "capacity")) &&
+               same_amounts(json_object_get(want, "capacity"), json_object_get(have, "capacity")) &&
+               same_amounts(json_object_get(want, "consumesCounters"),
+                            json_object_get(have, "consumesCounters")) &&
+               json_is_true(json_object_get(want, "allowMultipleAllocations")) ==
+                       json_is_true(json_object_get(have, "allowMultipleAllocations")) &&
                same_taints(json_object_get(want, "taints"), json_object_get(have, "taints")) &&
                json_object_size(want) - (json_object_get(want, "taints") != NULL) ==
                        json_object_size(have) - (json_object_get(have, "taints") != NULL);
@@ -70,6 +99,7 @@ bool slices_stored_same(const json_t *want, const json_t *have, bool any_generat
         if (strcmp(json_read_word(a, "driver"), json_read_word(b, "driver")) != 0 ||
             strcmp(json_read_word(a, "nodeName"), json_read_word(b, "nodeName")) != 0 ||
             !same_pool(json_object_get(a, "pool"), json_object_get(b, "pool"), any_generation) ||
+            !same_amounts(json_object_get(a, "sharedCounters"), json_object_get(b, "sharedCounters")) ||
             json_array_size(devices) != json_array_size(others))
                 return false;
         for (size_t i = 0; i < json_array_size(devices); i++)
@@ -78,19 +108,23 @@ bool slices_stored_same(const json_t *want, const json_t *have, bool any_generat
         return true;
 }
 
-static size_t count_taints(const json_t *slice)
+unsigned slices_stored_features(const json_t *slice)
 {
         const json_t *devices = json_object_get(spec_of(slice), "devices");
-        size_t count = 0;
+        unsigned features =
+                json_array_size(json_object_get(spec_of(slice), "sharedCounters")) > 0 ? SLICES_COUNTERS : 0;
 
-        for (size_t i = 0; i < json_array_size(devices); i++)
-                count += json_array_size(json_object_get(json_array_get(devices, i), "taints"));
-        return count;
-}
+        for (size_t i = 0; i < json_array_size(devices); i++) {
+                const json_t *device = json_array_get(devices, i);
 
-bool slices_stored_lost_taints(const json_t *want, const json_t *have)
-{
-        return count_taints(want) > 0 && count_taints(have) == 0;
+                if (json_array_size(json_object_get(device, "taints")) > 0)
+                        features |= SLICES_TAINTS;
+                if (json_array_size(json_object_get(device, "consumesCounters")) > 0)
+                        features |= SLICES_COUNTERS;
+                if (json_is_true(json_object_get(device, "allowMultipleAllocations")))
+                        features |= SLICES_SHARES;
+        }
+        return features;
 }
 
 bool slices_stored_is_ours(const json_t *slice, const char *node, uint64_t *ret_generation)

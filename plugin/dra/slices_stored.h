@@ -9,8 +9,9 @@
 /* slices_stored_same() - @any_generation: that of the pool may differ */
 bool slices_stored_same(const json_t *want, const json_t *have, bool any_generation);
 
-/* slices_stored_lost_taints() - does `want` have taints of which `have` has none? */
-bool slices_stored_lost_taints(const json_t *want, const json_t *have);
+/* slices_stored_features() - slices_feature: which of them the slice has; what is written with one and read
+ * without was dropped. */
+unsigned slices_stored_features(const json_t *slice);
 
 /* slices_stored_is_ours() - a slice of our driver and this node. @ret_generation: of its pool */
 bool slices_stored_is_ours(const json_t *slice, const char *node, uint64_t *ret_generation);

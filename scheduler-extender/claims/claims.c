@@ -200,6 +200,8 @@ static size_t slice_text_bytes(const char *name, const struct claims_slice_facts
 
                 bytes += strlen(d->name) + 1 + (d->counters == NULL ? 0 : strlen(d->counters) + 1) +
                          (d->group == NULL ? 0 : strlen(d->group) + 1);
+                for (size_t k = 0; k < d->member_count; k++)
+                        bytes += strlen(facts->members[d->first_member + k]) + 1;
         }
         return bytes;
 }
@@ -216,6 +218,7 @@ static struct slice *make_slice(const char *name, const struct claims_slice_fact
         slice->generation = facts->generation;
         slice->slice_count = facts->slice_count;
         slice->vendor = facts->vendor;
+        slice->planned = facts->planned;
         slice->entry.key = keep(&text, name);
         slice->driver = keep(&text, facts->driver);
         slice->pool = keep(&text, facts->pool);
@@ -231,6 +234,12 @@ static struct slice *make_slice(const char *name, const struct claims_slice_fact
                 to->vendor = from->vendor != NULL ? from->vendor : facts->vendor;
                 to->part = from->part;
                 to->shared = from->shared;
+                to->sick = from->sick;
+                to->shares = from->shares;
+                to->memory_bytes = from->memory_bytes;
+                to->members = (uint32_t) (text - slice->text);
+                for (size_t k = 0; k < from->member_count; k++, to->member_count++)
+                        (void) keep(&text, facts->members[from->first_member + k]);
         }
         return slice;
 }
@@ -318,6 +327,8 @@ static struct claim *make_claim(const char *key, const struct claims_claim_facts
         for (size_t i = 0; i < facts->result_count; i++)
                 bytes += strlen(facts->results[i].driver) + strlen(facts->results[i].pool) +
                          strlen(facts->results[i].device) + 3;
+        if (facts->pod != NULL)
+                bytes += strlen(facts->pod) + strlen(facts->pod_uid) + 2;
         claim = calloc(1, fixed + bytes);
         if (claim == NULL)
                 return NULL;
@@ -327,11 +338,17 @@ static struct claim *make_claim(const char *key, const struct claims_claim_facts
         keep_asks(claim, &text, facts);
         claim->asked = facts->asked;
         claim->allocated = facts->allocated;
+        if (facts->pod != NULL) {
+                claim->pod = keep(&text, facts->pod);
+                claim->pod_uid = keep(&text, facts->pod_uid);
+        }
         for (size_t i = 0; i < facts->result_count; i++)
                 claim->results[claim->result_count++] =
                         (struct result){ .driver = keep(&text, facts->results[i].driver),
                                          .pool = keep(&text, facts->results[i].pool),
-                                         .device = keep(&text, facts->results[i].device) };
+                                         .device = keep(&text, facts->results[i].device),
+                                         .memory_bytes = facts->results[i].memory_bytes,
+                                         .shares = facts->results[i].shares };
         return claim;
 }
 
@@ -359,6 +376,23 @@ int claims_set_claim(struct claims *c, const char *key, const struct claims_clai
         }
         change(c, place);
         return 0;
+}
+
+const char *claims_reserved(const struct claims *c, const char *key, const char **ret_uid)
+{
+        const struct claim *claim = (struct claim *) name_map_find(&c->claims, key);
+
+        if (claim == NULL || !claim->allocated)
+                return NULL;
+        *ret_uid = claim->pod_uid;
+        return claim->pod;
+}
+
+const char *claims_node(const struct claims *c, const char *key)
+{
+        const struct claim *claim = (struct claim *) name_map_find(&c->claims, key);
+
+        return claim == NULL || claim->place == NULL ? NULL : claim->place->entry.key;
 }
 
 /* It is kept as a claim that nobody has. */
@@ -410,13 +444,14 @@ static const char *keep_claim(char **text, const char *pod_key, const char *name
 
 static struct pod *make_pod(const char *key, const struct claims_pod_facts *facts)
 {
-        size_t fixed = sizeof(struct pod) + facts->name_count * sizeof(const char *);
+        size_t fixed = sizeof(struct pod) + 2 * facts->name_count * sizeof(const char *);
         size_t bytes = strlen(key) + 1, prefix = strlen(key) + 3; /* more than enough */
         struct pod *pod;
         char *text;
 
         for (size_t i = 0; i < facts->name_count; i++)
-                bytes += prefix + strlen(facts->names[i]);
+                bytes += prefix + strlen(facts->names[i]) +
+                         (facts->templates[i] == NULL ? 0 : prefix + strlen(facts->templates[i]));
         if (facts->extended != NULL)
                 bytes += prefix + strlen(facts->extended);
         pod = calloc(1, fixed + bytes);
@@ -426,9 +461,15 @@ static struct pod *make_pod(const char *key, const struct claims_pod_facts *fact
         pod->entry.key = keep(&text, key);
         pod->has_claims = facts->has_claims;
         pod->asks_us = facts->asks_us;
-        for (size_t i = 0; i < facts->name_count; i++)
+        pod->begun = facts->begun;
+        for (size_t i = 0; i < facts->name_count; i++) {
+                pod->made |= (uint32_t) facts->made[i] << i;
                 pod->claims[pod->claim_count++] =
                         keep_claim(&text, key, facts->names[i], facts->of_template[i]);
+                if (facts->templates[i] != NULL)
+                        pod->claims[facts->name_count + i] =
+                                keep_claim(&text, key, facts->templates[i], true);
+        }
         if (facts->extended != NULL)
                 pod->extended_entry.key = keep_claim(&text, key, facts->extended, false);
         return pod;

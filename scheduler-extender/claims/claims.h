@@ -6,12 +6,17 @@
  * allocation names it, in use or not, but for admin access; the allocation says on which node, so that a
  * kubelet that wipes its node's slices gives nothing back. Whoever asks gets bounds: a pod's claims ask for
  * at least so many devices, a node has at most so many free ones. Classes, selectors, constraints, taints,
- * and shares of one device are kube-scheduler's to judge.
+ * and how much of a device a claim wants are kube-scheduler's to judge.
  *
  * Of drivers that a vendor's row names, and of ours, whose devices name their vendor and their group, chips
  * are counted too: devices that draw on one counter set are one chip, which is held once any of them is;
  * partitions that draw on none are no chips. A claim that kube-scheduler made for a pod's extended resources
  * holds none: the pod's requests count them.
+ *
+ * A device of ours that stands for several, a whole group, is none itself: who has it has each of them. One
+ * that several claims share is as many devices as it has shares, and as many chips, as its ids are counted
+ * elsewhere; all are held when no memory is left. Another driver's shares are not counted, and its node not
+ * judged.
  *
  * Pure but for the heap. A change costs O(devices x claims) of its node, a look-up O(1). */
 #pragma once
@@ -19,15 +24,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/inventory/dra_name.h" /* DRA_NAME_DRIVER */
 #include "agent/vendor/vendor.h"
 
-#define CLAIMS_OUR_DRIVER  "remuda.dev" /* and the domain of its attributes */
-#define CLAIMS_DEVICES_MAX 128          /* of a slice; this and the next as Kubernetes has it */
-#define CLAIMS_RESULTS_MAX 32           /* of a claim */
-#define CLAIMS_ASKS_MAX    8            /* requests of a pod's claims by classes of ours that are read */
-#define CLAIMS_CHOICES_MAX 8            /* of one of them */
-#define CLAIMS_CLASS                                                                                         \
-        "remuda-" /* what the names of our device classes begin with; behind it stands whose chips */
+#define CLAIMS_DEVICES_MAX 128        /* of a slice; this and the next as Kubernetes has it */
+#define CLAIMS_MEMBERS_MAX 512        /* of devices of a slice that stand for several */
+#define CLAIMS_RESULTS_MAX 32         /* of a claim */
+#define CLAIMS_ASKS_MAX    8          /* requests of a pod's claims by classes of ours that are read */
+#define CLAIMS_CHOICES_MAX 8          /* of one of them */
 #define CLAIMS_PER_POD_MAX 32         /* that are read of a pod: with more it is asked for less */
 #define CLAIMS_ASKED_MAX   UINT32_MAX /* devices that a pod is said to ask for */
 
@@ -35,11 +39,15 @@ struct claims;
 
 struct claims_slice_device {
         const char *name;
-        const char *counters;        /* the first counter set that it draws on; NULL = none */
-        const struct vendor *vendor; /* of a device of our driver; NULL = as the slice has it */
-        const char *group;           /* likewise: the device group that it is of; NULL = not told */
-        bool part;                   /* its driver calls it something else than a whole device */
-        bool shared;                 /* several claims may have it */
+        const char *counters;              /* the first counter set that it draws on; NULL = none */
+        const struct vendor *vendor;       /* of a device of our driver; NULL = as the slice has it */
+        const char *group;                 /* likewise: the device group that it is of; NULL = not told */
+        bool part;                         /* its driver calls it something else than a whole device */
+        bool shared;                       /* several claims may have it */
+        bool sick;                         /* of planned ones: it must not be used */
+        uint32_t shares;                   /* and of a device of our driver so many; 0 = not told */
+        uint64_t memory_bytes;             /* of which claims have parts; 0 = not told */
+        size_t first_member, member_count; /* in the slice's members: the devices it stands for */
 };
 
 /* This and the next two: what an object says. Borrowed. */
@@ -50,6 +58,9 @@ struct claims_slice_facts {
         const struct vendor *vendor; /* whose chips they are; NULL = not known */
         struct claims_slice_device devices[CLAIMS_DEVICES_MAX];
         size_t device_count;
+        bool planned; /* no slice: its inventory tells of devices that no slice has (claims_planned.h) */
+        const char *members[CLAIMS_MEMBERS_MAX]; /* names of devices of the pool */
+        size_t member_count;
 };
 
 /* A request by classes of ours: so many devices of a vendor, or of a runtime; the first choice that is there.
@@ -65,12 +76,16 @@ struct claims_ask {
 
 struct claims_claim_facts {
         bool allocated;
+        bool planned;     /* remuda-controller allocates it: DEVICE_CLASS_PLANNED */
         const char *node; /* of its allocation; NULL = not one node's */
         uint64_t asked;   /* devices, at least */
         struct claims_result {
                 const char *driver, *pool, *device;
+                uint64_t memory_bytes; /* that it has of a shared one; 0 = not told */
+                uint32_t shares;       /* likewise; 0 = not told */
         } results[CLAIMS_RESULTS_MAX]; /* without those of admin access */
         size_t result_count;
+        const char *pod, *pod_uid; /* for which it is reserved, the first of them; NULL = for none */
         struct claims_ask asks[CLAIMS_ASKS_MAX]; /* of its requests those by classes of ours alone */
         size_t ask_count;
 };
@@ -78,10 +93,13 @@ struct claims_claim_facts {
 struct claims_pod_facts {
         const char *names[CLAIMS_PER_POD_MAX]; /* of claims in its namespace, as far as they are there */
         bool of_template[CLAIMS_PER_POD_MAX];  /* ... or of the template of one that is still to be made */
+        const char *templates[CLAIMS_PER_POD_MAX]; /* ... of one that is made; NULL = of none */
+        bool made[CLAIMS_PER_POD_MAX]; /* ... or made of a template for this pod: the claim goes with it */
         size_t name_count;
         bool has_claims;      /* there or not */
         const char *extended; /* the claim that was made for its extended resources; NULL = none */
         bool asks_us;         /* it asks for POD_RESOURCE_CLAIM */
+        bool begun;           /* it has a sandbox, or had: its claims were prepared */
 };
 
 struct claims *claims_new(void);
@@ -94,6 +112,13 @@ void claims_free(struct claims *claims); /* accepts NULL */
 int claims_set_slice(struct claims *claims, const char *name, const struct claims_slice_facts *facts);
 int claims_set_claim(struct claims *claims, const char *key, const struct claims_claim_facts *facts);
 int claims_set_pod(struct claims *claims, const char *key, const struct claims_pod_facts *facts);
+
+/* claims_reserved() - the pod for which an allocated claim is reserved; NULL = there is none. Borrowed until
+ * the claim changes. */
+const char *claims_reserved(const struct claims *claims, const char *key, const char **ret_uid);
+
+/* claims_node() - where an allocated claim has its devices; NULL = on no single node. Borrowed likewise. */
+const char *claims_node(const struct claims *claims, const char *key);
 
 /* claims_set_template() - what a claim that is made of it would ask for. */
 int claims_set_template(struct claims *claims, const char *key, const struct claims_claim_facts *facts);

@@ -3,24 +3,61 @@
 
 #include <string.h>
 
+#include "agent/inventory/dra_share.h"
 #include "scheduler-extender/claims/claims_internal.h"
 
-/* Return: does a slice have the device? */
-static bool take_device(struct place *place, const struct result *result, bool as_chip)
+/* A part of a device, or all of it. */
+static void take(struct offered *device, const struct result *result, bool as_chip)
+{
+        bool all = device->shares == 0;
+
+        if (!all) {
+                const struct dra_share_room room = { .memory_bytes = device->memory_bytes,
+                                                     .shares = device->shares };
+                uint32_t shares = result->shares > 0 ? result->shares : 1;
+
+                device->used_shares += shares;
+                device->beside_shares += as_chip ? 0 : shares;
+                device->used_bytes +=
+                        result->memory_bytes > 0 ? result->memory_bytes : dra_share_memory(&room);
+                all = device->used_shares >= device->shares ||
+                      (device->memory_bytes > 0 && device->used_bytes >= device->memory_bytes);
+        }
+        device->taken = device->taken || all;
+        device->held = device->held || as_chip;
+}
+
+static bool take_named(struct place *place, const struct result *result, const char *name, bool as_chip,
+                       const struct slice **ret_slice, const struct offered **ret)
 {
         bool found = false;
 
         for (struct slice *s = place->slices; s != NULL; s = s->next)
                 for (uint32_t i = 0;
                      s->counts && i < s->device_count && same_pool(s, result->driver, result->pool); i++) {
-                        struct offered *device = &s->devices[i];
-
-                        if (strcmp(s->text + device->name, result->device) != 0)
+                        if (strcmp(s->text + s->devices[i].name, name) != 0)
                                 continue;
-                        device->taken = found = true;
-                        device->held = device->held || as_chip;
+                        take(&s->devices[i], result, as_chip);
+                        *ret_slice = s;
+                        *ret = &s->devices[i];
+                        found = true;
                 }
         return found;
+}
+
+/* Return: does a slice have the device? With it go those that it stands for. */
+static bool take_device(struct place *place, const struct result *result, bool as_chip)
+{
+        const struct slice *slice, *of;
+        const struct offered *device, *member;
+        const char *name;
+
+        if (!take_named(place, result, result->device, as_chip, &slice, &device))
+                return false;
+        name = slice->text + device->members;
+        for (uint32_t i = 0; i < device->member_count; i++, name += strlen(name) + 1)
+                (void) take_named(place, result, name, as_chip, &of, &member);
+        return true;
 }
 
 /* NULL = nobody's that is known, or one vendor too many. */
@@ -76,7 +113,7 @@ static void take_claim(const struct claims *c, struct place *place, const struct
                 chips = chips_of(ret, vendor_of_claims(claim->results[i].driver, &whole));
                 if (chips != NULL)
                         chips->held++;
-                else if (strcmp(claim->results[i].driver, CLAIMS_OUR_DRIVER) == 0)
+                else if (strcmp(claim->results[i].driver, DRA_NAME_DRIVER) == 0)
                         ret->unnamed++;
         }
 }
@@ -110,7 +147,7 @@ static bool is_first_of_chip(const struct place *place, const struct slice *slic
         return true;
 }
 
-static void hold_in_group(const char *name, struct claims_account *ret)
+static void hold_in_group(const char *name, uint32_t held, struct claims_account *ret)
 {
         size_t i = 0;
 
@@ -120,7 +157,44 @@ static void hold_in_group(const char *name, struct claims_account *ret)
                 return;
         if (i == ret->group_count)
                 ret->groups[ret->group_count++] = (struct claims_account_group){ .name = name };
-        ret->groups[i].held++;
+        ret->groups[i].held += held;
+}
+
+static uint32_t shares_of(const struct offered *device)
+{
+        return device->shares > 0 ? device->shares : 1;
+}
+
+/* All of them where nothing else of it is left: its memory is had. */
+static uint32_t used_of(const struct offered *device)
+{
+        uint32_t shares = shares_of(device);
+
+        return device->taken || device->used_shares > shares ? shares : device->used_shares;
+}
+
+/* As ids of chips are counted everywhere: of one that is shared in shares (ledger_nodes.c). */
+static uint32_t held_of(const struct offered *device, bool held)
+{
+        uint32_t used = used_of(device);
+
+        if (!held || device->shares == 0)
+                return held;
+        return used > device->beside_shares ? used - device->beside_shares : 0;
+}
+
+static void count_free(const struct offered *device, const struct slice *slice, struct claims_account *ret)
+{
+        uint32_t shares = shares_of(device), used = used_of(device);
+
+        if (!slice->whole)
+                return;
+        ret->offered += shares;
+        ret->free += shares - used;
+        if (strcmp(slice->driver, DRA_NAME_DRIVER) != 0)
+                return;
+        ret->ours += shares;
+        ret->ours_free += shares - used;
 }
 
 static void add_slice(const struct place *place, const struct slice *slice, struct claims_account *ret)
@@ -134,17 +208,20 @@ static void add_slice(const struct place *place, const struct slice *slice, stru
                 const struct offered *device = &slice->devices[i];
                 bool held = false;
 
-                ret->judged = ret->judged && !device->shared;
-                ret->offered += slice->whole;
-                ret->free += slice->whole && !device->taken;
+                if (device->member_count > 0)
+                        continue;
+                ret->judged = ret->judged && (!device->shared || device->shares > 0);
+                if (!slice->planned)
+                        count_free(device, slice, ret);
                 chips = chips_of(ret, device->vendor);
                 if (chips == NULL || !is_first_of_chip(place, slice, device, &held))
                         continue;
                 chips->offers = true;
-                chips->offered += slice->whole;
-                chips->held += held;
+                chips->planned = slice->planned;
+                chips->offered += slice->whole ? shares_of(device) : 0;
+                chips->held += held_of(device, held);
                 if (held && device->group != 0)
-                        hold_in_group(slice->text + device->group, ret);
+                        hold_in_group(slice->text + device->group, held_of(device, held), ret);
         }
 }
 
@@ -154,8 +231,11 @@ void claims_account(struct claims *c, const char *node, struct claims_account *r
 
         *ret = (struct claims_account){ .judged = true };
         for (struct slice *s = place == NULL ? NULL : place->slices; s != NULL; s = s->next)
-                for (uint32_t i = 0; i < s->device_count; i++)
+                for (uint32_t i = 0; i < s->device_count; i++) {
                         s->devices[i].taken = s->devices[i].held = false;
+                        s->devices[i].used_shares = s->devices[i].beside_shares = 0;
+                        s->devices[i].used_bytes = 0;
+                }
         for (const struct claim *claim = place == NULL ? NULL : place->claims; claim != NULL;
              claim = claim->next)
                 take_claim(c, place, claim, ret);

@@ -10,9 +10,11 @@
 struct claims_account {
         bool judged; /* else nothing is known of what is free */
         uint32_t offered, free;
+        uint32_t ours, ours_free; /* of them, of our driver */
         struct claims_account_chips {
                 const struct vendor *vendor;
-                bool offers; /* there are slices with its chips */
+                bool offers;  /* there are slices with its chips */
+                bool planned; /* ... none that kube-scheduler knows */
                 uint32_t offered, held;
         } chips[CLAIMS_ACCOUNT_VENDORS_MAX];
         size_t chip_count;

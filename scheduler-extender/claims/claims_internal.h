@@ -11,8 +11,12 @@ struct offered {
         uint32_t name, chip;         /* in the slice's text; chip: its counter set, else its own name */
         uint32_t group;              /* likewise; 0 = not told */
         const struct vendor *vendor; /* NULL = nobody's that is known */
-        bool part, shared;
-        bool taken, held; /* by claims; and as a chip */
+        bool part, shared, sick;
+        bool taken, held;               /* by claims; and as a chip */
+        uint32_t members, member_count; /* in the slice's text, one behind the other: it stands for these */
+        uint32_t shares, used_shares;   /* 0 = it is not shared, or nobody knows in how many */
+        uint32_t beside_shares;         /* of the used ones: that pods' requests count */
+        uint64_t memory_bytes, used_bytes;
 };
 
 struct slice {
@@ -26,6 +30,7 @@ struct slice {
                          whole the last one that was */
         bool whole;   /* and all of that one are, or were, there */
         bool of_last; /* of its pool's last generation that was whole */
+        bool planned; /* of an inventory: kube-scheduler knows nothing of its devices */
         bool gone;    /* it was deleted or made anew, and counts until the newest generation is whole */
         const char *driver, *pool, *text;
         struct offered devices[];
@@ -40,6 +45,8 @@ static inline bool same_pool(const struct slice *slice, const char *driver, cons
 
 struct result {
         const char *driver, *pool, *device;
+        uint64_t memory_bytes;
+        uint32_t shares;
 };
 
 struct claim {
@@ -48,7 +55,8 @@ struct claim {
         struct claim *next;
         uint64_t asked;
         bool allocated;
-        struct claims_ask *asks; /* behind the results */
+        const char *pod, *pod_uid; /* NULL, both = it is reserved for none */
+        struct claims_ask *asks;   /* behind the results */
         uint32_t result_count, ask_count;
         struct result results[];
 };
@@ -56,9 +64,9 @@ struct claim {
 /* A pod that has claims. */
 struct pod {
         struct name_map_entry entry, extended_entry; /* the second: by the claim of its extended resources */
-        bool has_claims, asks_us;
-        uint32_t claim_count;
-        const char *claims[]; /* keys */
+        bool has_claims, asks_us, begun;
+        uint32_t claim_count, made; /* CLAIMS_PER_POD_MAX bits: the pod's own claims, which go with it */
+        const char *claims[];       /* keys, and behind them as many of templates, NULL = none */
 };
 
 /* A node, as far as slices and claims name it. */

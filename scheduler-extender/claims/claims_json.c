@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/vendor/device_class.h"
 #include "base/json/json_field.h"
+#include "base/quantity.h"
 #include "base/text.h"
 
 /* A member that is a string, or NULL. */
@@ -35,24 +37,75 @@ static const char *attribute_of(const struct json_field *attributes, const char 
         char full[64];
         struct json_field at = json_field_get(attributes, name);
 
-        (void) text_format(full, sizeof(full), CLAIMS_OUR_DRIVER "/%s", name);
+        (void) text_format(full, sizeof(full), DRA_NAME_DRIVER "/%s", name);
         if (at.value == NULL)
                 at = json_field_get(attributes, full);
         return string_of(&at, "string");
 }
 
-/* Our driver has devices of every vendor. */
-static void decode_ours(const struct json_field *attributes, struct claims_slice_device *ret)
+/* A quantity of ours, by its name alone or with our domain before it; 0 = there is none. */
+static uint64_t amount_of(const struct json_field *in, const char *name, bool capacity)
 {
-        const char *vendor = attribute_of(attributes, "vendor"), *group = attribute_of(attributes, "group");
+        char full[64];
+        struct json_field at = json_field_get(in, name);
+        const char *text;
+        int64_t amount = 0;
+
+        (void) text_format(full, sizeof(full), DRA_NAME_DRIVER "/%s", name);
+        if (at.value == NULL)
+                at = json_field_get(in, full);
+        text = capacity ? string_of(&at, "value") : json_string_value(at.value);
+        return text != NULL && quantity_parse(text, &amount) == 0 && amount > 0 ? (uint64_t) amount : 0;
+}
+
+static uint32_t count_of(uint64_t amount)
+{
+        return amount < UINT32_MAX ? (uint32_t) amount : UINT32_MAX;
+}
+
+/* Counters are called as the devices are that draw on one alone; who draws on several stands for these. */
+static void decode_members(const struct json_field *consumes, struct claims_slice_facts *facts,
+                           struct claims_slice_device *ret)
+{
+        struct json_field counters = json_field_get(consumes, "counters");
+        const char *name;
+        json_t *value;
+
+        ret->first_member = facts->member_count;
+        if (json_object_size(counters.value) < 2 ||
+            facts->member_count + json_object_size(counters.value) > CLAIMS_MEMBERS_MAX)
+                return;
+        json_object_foreach((json_t *) counters.value, name, value)
+        {
+                facts->members[facts->member_count++] = name;
+                ret->member_count++;
+        }
+}
+
+/* Our driver has devices of every vendor, and a counter for each. */
+static void decode_ours(const struct json_field *at, struct claims_slice_facts *facts,
+                        struct claims_slice_device *ret)
+{
+        struct json_field attributes = json_field_get(at, "attributes"),
+                          capacity = json_field_get(at, "capacity"),
+                          consumes = json_field_get(at, "consumesCounters"),
+                          first = json_field_at(&consumes, 0);
+        const char *vendor = attribute_of(&attributes, "vendor"), *group = attribute_of(&attributes, "group");
 
         ret->vendor = vendor == NULL ? NULL : vendor_find(vendor, NULL);
         ret->group = group == NULL || group[0] == '\0' ? NULL : group;
+        ret->counters = NULL;
+        decode_members(&first, facts, ret);
+        if (!ret->shared)
+                return;
+        ret->shares = count_of(amount_of(&capacity, "shares", true));
+        ret->memory_bytes = amount_of(&capacity, "memory", true);
 }
 
 static int decode_device(const struct json_field *at, const char *whole, bool ours,
-                         struct claims_slice_device *ret, struct err *err)
+                         struct claims_slice_facts *facts, struct err *err)
 {
+        struct claims_slice_device *ret = &facts->devices[facts->device_count++];
         struct json_field attributes = json_field_get(at, "attributes"),
                           type_at = json_field_get(&attributes, "type"),
                           counters = json_field_get(at, "consumesCounters"),
@@ -63,7 +116,7 @@ static int decode_device(const struct json_field *at, const char *whole, bool ou
         ret->part = whole != NULL && type != NULL && strcmp(type, whole) != 0;
         ret->shared = is_true(at, "allowMultipleAllocations");
         if (ours)
-                decode_ours(&attributes, ret);
+                decode_ours(at, facts, ret);
         return required(at, "name", &ret->name, err);
 }
 
@@ -85,11 +138,11 @@ int claims_json_slice(const json_t *object, struct claims_slice_facts *ret, stru
         if (ret->node != NULL && ret->node[0] == '\0')
                 ret->node = NULL;
         ret->vendor = vendor_of_claims(ret->driver, &whole);
-        ours = strcmp(ret->driver, CLAIMS_OUR_DRIVER) == 0;
+        ours = strcmp(ret->driver, DRA_NAME_DRIVER) == 0;
         for (size_t i = 0; i < json_field_count(&devices); i++) {
                 struct json_field at = json_field_at(&devices, i);
 
-                if (decode_device(&at, whole, ours, &ret->devices[ret->device_count++], err) < 0)
+                if (decode_device(&at, whole, ours, ret, err) < 0)
                         return -EBADMSG;
         }
         return 0;
@@ -131,9 +184,10 @@ static bool decode_choice(const struct json_field *at, struct claims_choice *ret
         const char *class_ = string_of(at, "deviceClassName");
         uint64_t asked = asked_exactly(at);
 
-        if (class_ == NULL || !text_starts_with(class_, CLAIMS_CLASS) || asked == 0)
+        if (class_ == NULL || !device_class_is_ours(class_) || asked == 0)
                 return false;
-        *ret = (struct claims_choice){ .of = class_ + strlen(CLAIMS_CLASS), .devices = (uint32_t) asked };
+        *ret = (struct claims_choice){ .of = class_ + strlen(DEVICE_CLASS_PREFIX),
+                                       .devices = (uint32_t) asked };
         return true;
 }
 
@@ -167,7 +221,7 @@ static bool is_in_one_group(const struct json_field *devices, const char *name)
                 struct json_field at = json_field_at(&constraints, i), of = json_field_get(&at, "requests");
                 const char *attribute = string_of(&at, "matchAttribute"), *one = NULL;
 
-                if (attribute == NULL || strcmp(attribute, CLAIMS_OUR_DRIVER "/group") != 0)
+                if (attribute == NULL || strcmp(attribute, DRA_NAME_DRIVER "/group") != 0)
                         continue;
                 for (size_t k = 0; k < json_field_count(&of); k++) {
                         struct json_field item = json_field_at(&of, k);
@@ -228,11 +282,14 @@ static int decode_results(const struct json_field *allocation, struct claims_cla
             json_field_array(&devices, "results", CLAIMS_RESULTS_MAX, &results, err) < 0)
                 return -EBADMSG;
         for (size_t i = 0; i < json_field_count(&results); i++) {
-                struct json_field at = json_field_at(&results, i);
+                struct json_field at = json_field_at(&results, i),
+                                  consumed = json_field_get(&at, "consumedCapacity");
                 struct claims_result *result = &ret->results[ret->result_count];
 
                 if (is_true(&at, "adminAccess"))
                         continue;
+                *result = (struct claims_result){ .memory_bytes = amount_of(&consumed, "memory", false),
+                                                  .shares = count_of(amount_of(&consumed, "shares", false)) };
                 if (required(&at, "driver", &result->driver, err) < 0 ||
                     required(&at, "pool", &result->pool, err) < 0 ||
                     required(&at, "device", &result->device, err) < 0)
@@ -240,6 +297,31 @@ static int decode_results(const struct json_field *allocation, struct claims_cla
                 ret->result_count++;
         }
         return 0;
+}
+
+/* The first pod that may use it. */
+static void decode_reserved(const struct json_field *status, struct claims_claim_facts *ret)
+{
+        struct json_field list = json_field_get(status, "reservedFor");
+
+        for (size_t i = 0; i < json_field_count(&list) && ret->pod == NULL; i++) {
+                struct json_field at = json_field_at(&list, i);
+                const char *resource = string_of(&at, "resource"), *name = string_of(&at, "name"),
+                           *uid = string_of(&at, "uid");
+
+                if (resource == NULL || strcmp(resource, "pods") != 0 || name == NULL || uid == NULL)
+                        continue;
+                ret->pod = name;
+                ret->pod_uid = uid;
+        }
+}
+
+static bool is_planned(const struct json_field *requests)
+{
+        struct json_field request = json_field_at(requests, 0), exactly = json_field_get(&request, "exactly");
+        const char *class_ = string_of(&exactly, "deviceClassName");
+
+        return json_field_count(requests) == 1 && class_ != NULL && strcmp(class_, DEVICE_CLASS_PLANNED) == 0;
 }
 
 int claims_json_claim(const json_t *object, struct claims_claim_facts *ret, struct err *err)
@@ -259,6 +341,8 @@ int claims_json_claim(const json_t *object, struct claims_claim_facts *ret, stru
                 ret->asked += asked_of(&request);
         }
         decode_asks(&devices, ret);
+        decode_reserved(&status, ret);
+        ret->planned = is_planned(&requests);
         ret->allocated = allocation.value != NULL;
         ret->node = node_of(&allocation);
         return decode_results(&allocation, ret, err);
@@ -304,6 +388,40 @@ static bool asks_us(const struct json_field *spec)
         return false;
 }
 
+/* Has a container of that list run? */
+static bool has_run(const struct json_field *status, const char *list)
+{
+        struct json_field containers = json_field_get(status, list);
+
+        for (size_t i = 0; i < json_field_count(&containers); i++) {
+                struct json_field container = json_field_at(&containers, i),
+                                  state = json_field_get(&container, "state"),
+                                  last = json_field_get(&container, "lastState");
+
+                if (json_field_get(&state, "running").value != NULL ||
+                    json_field_get(&state, "terminated").value != NULL ||
+                    json_field_get(&last, "terminated").value != NULL)
+                        return true;
+        }
+        return false;
+}
+
+/* A kubelet prepares a pod's claims before its sandbox is made. */
+static bool has_begun(const struct json_field *status)
+{
+        struct json_field conditions = json_field_get(status, "conditions");
+
+        for (size_t i = 0; i < json_field_count(&conditions); i++) {
+                struct json_field at = json_field_at(&conditions, i);
+                const char *type = string_of(&at, "type"), *says = string_of(&at, "status");
+
+                if (type != NULL && says != NULL && strcmp(type, "PodReadyToStartContainers") == 0 &&
+                    strcmp(says, "False") != 0)
+                        return true;
+        }
+        return has_run(status, "containerStatuses") || has_run(status, "initContainerStatuses");
+}
+
 void claims_json_pod(const json_t *pod, struct claims_pod_facts *ret)
 {
         struct json_field root = json_field_root(pod), spec = json_field_get(&root, "spec"),
@@ -318,13 +436,18 @@ void claims_json_pod(const json_t *pod, struct claims_pod_facts *ret)
                 struct json_field at = json_field_at(&claims, i);
                 const char *name = string_of(&at, "resourceClaimName");
 
+                ret->templates[ret->name_count] = NULL;
+                ret->made[ret->name_count] = name == NULL;
                 if (name == NULL)
                         name = made_claim(&statuses, string_of(&at, "name"));
                 ret->of_template[ret->name_count] = name == NULL;
                 if (name == NULL)
                         name = string_of(&at, "resourceClaimTemplateName");
+                else if (ret->made[ret->name_count])
+                        ret->templates[ret->name_count] = string_of(&at, "resourceClaimTemplateName");
                 if (name != NULL)
                         ret->names[ret->name_count++] = name;
         }
         ret->asks_us = asks_us(&spec);
+        ret->begun = has_begun(&status);
 }

@@ -5,11 +5,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/vendor/device_class.h"
 #include "base/cleanup.h"
 #include "scheduler-extender/claims/claims_account.h"
 #include "scheduler-extender/claims/claims_json.h"
+#include "scheduler-extender/claims/claims_planned.h"
 #include "scheduler-extender/ledger/cluster_internal.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 #define RESOURCES_MAX 32 /* of one vendor */
 
@@ -93,12 +97,16 @@ static void apply(struct cluster *c, struct ledger_node *node)
             account.unnamed == 0 && account.judged)
                 return;
         devices.unjudged = !account.judged;
+        devices.lost = account.unnamed > 0;
         devices.offered = account.offered;
         devices.free = account.free;
+        devices.ours = account.ours;
+        devices.ours_free = account.ours_free;
         for (size_t i = 0; i < account.chip_count; i++)
                 devices.offers[devices.offer_count++] = (struct ledger_devices_offer){
                         .resource = resource_of(&c->ledger->symbols, node, account.chips[i].vendor),
                         .offers = account.chips[i].offers,
+                        .planned = account.chips[i].planned,
                         .offered = account.chips[i].offered,
                         .held = account.chips[i].held,
                 };
@@ -130,6 +138,15 @@ static void apply_changes(struct cluster *c)
                 cluster_claims_update(c, name);
 }
 
+int cluster_claims_take_inventory(struct cluster *c, const char *node, const struct inventory *inventory)
+{
+        int r = c->tried != NULL ? 0 : claims_planned_set(c->claims, node, inventory);
+
+        apply_changes(c);
+        cluster_claims_update(c, node);
+        return r;
+}
+
 int cluster_claims_take_slice(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
         struct claims_slice_facts facts;
@@ -145,6 +162,42 @@ int cluster_claims_take_slice(struct cluster *c, const char *key, const json_t *
         return r;
 }
 
+static const struct ledger_node *node_of(const struct cluster *c, const char *claim_key)
+{
+        const char *name = claims_node(c->claims, claim_key);
+
+        return name == NULL ? NULL : ledger_nodes_find(c->ledger, name, strlen(name));
+}
+
+/* The chips of the claim are the pod's, or are not any more: its place in a plan follows. */
+static void tell_pod(struct cluster *c, const char *claim_key, bool claimed)
+{
+        char namespace_[256], key[512];
+        const char *uid = NULL, *name = claims_reserved(c->claims, claim_key, &uid);
+        struct ledger_pod *pod;
+        struct ledger_job *job;
+
+        (void) store_key_split(claim_key, namespace_);
+        pod = name == NULL ? NULL : ledger_pods_find(c->ledger, namespace_, name);
+        if (pod == NULL || strcmp(pod->uid, uid) != 0 || pod->claimed == claimed ||
+            (claimed && pod->request.by_claims && claims_asked_by(c->claims, pod->key) > 0))
+                return;
+        ledger_jobs_set_claimed(c->ledger, pod, claimed, node_of(c, claim_key));
+        job = text_format(key, sizeof(key), "%s/%s", namespace_, name) ? ledger_jobs_planning(c->ledger, key)
+                                                                       : NULL;
+        if (job != NULL)
+                ledger_jobs_keep_plan(c->ledger, job);
+}
+
+/* Is the claim, as it is told now (NULL: gone), still that of the pod that had it? */
+static bool stays_reserved(const struct cluster *c, const char *key, const struct claims_claim_facts *now)
+{
+        const char *uid = NULL;
+
+        return now != NULL && now->allocated && now->pod != NULL &&
+               claims_reserved(c->claims, key, &uid) != NULL && strcmp(uid, now->pod_uid) == 0;
+}
+
 int cluster_claims_take_claim(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
         struct claims_claim_facts facts;
@@ -154,9 +207,16 @@ int cluster_claims_take_claim(struct cluster *c, const char *key, const json_t *
                 return 0;
         if (object != NULL)
                 r = claims_json_claim(object, &facts, err);
+        if (r == 0 && !stays_reserved(c, key, object == NULL ? NULL : &facts))
+                tell_pod(c, key, false);
         if (r == 0)
                 r = claims_set_claim(c->claims, key, object == NULL ? NULL : &facts);
         apply_changes(c);
+        tell_pod(c, key, true);
+        if (r == 0)
+                r = ledger_jobs_claim_place(c->ledger, key,
+                                            object != NULL && facts.planned && facts.allocated ? facts.node
+                                                                                               : NULL);
         return r;
 }
 
@@ -177,6 +237,15 @@ bool cluster_claims_has(const json_t *pod)
         return json_array_size(json_object_get(json_object_get(pod, "spec"), "resourceClaims")) > 0;
 }
 
+/* Its claim may have been told first. */
+static void tell_claim(struct cluster *c, const char *pod_key, const char *name)
+{
+        char key[512];
+
+        if (text_format(key, sizeof(key), "%.*s/%s", (int) strcspn(pod_key, "/"), pod_key, name))
+                tell_pod(c, key, true);
+}
+
 int cluster_claims_take_pod(struct cluster *c, const char *key, const json_t *object)
 {
         struct claims_pod_facts facts;
@@ -188,16 +257,9 @@ int cluster_claims_take_pod(struct cluster *c, const char *key, const json_t *ob
                 return claims_set_pod(c->tried, key, object == NULL ? NULL : &facts);
         r = claims_set_pod(c->claims, key, object == NULL ? NULL : &facts);
         apply_changes(c);
+        for (size_t i = 0; r == 0 && object != NULL && i < facts.name_count; i++)
+                tell_claim(c, key, facts.names[i]);
         return r;
-}
-
-/* A class may be an administrator's own, "remuda-h100": whose chips it means nobody here knows. */
-static bool is_known(const char *of)
-{
-        for (size_t i = 0; vendors[i] != NULL; i++)
-                if (strcmp(vendors[i]->name, of) == 0 || strcmp(vendors[i]->runtime, of) == 0)
-                        return true;
-        return false;
 }
 
 /* Names of vendors and runtimes as the ledger's groups have them. Return: false, of one that is no such name.
@@ -211,7 +273,7 @@ static bool turn_ask(const struct symbols *symbols, const struct claims_ask *ask
 
                 ret->choices[k] = (struct device_choice){ .of = symbols_find(symbols, of, strlen(of)),
                                                           .devices = ask->choices[k].devices };
-                if (ret->choices[k].of == 0 && !is_known(of))
+                if (ret->choices[k].of == 0 && !device_class_knows(of))
                         return false;
         }
         return true;
@@ -237,6 +299,7 @@ uint32_t cluster_claims_asked(const struct cluster *c, const char *namespace_, c
                 return 0;
         turn_asks(&c->ledger->symbols, asks, claims_asked_classes(c->claims, namespace_, &facts, asks),
                   ret_asks);
+        ret_asks->own = claims_asked_own(&facts);
         return claims_asked(c->claims, namespace_, &facts);
 }
 
@@ -249,7 +312,16 @@ uint32_t cluster_claims_asked_by(const struct cluster *c, const char *pod_key, s
                 return 0;
         turn_asks(&c->ledger->symbols, asks, claims_asked_classes_by(cluster_claims(c), pod_key, asks),
                   ret_asks);
+        ret_asks->own = claims_asked_own_by(cluster_claims(c), pod_key);
         return claims_asked_by(cluster_claims(c), pod_key);
+}
+
+bool cluster_claims_got(const struct cluster *c, const char *namespace_, const char *name, struct text *ret)
+{
+        char key[512];
+
+        return text_format(key, sizeof(key), "%s/%s", namespace_, name) &&
+               claims_asked_got(cluster_claims(c), key, ret);
 }
 
 const struct claims *cluster_claims(const struct cluster *c)
@@ -271,7 +343,7 @@ void cluster_claims_try(struct cluster *c, struct ledger_node *node, const struc
         struct rules_on room;
         const struct request *on = rules_on(context, node, &room)->request;
 
-        if (context->devices == 0)
+        if (context->devices == 0 || context->request->by_claims) /* the pod itself counts for its claims */
                 return;
         if (node->devices != NULL)
                 devices = *node->devices;

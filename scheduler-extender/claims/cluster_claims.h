@@ -15,6 +15,11 @@ int cluster_claims_take_template(struct cluster *cluster, const char *key, const
                                  struct err *err);
 int cluster_claims_take_pod(struct cluster *cluster, const char *key, const json_t *object);
 
+/* cluster_claims_take_inventory() - whether the node's devices are for planned claims (claims_planned.h);
+ * after the ledger has taken it. NULL = it is gone. 0 or -ENOMEM. */
+int cluster_claims_take_inventory(struct cluster *cluster, const char *node,
+                                  const struct inventory *inventory);
+
 bool cluster_claims_has(const json_t *pod); /* does it name any? */
 
 /* cluster_claims_update() - the devices of a node that has come, or has other resources now. */
@@ -27,6 +32,10 @@ uint32_t cluster_claims_asked(const struct cluster *cluster, const char *namespa
                               struct device_asks *ret_asks);
 uint32_t cluster_claims_asked_by(const struct cluster *cluster, const char *pod_key,
                                  struct device_asks *ret_asks);
+
+/* cluster_claims_got() - claims_asked_got() of a pod that the store knows. */
+bool cluster_claims_got(const struct cluster *cluster, const char *namespace_, const char *name,
+                        struct text *ret);
 const struct claims *cluster_claims(const struct cluster *cluster);
 
 /* cluster_claims_try() - in a copy of a cluster: the pod of that request takes the devices that it asks for

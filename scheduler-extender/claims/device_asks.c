@@ -3,6 +3,10 @@
 
 #include "base/cleanup.h"
 
+#define RESOURCES_MAX                                                                                        \
+        32 /* that the chips of one vendor, or runtime, are counted under; of more the first                 \
+            */
+
 uint64_t device_asks_least(const struct device_asks *asks)
 {
         uint64_t sum = 0;
@@ -112,4 +116,71 @@ void device_asks_on(const struct device_asks *asks, const struct ledger_node *no
                 add_item(ret, choose(&asks->asks[i], node, ret));
                 ret->same_group = ret->same_group || asks->asks[i].one_group;
         }
+}
+
+/* Usable chips by the resource that they are counted under. */
+struct usable {
+        uint32_t resource;
+        uint64_t chips;
+};
+
+static struct usable *usable_of(struct usable *all, size_t *count, uint32_t resource)
+{
+        size_t i = 0;
+
+        while (i < *count && all[i].resource != resource)
+                i++;
+        if (i == *count && *count < RESOURCES_MAX)
+                all[(*count)++] = (struct usable){ .resource = resource };
+        return i < *count ? &all[i] : NULL;
+}
+
+/* Of the resources that its chips are counted under anywhere the one with most usable ones, of equal ones the
+ * first that is met; 0 = nobody has any. */
+static struct usable most_usable(const struct ledger *ledger, uint32_t of)
+{
+        struct usable all[RESOURCES_MAX], best = { .resource = 0 }, *own;
+        size_t count = 0;
+
+        for (uint32_t n = 0; n < ledger->node_count; n++)
+                for (uint32_t g = 0; g < ledger->nodes[n]->group_count; g++) {
+                        const struct ledger_group *group = &ledger->nodes[n]->groups[g];
+
+                        if (is_of(group, of) && (own = usable_of(all, &count, group->resource)) != NULL)
+                                own->chips += group->usable;
+                }
+        for (size_t i = 0; i < count; i++)
+                if (best.resource == 0 || all[i].chips > best.chips)
+                        best = all[i];
+        return best;
+}
+
+static struct request_item choose_anywhere(const struct device_ask *ask, const struct ledger *ledger)
+{
+        struct request_item chosen = { .chips = ask->choices[0].devices };
+        uint64_t usable = 0;
+
+        for (size_t i = 0; i < ask->choice_count && (chosen.resource == 0 || usable < chosen.chips); i++) {
+                struct usable most = most_usable(ledger, ask->choices[i].of);
+
+                if (most.resource == 0 || (chosen.resource != 0 && most.chips < ask->choices[i].devices))
+                        continue;
+                chosen = (struct request_item){ .resource = most.resource, .chips = ask->choices[i].devices };
+                usable = most.chips;
+        }
+        return chosen;
+}
+
+void device_asks_anywhere(const struct device_asks *asks, const struct ledger *ledger,
+                          struct request *request)
+{
+        struct request before = *request;
+
+        request->item_count = 0;
+        for (size_t i = 0; i < asks->count; i++) {
+                add_item(request, choose_anywhere(&asks->asks[i], ledger));
+                request->same_group = request->same_group || asks->asks[i].one_group;
+        }
+        for (size_t i = 0; i < before.item_count; i++)
+                add_item(request, before.items[i]);
 }

@@ -22,6 +22,7 @@ struct device_asks {
                 size_t choice_count; /* >= 1 */
                 bool one_group;
         } asks[DEVICE_ASKS_MAX];
+        bool own; /* the claims are the pod's alone: made of templates */
 };
 
 /* device_asks_least() - chips in all, of each ask its smallest choice. */
@@ -31,3 +32,9 @@ uint64_t device_asks_least(const struct device_asks *asks);
  * there has is an item of resource 0. */
 void device_asks_on(const struct device_asks *asks, const struct ledger_node *node, const struct request *of,
                     struct request *ret);
+
+/* device_asks_anywhere() - the asks as items of the request, before those that it has, wherever it goes: of
+ * several choices the first that the cluster has usable chips enough for; one that nobody has is an item of
+ * resource 0. For plans of gangs, whose members ask for the same on every node. */
+void device_asks_anywhere(const struct device_asks *asks, const struct ledger *ledger,
+                          struct request *request);

@@ -478,6 +478,80 @@ static void a_class_of_ours_says_whose(void **state)
         }
 }
 
+#define CHIP(name)                                                                                           \
+        "{\"name\":\"" name                                                                                  \
+        "\",\"attributes\":{\"vendor\":{\"string\":\"nvidia\"},\"group\":{\"string\":\"g\"}},"               \
+        "\"consumesCounters\":[{\"counterSet\":\"a\",\"counters\":{\"" name "\":{\"value\":\"1\"}}}]}"
+#define WHOLE                                                                                                \
+        "{\"name\":\"group-g\",\"attributes\":{\"vendor\":{\"string\":\"nvidia\"},\"group\":{\"string\":"    \
+        "\"g\"}},"                                                                                           \
+        "\"consumesCounters\":[{\"counterSet\":\"a\",\"counters\":{\"a\":{\"value\":\"1\"},\"b\":{"          \
+        "\"value\":\"1\"}}}]}"
+#define SHARED                                                                                               \
+        "{\"name\":\"s\",\"attributes\":{\"vendor\":{\"string\":\"nvidia\"},\"group\":{\"string\":\"h\"}},"  \
+        "\"allowMultipleAllocations\":true,\"capacity\":{\"shares\":{\"value\":\"4\"},\"memory\":{"          \
+        "\"value\":\"80Gi\"}}}"
+#define OURS_SLICE(devices)                                                                                  \
+        "{\"spec\":{\"driver\":\"remuda.dev\",\"nodeName\":\"n\",\"pool\":{\"name\":\"n\",\"generation\":1," \
+        "\"resourceSliceCount\":1},\"devices\":[" devices "]}}"
+#define TOOK(device, more)                                                                                   \
+        "{\"request\":\"r\",\"driver\":\"remuda.dev\",\"pool\":\"n\",\"device\":\"" device "\"" more "}"
+#define OF_MEMORY(amount) ",\"consumedCapacity\":{\"memory\":\"" amount "\",\"shares\":\"1\"}"
+
+/* clang-format off */
+static const struct { const char *what, *devices, *results; uint32_t offered, free, chips, held; bool judged; } parts[] = {
+        { "nobody has any",         CHIP("a") "," CHIP("b") "," WHOLE, NULL, 2, 2, 2, 0, true },
+        { "who has the group has both", CHIP("a") "," CHIP("b") "," WHOLE, TOOK("group-g", ""), 2, 0, 2, 2, true },
+        { "who has a chip, one",    CHIP("a") "," CHIP("b") "," WHOLE, TOOK("b", ""), 2, 1, 2, 1, true },
+        { "four shares",            SHARED, NULL, 4, 4, 4, 0, true },
+        { "one of them is had",     SHARED, TOOK("s", OF_MEMORY("20Gi")), 4, 3, 4, 1, true },
+        { "two, one of half of it", SHARED, TOOK("s", OF_MEMORY("20Gi")) "," TOOK("s", OF_MEMORY("40Gi")), 4, 2, 4, 2, true },
+        { "all of the memory",      SHARED, TOOK("s", OF_MEMORY("80Gi")), 4, 0, 4, 4, true },
+        { "one that does not say, and the rest", SHARED, TOOK("s", "") "," TOOK("s", OF_MEMORY("60Gi")), 4, 0, 4, 4, true },
+        { "all of the shares",      SHARED, TOOK("s", "") "," TOOK("s", "") "," TOOK("s", "") "," TOOK("s", ""), 4, 0, 4, 4, true },
+        { "another's word for shares", "{\"name\":\"s\",\"allowMultipleAllocations\":true}", NULL, 1, 1, 0, 0, false },
+};
+/* clang-format on */
+
+static void groups_and_shares_are_counted_as_ids_are(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+                struct claims *claims = claims_new();
+                struct claims_slice_facts slice;
+                struct claims_claim_facts claim;
+                struct claims_account got;
+                char text[3000];
+                json_t *object;
+
+                (void) text_format(text, sizeof(text), OURS_SLICE("%s"), parts[i].devices);
+                object = json_loads(text, 0, NULL);
+                assert_int_equal(claims_json_slice(object, &slice, NULL), 0);
+                assert_int_equal(claims_set_slice(claims, "s", &slice), 0);
+                json_decref(object);
+                (void) text_format(
+                        text, sizeof(text),
+                        "{\"status\":{\"allocation\":{\"devices\":{\"results\":[%s]},\"nodeSelector\":"
+                        "{\"nodeSelectorTerms\":[{\"matchFields\":[{\"key\":\"metadata.name\","
+                        "\"operator\":\"In\",\"values\":[\"n\"]}]}]}}}}",
+                        parts[i].results == NULL ? "" : parts[i].results);
+                object = json_loads(text, 0, NULL);
+                assert_int_equal(claims_json_claim(object, &claim, NULL), 0);
+                assert_int_equal(claims_set_claim(claims, "ns/c", &claim), 0);
+                json_decref(object);
+                for (unsigned again = 0; again < 2; again++) /* it is worked out anew */
+                        claims_account(claims, "n", &got);
+                if (got.offered != parts[i].offered || got.free != parts[i].free ||
+                    got.judged != parts[i].judged ||
+                    (got.chip_count > 0 ? got.chips[0].offered : 0) != parts[i].chips ||
+                    (got.chip_count > 0 ? got.chips[0].held : 0) != parts[i].held)
+                        fail_msg("%s: %u offered, %u free, %u chips, %u held", parts[i].what, got.offered,
+                                 got.free, got.chip_count > 0 ? got.chips[0].offered : 0,
+                                 got.chip_count > 0 ? got.chips[0].held : 0);
+                claims_free(claims);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -486,6 +560,7 @@ int main(void)
                 cmocka_unit_test(a_slice_that_is_none_says_where),
                 cmocka_unit_test(a_claim_asks_for_the_least),
                 cmocka_unit_test(a_class_of_ours_says_whose),
+                cmocka_unit_test(groups_and_shares_are_counted_as_ids_are),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include "cli/command/table.h"
 #include "io/clock.h"
 #include "scheduler-extender/explain/whatif.h"
+#include "scheduler-extender/explain/whatif_question.h"
 
 struct whatif_options {
         struct cluster_arguments cluster;
@@ -57,8 +58,8 @@ static int read_objects(const char *path, json_t *list, struct err *err)
         CLEANUP(fclose_p) FILE *opened = strcmp(path, "-") == 0 ? NULL : fopen(path, "re");
         FILE *file = strcmp(path, "-") == 0 ? stdin : opened;
         CLEANUP(free_p) char *bytes = malloc(YAML_PARSE_MAX_BYTES + 1);
-        json_t *documents = NULL, *document;
-        size_t size, i;
+        json_t *documents = NULL;
+        size_t size;
         int r;
 
         if (file == NULL)
@@ -71,15 +72,7 @@ static int read_objects(const char *path, json_t *list, struct err *err)
         r = yaml_parse_all(bytes, size, &documents, err);
         if (r < 0)
                 return err_wrap(err, r, "'%s'", path);
-        json_array_foreach(documents, i, document)
-        {
-                struct json_field root = json_field_root(document), items = json_field_get(&root, "items");
-
-                if (json_is_array(items.value))
-                        (void) json_array_extend(list, (json_t *) items.value);
-                else if (json_is_object(document) && json_object_size(document) > 0)
-                        (void) json_array_append(list, document);
-        }
+        whatif_question_add(documents, list);
         json_decref(documents);
         return 0;
 }

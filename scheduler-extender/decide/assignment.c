@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "scheduler-extender/decide/placement.h"
+#include "scheduler-extender/decide/stages/assignment_split.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
 #include "scheduler-extender/ledger/role_hint.h"
 
@@ -165,15 +166,20 @@ static int64_t place_beyond(struct assigner *a, const struct placing *placing, u
         return placed;
 }
 
-static const char *role_words(const struct job_role *role, char words[160])
+#define ROLE_WORDS_BYTES 480
+
+static const char *role_words(const struct job_role *role, char words[ROLE_WORDS_BYTES])
 {
         const char *const parts[] = { role->runtime, role->vendor, role->model, role->group };
 
         words[0] = '\0';
         for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
                 if (parts[i][0] != '\0')
-                        (void) text_format(words + strlen(words), 160 - strlen(words), "%s%s",
+                        (void) text_format(words + strlen(words), ROLE_WORDS_BYTES - strlen(words), "%s%s",
                                            words[0] == '\0' ? " of " : " ", parts[i]);
+        if (role->device_class[0] != '\0')
+                (void) text_format(words + strlen(words), ROLE_WORDS_BYTES - strlen(words),
+                                   " by claims of class %s", role->device_class);
         return words;
 }
 
@@ -192,7 +198,7 @@ static int place_least(struct assigner *a, const struct placing *placing, struct
 {
         uint32_t wanted = (uint32_t) placing->role->min_chips;
         int64_t placed, beyond;
-        char words[160], hint[ROLE_HINT_BYTES], older[64] = "", network[64] = "";
+        char words[ROLE_WORDS_BYTES], hint[ROLE_HINT_BYTES], older[64] = "", network[64] = "";
         uint64_t held;
 
         open_groups_consider(&a->claim->job, placing->role, &a->groups);
@@ -470,11 +476,14 @@ static int by_name(const void *a, const void *b)
                       (*(const struct ledger_node *const *) b)->name);
 }
 
-/* Equal nodes: each configuration is tried, in the order of the nodes' names, until the job fits. */
+/* Equal nodes: each configuration is tried, in the order of the nodes' names, until the job fits. Where none
+ * has room, what is said is of the one that has most. */
 static int place_on_equals(struct assigner *a, struct err *err)
 {
         size_t count = a->ledger->node_count;
         CLEANUP(free_p) const struct ledger_node **nodes = calloc(count + 1, sizeof(*nodes));
+        const struct ledger_node *most = NULL;
+        uint64_t found = 0;
         int r = err_set(err, -EBUSY, "there is no node with chips for the job");
 
         if (nodes == NULL)
@@ -492,6 +501,14 @@ static int place_on_equals(struct assigner *a, struct err *err)
                 r = place_under_a_switch(a, err);
                 if (r != -EBUSY)
                         return r;
+                if (most == NULL || a->made->found > found) {
+                        most = nodes[n];
+                        found = a->made->found;
+                }
+        }
+        if (most != NULL && most != a->equal_to) {
+                a->equal_to = most;
+                r = place_under_a_switch(a, err);
         }
         return err_wrap(err, r, "equal nodes");
 }
@@ -515,6 +532,8 @@ int assignment_make(const struct open_groups_claim *claim, size_t parts_max, str
         assigner_init(&a, claim, ret);
         a.parts_max = parts_max;
         r = a.job->equal_nodes ? place_on_equals(&a, err) : place_under_a_switch(&a, err);
+        if (r == 0 && assignment_split(claim, &a.groups, parts_max, ret) < 0)
+                r = no_place(-ENOMEM, &a, err);
         open_groups_free(&a.groups);
         return r;
 }

@@ -31,7 +31,8 @@ static int panel_open(const struct rules_context *ctx, struct ledger *ledger, st
                 .ledger = ledger,
                 .verdicts = malloc(ledger->kinds.count + NODE_KIND_FIRST),
                 .own = ctx->self != NULL && ctx->self->node != NULL ? ctx->self->node->index : ROSTER_NONE,
-                .each = ctx->equal_to != NULL || ctx->request->network_mbps > 0 || ctx->devices > 0,
+                .each = ctx->equal_to != NULL || ctx->request->network_mbps > 0 || ctx->devices > 0 ||
+                        ctx->request->by_claims,
         };
         if (ret->verdicts == NULL)
                 return -ENOMEM;
@@ -77,7 +78,7 @@ int candidates_judge(const struct rules_context *ctx, struct ledger *ledger, con
 {
         struct panel panel;
 
-        if (ctx->request->item_count == 0 && ctx->devices == 0) {
+        if (ctx->request->item_count == 0 && ctx->devices == 0 && !ctx->request->by_claims) {
                 memset(verdicts, REASON_NONE, count);
                 return 0;
         }

@@ -451,7 +451,9 @@ static int plan_members(struct ledger *ledger, struct rules_context *ctx, struct
 /* Every member that waits has its slot? Then there is nothing to plan. */
 static bool is_covered(const struct rules_context *ctx, const struct ledger_job *job)
 {
-        return job->slot_count > ledger_jobs_others(job, ctx->self, LEDGER_JOBS_WAIT);
+        bool has_chips = ctx->request->item_count == 0; /* claims have given it some: it needs no slot */
+
+        return job->slot_count + has_chips > ledger_jobs_others(job, ctx->self, LEDGER_JOBS_WAIT);
 }
 
 void gang_former_free(struct gang_former *former)
@@ -538,8 +540,8 @@ int gang_prepare(struct ledger *ledger, struct rules_context *ctx, struct ledger
         int r;
 
         gang_share_left(ledger, ctx->rules->lease_usec, ctx->now_usec);
-        if (ctx->request->item_count == 0 || job == NULL || ctx->request->lacking ||
-            (ctx->request->gang_size <= 1 && demand->kind_count == 0) ||
+        if ((ctx->request->item_count == 0 && !ctx->request->by_claims) || job == NULL ||
+            ctx->request->lacking || (ctx->request->gang_size <= 1 && demand->kind_count == 0) ||
             job->place_count > 0 || /* its controller has planned it */
             (ctx->self != NULL && ctx->self->node != NULL) || is_covered(ctx, job))
                 return 0;

@@ -62,6 +62,12 @@ static uint32_t match_of_copies(const struct rules_context *ctx)
         return allowed == 1 ? NODE_MATCH_ANY : ctx->request->match;
 }
 
+/* Have claims given the asking pod its chips? It has its place, and the others still need theirs. */
+static bool has_its_chips(const struct rules_context *ctx)
+{
+        return ctx->request->by_claims && ctx->request->item_count == 0;
+}
+
 /* The member that asks. */
 static struct request asking(const struct rules_context *ctx)
 {
@@ -130,9 +136,10 @@ static int list_kinds(const struct rules_context *ctx, const struct ledger_job *
                 uint32_t left = kind->members, there = is_kind(ctx->request, kind);
 
                 for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                        if (pod != ctx->self && is_kind(&pod->request, kind)) {
-                                left -= left > 0 && pod->node != NULL;
-                                there += ledger_pods_waits(pod);
+                        if ((pod != ctx->self || has_its_chips(ctx)) && is_kind(&pod->request, kind)) {
+                                left -= left > 0 && (pod->node != NULL || pod == ctx->self ||
+                                                     ledger_pods_has_claimed(pod));
+                                there += pod != ctx->self && ledger_pods_waits(pod);
                         }
                 for (; left > 0; left--) {
                         struct request *request = &ret->requests[ret->count++];
@@ -145,14 +152,20 @@ static int list_kinds(const struct rules_context *ctx, const struct ledger_job *
         return 0;
 }
 
-/* Members that are on a node, and those without chips, who need no place of ours. */
+/* Does it ask for no chips, or have claims given it some? */
+static bool needs_no_place(const struct ledger_pod *pod)
+{
+        return pod->request.item_count == 0 || ledger_pods_has_claimed(pod);
+}
+
+/* Members that are on a node, and those who need no place of ours. */
 static size_t there_already(const struct ledger_job *job, const struct ledger_pod *self)
 {
         size_t count = 0;
 
         for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                count += pod != self && (pod->node != NULL ||
-                                         (pod->request.item_count == 0 && !pod->ended && !pod->deleting));
+                count += pod != self &&
+                         (pod->node != NULL || (needs_no_place(pod) && !pod->ended && !pod->deleting));
         return count;
 }
 
@@ -162,17 +175,19 @@ static int list_copies(const struct rules_context *ctx, const struct ledger_job 
 {
         size_t bound = there_already(job, ctx->self), left;
 
+        bound += has_its_chips(ctx);
         left = ctx->request->gang_size > bound ? ctx->request->gang_size - bound : 0;
         ret->requests = calloc(left + 1, sizeof(*ret->requests));
         if (ret->requests == NULL)
                 return -ENOMEM;
         if (left == 0)
                 return 0;
-        ret->requests[ret->count++] = asking(ctx);
+        if (!has_its_chips(ctx))
+                ret->requests[ret->count++] = asking(ctx);
         for (const struct ledger_pod *pod = job->pods; pod != NULL && ret->count < left;
              pod = pod->next_in_job)
                 if (pod != ctx->self && pod->node == NULL && !pod->ended && !pod->deleting &&
-                    pod->request.item_count > 0) {
+                    !needs_no_place(pod)) {
                         struct request *request = &ret->requests[ret->count++];
 
                         *request = pod->request;

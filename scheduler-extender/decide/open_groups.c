@@ -1,5 +1,6 @@
 /* Which groups' chips are open to a job, by the rules that judge pods, and how fast they are for a role. */
 #include "scheduler-extender/decide/open_groups.h"
+#include "agent/vendor/device_class.h"
 #include "base/array.h"
 #include "scheduler-extender/decide/node_match.h"
 #include "scheduler-extender/ledger/ledger_account.h"
@@ -84,11 +85,28 @@ uint32_t open_groups_lent(const struct ledger_node *node, const struct ledger_gr
         return group->held > held ? group->held - held : 0;
 }
 
+/* Are they offered to claims of the role's class? Where no driver offers any, nobody may have told. */
+static bool is_offered(const struct job_role *role, const struct ledger *ledger,
+                       const struct ledger_node *node, const struct ledger_group *group)
+{
+        const struct ledger_devices_offer *offer = ledger_devices_offer(node->devices, group->resource);
+        bool planned = offer != NULL && offer->planned;
+
+        if (role->device_class[0] == '\0' || !ledger->has_slices)
+                return !planned;
+        /* of any other class nobody here knows whether it means them: no selector is judged */
+        if (planned && (!ledger->plans_claims || !device_class_promises(role->device_class)))
+                return false;
+        return (offer != NULL && offer->offers &&
+                device_class_takes(role->device_class, symbols_name(&ledger->symbols, group->vendor),
+                                   symbols_name(&ledger->symbols, group->runtime)));
+}
+
 static bool role_takes(const struct batch_cut_job *job, const struct job_role *role,
                        const struct ledger_node *node, const struct ledger_group *group)
 {
         return open_groups_takes(role, &job->ledger->symbols, group) &&
-               is_counted(role, &job->ledger->symbols, group) &&
+               is_counted(role, &job->ledger->symbols, group) && is_offered(role, job->ledger, node, group) &&
                (!has_places(job->job) || node_lets(role, node));
 }
 
@@ -201,6 +219,17 @@ uint64_t open_groups_possible(const struct open_groups_claim *claim, bool *ret)
         return usable;
 }
 
+/* A CPU group that has nothing open may be shared by processes, but not where the job's network is wanting.
+ */
+static bool is_shared(const struct open_groups_claim *claim, const struct ledger_node *node,
+                      const struct ledger_group *group)
+{
+        struct request request = request_for_one(claim, group);
+
+        return claim->processes && open_groups_is_cpu(&claim->job.ledger->symbols, group) &&
+               !rules_network_too_slow(&request, node);
+}
+
 static int add(const struct open_groups_claim *claim, const struct ledger_node *node,
                const struct ledger_group *group, struct open_groups *groups)
 {
@@ -208,7 +237,7 @@ static int add(const struct open_groups_claim *claim, const struct ledger_node *
         uint32_t open = open_chips(claim, node, group, &held);
         struct open_group *added;
 
-        if (open == 0 && !(claim->processes && open_groups_is_cpu(&claim->job.ledger->symbols, group)))
+        if (open == 0 && !is_shared(claim, node, group))
                 return 0;
         added = array_add(&groups->items, &groups->count, &groups->capacity, sizeof(*added));
         if (added == NULL)

@@ -58,16 +58,18 @@ struct request {
         bool preemptible;
         bool same_group;
         bool equal_nodes;
-        bool serves;          /* a server or the manager of its job: no share of the batch is its own */
-        bool share_given;     /* its share is decided already: whoever made it planned the job */
-        bool gated;           /* has scheduling gates: does not wait for us yet */
-        bool absent;          /* a gang's member that is not there yet: planned, and not leased */
-        bool deadline_kept;   /* the kubelet ends it at its deadline: not its owner's word alone */
-        bool more;            /* not all is in items: on a node it counts as all of what is not in them */
-        bool lone;            /* says that it is of a gang of chips, and is the only one of it there */
-        bool ungrouped;       /* its group is not there: does not wait for us yet */
-        uint8_t group;        /* enum request_group */
-        uint8_t beside_count; /* items behind item_count: no chips, kube-scheduler's to judge */
+        bool serves;           /* a server or the manager of its job: no share of the batch is its own */
+        bool share_given;      /* its share is decided already: whoever made it planned the job */
+        bool gated;            /* has scheduling gates: does not wait for us yet */
+        bool absent;           /* a gang's member that is not there yet: planned, and not leased */
+        bool deadline_kept;    /* the kubelet ends it at its deadline: not its owner's word alone */
+        bool more;             /* not all is in items: on a node it counts as all of what is not in them */
+        bool lone;             /* says that it is of a gang of chips, and is the only one of it there */
+        bool ungrouped;        /* its group is not there: does not wait for us yet */
+        uint8_t group : 7;     /* enum request_group */
+        uint8_t by_claims : 1; /* its chips come by claims of its own, which hold them once they are
+                                  allocated; item_count 0 = they are */
+        uint8_t beside_count;  /* items behind item_count: no chips, kube-scheduler's to judge */
         bool lacking;       /* of a gang by labels that has not begun, and whose members are not all there */
         uint32_t gang_size; /* 0 or 1 = no gang */
         uint32_t network_mbps;              /* 0 = any */
@@ -86,6 +88,15 @@ static inline uint32_t request_chips(const struct request *request)
         for (size_t i = 0; i < request->item_count; i++)
                 chips += request->items[i].chips;
         return chips;
+}
+
+/* request_asks_for() - for chips of this resource? */
+static inline bool request_asks_for(const struct request *request, uint32_t resource)
+{
+        for (size_t i = 0; i < request->item_count; i++)
+                if (request->items[i].resource == resource)
+                        return true;
+        return false;
 }
 
 /* request_is_held_back() - does whoever brings it here wait for something else first? */

@@ -99,9 +99,9 @@ static enum reason pool_rule(const struct rules_context *ctx, const struct ledge
         return REASON_RESERVED_POOL;
 }
 
-static bool network_too_slow(const struct rules_context *ctx, const struct ledger_node *node)
+bool rules_network_too_slow(const struct request *request, const struct ledger_node *node)
 {
-        return ctx->request->network_mbps > 0 && node->hardware.network_mbps < ctx->request->network_mbps;
+        return request->network_mbps > 0 && node->hardware.network_mbps < request->network_mbps;
 }
 
 static bool ends_before(const struct rules_context *ctx, uint64_t usec)
@@ -244,7 +244,7 @@ static enum reason other_unresolvable(const struct rules_context *ctx, const str
                 return REASON_NO_PROGRAM;
         if (ctx->equal_to != NULL && ctx->equal_to != node && rules_difference(ctx->equal_to, node) != NULL)
                 return REASON_UNEQUAL_NODE;
-        if (network_too_slow(ctx, node))
+        if (rules_network_too_slow(ctx->request, node))
                 return REASON_NETWORK_TOO_SLOW;
         return REASON_NONE;
 }
@@ -297,20 +297,47 @@ enum reason rules_unfiltered(const struct rules_context *ctx, const struct ledge
         return reason;
 }
 
+/* Devices there that gangs by claims have leased, and those of members whose claims are on their way to us.
+ */
+static uint64_t devices_promised(const struct rules_context *ctx, const struct ledger_node *node)
+{
+        uint64_t promised = 0;
+
+        for (const struct ledger_job_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
+                if (slot->request.by_claims && (ctx->planning || slot->job != ctx->job))
+                        promised += request_chips(&slot->request);
+        for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
+                if (pod->request.by_claims && !pod->claimed && pod != ctx->self)
+                        promised += request_chips(&pod->request);
+        return promised;
+}
+
+/* Of a gang that is being planned each member asks for its own. */
+static uint32_t devices_asked(const struct rules_context *ctx)
+{
+        if (ctx->request->by_claims)
+                return request_chips(ctx->request);
+        return ctx->planning ? 0 : ctx->devices;
+}
+
 enum reason rules_devices(const struct rules_context *ctx, const struct ledger_node *node)
 {
         static const struct ledger_devices none = { 0 };
         const struct ledger_devices *devices = node->devices != NULL ? node->devices : &none;
-        uint64_t offered = (uint64_t) devices->offered + ctx->ledger->loose_devices;
+        bool ours = ctx->request->by_claims; /* of classes of ours, which take no others */
+        uint64_t offered = ours ? devices->ours : (uint64_t) devices->offered + ctx->ledger->loose_devices,
+                 free = ours ? devices->ours_free : (uint64_t) devices->free + ctx->ledger->loose_devices;
+        uint32_t asked = devices_asked(ctx);
 
-        if (ctx->devices == 0 || devices->unjudged || !ctx->ledger->has_slices)
+        if (asked == 0 || (devices->unjudged && !ours) || !ctx->ledger->has_slices)
                 return REASON_NONE;
         if (offered == 0)
                 return REASON_NO_SUCH_RESOURCE;
-        if (offered < ctx->devices)
+        if (offered < asked)
                 return REASON_TOO_FEW_CHIPS;
-        return (uint64_t) devices->free + ctx->ledger->loose_devices < ctx->devices ? REASON_CHIPS_BUSY
-                                                                                    : REASON_NONE;
+        if (free < asked)
+                return REASON_CHIPS_BUSY;
+        return free < asked + devices_promised(ctx, node) ? REASON_CHIPS_LEASED : REASON_NONE;
 }
 
 static enum reason judge_node(const struct rules_context *ctx, const struct ledger_node *node)
@@ -335,12 +362,20 @@ const struct rules_context *rules_on(const struct rules_context *ctx, const stru
         return &room->context;
 }
 
+/* Of a pod whose chips claims have given it: may its gang go on? */
+static enum reason judge_fellows(const struct rules_context *ctx)
+{
+        if (ctx->request->by_claims && ctx->gang_blocked)
+                return REASON_GANG_DOES_NOT_FIT;
+        return ctx->request->by_claims && ctx->gang_paused ? REASON_GANG_PAUSED : REASON_NONE;
+}
+
 /* A pod that asks for no chips and no devices is not ours to judge. */
 enum reason rules_judge(const struct rules_context *ctx, const struct ledger_node *node)
 {
         struct rules_on room;
         const struct rules_context *on = ctx->asks == NULL ? ctx : rules_on(ctx, node, &room);
-        enum reason reason = on->request->item_count == 0 ? REASON_NONE : judge_node(on, node);
+        enum reason reason = on->request->item_count == 0 ? judge_fellows(on) : judge_node(on, node);
 
         return reason == REASON_NONE && node != NULL ? rules_devices(ctx, node) : reason;
 }

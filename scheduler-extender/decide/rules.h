@@ -123,6 +123,9 @@ const struct ledger_pod *rules_holder(const struct rules_context *ctx, const str
 struct ledger_group *rules_groups(const struct rules_context *ctx, const struct ledger_node *node,
                                   struct ledger_group *scratch);
 
+/* rules_network_too_slow() - is its fastest network slower than asked for? One that says nothing does 0. */
+bool rules_network_too_slow(const struct request *request, const struct ledger_node *node);
+
 /* rules_difference() - the first field in which two nodes' configurations differ, a word for a
  * person; NULL = they are equal. */
 const char *rules_difference(const struct ledger_node *a, const struct ledger_node *b);

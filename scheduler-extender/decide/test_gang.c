@@ -15,29 +15,6 @@
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/gang_fixture.h"
 
-static const char *gang_word(struct ledger *l, const struct ledger_pod_facts *facts, const char *node,
-                             bool keep)
-{
-        struct ledger_job *job = ledger_jobs_refer(l, facts->namespace_, facts->job);
-        struct rules_context ctx = { .ledger = l,
-                                     .rules = &fixture_rules,
-                                     .request = &facts->request,
-                                     .job = job,
-                                     .self = ledger_pods_find(l, facts->namespace_, facts->name),
-                                     .created_usec = facts->created_usec,
-                                     .now_usec = now_usec };
-        struct gang_demand demand = { .kinds = facts->kind_count > 0 ? facts->kinds : NULL,
-                                      .kind_count = facts->kind_count,
-                                      .keep = keep };
-        const char *word;
-
-        rules_prepare(&ctx);
-        assert_true(gang_prepare(l, &ctx, job, &demand) >= 0);
-        word = reason_text(rules_judge(&ctx, node_of(l, node)))->word;
-        ledger_jobs_release(l, job);
-        return word;
-}
-
 static void two_of_eight_get_a_lease_and_others_are_told(void **state)
 {
         struct ledger *l = three_nodes();
@@ -78,6 +55,7 @@ static void a_bound_member_gives_up_its_slot(void **state)
 
         (void) state;
         assert_string_equal(gang_word(l, &first, "a", true), "");
+        assert_non_null(node_of(l, "c"));
         assert_int_equal(
                 ledger_pods_assume(l, ledger_pods_find(l, "default", "m-0"), node_of(l, "c"), NULL, 0), 0);
         assert_int_equal(l->slot_total, 1);

@@ -147,8 +147,8 @@ static const char *note_of(const struct cluster *cluster, const struct rules_con
 
 static json_int_t chips_asked(const struct rules_context *ctx)
 {
-        return (json_int_t) (request_chips(ctx->request) +
-                             (ctx->asks == NULL ? 0 : device_asks_least(ctx->asks)));
+        return (json_int_t) request_chips(ctx->request) +
+               (ctx->asks == NULL ? 0 : (json_int_t) device_asks_least(ctx->asks));
 }
 
 /* @ret_verdict: of a pod that runs it is that it fits, wherever else it would not. */
@@ -200,8 +200,9 @@ json_t *explain_pod(struct cluster *cluster, const struct ledger_pod *pod, uint6
         if ((flags & EXPLAIN_ALL) != 0)
                 (void) json_object_set_new(reply, "nodes", explain_nodes(&pod_request.context));
         (void) json_object_set_new(reply, "remedies",
-                                   strcmp(verdict, "fits") == 0 ? json_array()
-                                                                : remedies_find(cluster, &pod_request));
+                                   strcmp(verdict, "fits") == 0 || (flags & EXPLAIN_REASONS_ALONE) != 0
+                                           ? json_array()
+                                           : remedies_find(cluster, &pod_request));
         pod_request_end(cluster, &pod_request);
         return reply;
 }

@@ -5,7 +5,8 @@
 
 #include "scheduler-extender/ledger/cluster.h"
 
-#define EXPLAIN_ALL 1u /* with "nodes": a row for each node */
+#define EXPLAIN_ALL           1u /* with "nodes": a row for each node */
+#define EXPLAIN_REASONS_ALONE 2u /* "remedies" is empty: none is tried */
 
 /* explain_pod() - what remuda-explain(1) prints, a new reference:
  *   {"pod","chips","verdict","summary","boundTo","note",

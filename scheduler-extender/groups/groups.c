@@ -62,7 +62,7 @@ int groups_decode(const struct json_field *spec, const struct ledger *ledger, st
                 return way;
         facts->job = facts->group;
         facts->kind_count = 0;
-        facts->request.group = (uint8_t) way;
+        facts->request.group = (unsigned) way & 0x7f;
         if (!text_format(key, sizeof(key), "%s/%.*s", facts->namespace_, (int) bytes, facts->group))
                 key[0] = '\0';
         set_size(ledger, key, &facts->request);

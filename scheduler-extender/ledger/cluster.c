@@ -127,6 +127,7 @@ static int take_pod(struct cluster *c, const char *key, const json_t *object, st
         pod_neighbours_demands(object, &demands);
         facts.labels = labels.failed ? NULL : labels.data;
         facts.demands = demands.failed ? NULL : demands.data;
+        facts.has_claims = cluster_claims_has(object);
         if (ledger_pods_set(c->ledger, &facts) < 0 ||
             cluster_claims_take_pod(c, key, facts.ended ? NULL : object) < 0)
                 return -ENOMEM;
@@ -182,7 +183,10 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
 
         if (object == NULL) {
                 ledger_nodes_drop_inventory(c->ledger, key);
+                (void) cluster_claims_take_inventory(c, key, NULL); /* what goes needs no memory */
                 tell_offer(c, key);
+                if (c->options.told != NULL)
+                        c->options.told(c->options.userdata, key, NULL);
                 if (c->options.node_changed != NULL)
                         c->options.node_changed(c->options.userdata, key, false);
                 return 0;
@@ -194,12 +198,15 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
         r = ledger_nodes_set_inventory(c->ledger, &inventory);
         ledger_nodes_set_words(c->ledger, inventory.node, inventory_words_owner(object),
                                inventory_words_leaves(object));
-        cluster_claims_update(c, inventory.node);
+        if (cluster_claims_take_inventory(c, inventory.node, &inventory) < 0)
+                r = -ENOMEM;
         if (r == 0 && c->options.node_changed != NULL)
                 c->options.node_changed(c->options.userdata, inventory.node,
                                         usable_chips(c, inventory.node) > before);
         cluster_ages_update(c, inventory.node);
         tell_offer(c, inventory.node);
+        if (r == 0 && c->options.told != NULL)
+                c->options.told(c->options.userdata, inventory.node, &inventory);
         inventory_free(&inventory);
         return r;
 }
@@ -468,6 +475,7 @@ struct cluster *cluster_fork(const struct cluster *cluster)
                 return NULL;
         fork->options = cluster->options;
         fork->options.changed = NULL;
+        fork->options.told = NULL;
         fork->options.node_changed = NULL;
         fork->options.observed = NULL;
         fork->options.kind_synced = NULL;

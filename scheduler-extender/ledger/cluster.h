@@ -36,6 +36,8 @@ struct cluster_options {
         bool reads_templates;            /* and ResourceClaimTemplates: of claims that are still to be made */
         bool judge_age;                  /* false: nobody is stale (saved clusters) */
         void (*changed)(void *userdata); /* something in the ledger changed; may be NULL */
+        /* what an agent tells, after the ledger has taken it; NULL = it is gone. May be NULL */
+        void (*told)(void *userdata, const char *node, const struct inventory *inventory);
         /* a node's inventory says something else (or is gone), or it was heard of again; gained: it takes
          * more than before. And the labels of a Node object, NULL when it is gone. May be NULL */
         void (*node_changed)(void *userdata, const char *node, bool gained);

@@ -78,9 +78,9 @@ struct ledger_node {
         struct ledger_sick *sick;
         struct inventory_loss *losses; /* of the inventory: who holds devices that may not be used */
         uint32_t group_count, allocatable_count, program_count, sick_count, loss_count;
-        uint32_t index; /* in ledger.nodes and the roster; changes when nodes go */
-        uint32_t name_bytes;
-        char name[]; /* NUL-terminated */
+        uint64_t accounted;         /* the ledger's generation after its account was last worked out */
+        uint32_t index, name_bytes; /* index: in ledger.nodes and the roster; changes when nodes go */
+        char name[];                /* NUL-terminated */
 };
 
 /* An older pod waits for these chips: see scheduler-extender/decide/backfill.h. */
@@ -106,18 +106,18 @@ struct ledger {
         struct ledger_pod **pod_slots;
         uint32_t pod_count, pod_slot_count;
         struct ledger_pod *pending; /* the pods on no node, ended ones included, in no order */
-        uint32_t pending_count;
-        uint32_t backfill_total, slot_total; /* reservations and lease slots in force */
-        bool has_slices;                     /* of DRA drivers, anywhere */
-        uint32_t loose_devices;              /* of DRA drivers, that are not one node's */
+        uint32_t pending_count, backfill_total, slot_total; /* pods; holds and lease slots in force */
+        bool has_slices, plans_claims; /* of DRA drivers, anywhere; chips that none has are planned */
+        uint32_t loose_devices;        /* of DRA drivers, that are not one node's */
         struct ledger_job *jobs[LEDGER_JOB_BUCKETS];
         struct name_map planned;   /* pods of plans, by "namespace/name": ledger_jobs.h */
         struct speed_table speeds; /* the rows of all SpeedTables; owned */
         struct name_numbers gang_pauses, gang_pause_ends, gang_left; /* by namespace: decide/gang_share.h */
         uint64_t gang_resumed_usec;
-        struct name_numbers group_sizes; /* members that groups need: scheduler-extender/groups/groups.h */
-        uint8_t groups_served;           /* bit set of enum request_group: their objects are shown to us */
-        uint64_t departure_count;        /* pods and gangs that gave chips back since the start */
+        struct name_numbers claimed_places; /* pods of plans whose planned claims have chips: of which node */
+        struct name_numbers group_sizes;    /* members that groups need: scheduler-extender/groups/groups.h */
+        uint8_t groups_served;              /* bit set of enum request_group: their objects are shown to us */
+        uint64_t departure_count;           /* pods and gangs that gave chips back since the start */
         uint64_t arrival_count; /* members since then that came second, or made their gang complete */
         uint64_t generation;    /* grows with every change of a node, pod or lease */
         uint64_t searched;      /* nodes that gang_search() has judged */

@@ -2,9 +2,11 @@
  * leases. */
 #include "scheduler-extender/ledger/ledger_account.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "scheduler-extender/decide/placement.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -113,14 +115,6 @@ static struct ledger_group *named(struct ledger_group *groups, size_t group_coun
         return NULL;
 }
 
-static bool asks_for(const struct request *request, uint32_t resource)
-{
-        for (size_t i = 0; i < request->item_count; i++)
-                if (request->items[i].resource == resource)
-                        return true;
-        return false;
-}
-
 /* Return: how many of `chips` are in no group that their driver names. */
 static uint32_t hold_named(const struct ledger_devices *devices, uint32_t resource, uint32_t chips,
                            struct ledger_group *groups, size_t group_count)
@@ -156,7 +150,8 @@ static void hold_unknown(struct ledger_group *groups, size_t group_count, const 
 {
         for (size_t i = 0; i < group_count; i++)
                 if (groups[i].held < groups[i].total &&
-                    (request->unreadable || (request->more && !asks_for(request, groups[i].resource))))
+                    (request->unreadable ||
+                     (request->more && !request_asks_for(request, groups[i].resource))))
                         groups[i].held = groups[i].total;
 }
 
@@ -212,32 +207,101 @@ static bool counts(const struct ledger_pod *pod, const struct ledger_account_wit
         return pod != without->pod && !ledger_pods_gives_way(pod, without->takes);
 }
 
-void ledger_account(const struct ledger_node *node, struct ledger_account_without without,
-                    struct ledger_group *groups)
+/* Who is told of the parts; told: of each group what is held that was told, or was there before. */
+struct ledger_account_teller {
+        void (*part)(void *userdata, const struct ledger_account_part *part);
+        void *userdata;
+        uint32_t *told;
+};
+
+static void tell_one(const struct ledger_account_teller *tell, uint32_t group, uint32_t chips,
+                     const struct ledger_pod *pod, const struct ledger_job *job)
 {
-        if (groups != node->groups)
-                memcpy(groups, node->groups, node->group_count * sizeof(*groups));
-        for (size_t i = 0; i < node->group_count; i++)
+        if (tell != NULL && chips > 0)
+                tell->part(tell->userdata, &(struct ledger_account_part){ group, chips, pod, job });
+}
+
+static void tell_parts(const struct ledger_account_teller *tell, const struct ledger_pod_part *parts,
+                       size_t count, const struct ledger_pod *pod, const struct ledger_job *job)
+{
+        for (size_t i = 0; tell != NULL && i < count; i++)
+                tell_one(tell, parts[i].group, parts[i].chips, pod, job);
+}
+
+/* What is held now beyond what was told. */
+static void tell_rest(struct ledger_account_teller *tell, const struct ledger_group *groups, size_t count,
+                      const struct ledger_pod *pod)
+{
+        for (size_t i = 0; tell != NULL && i < count; i++) {
+                tell_one(tell, groups[i].name, groups[i].held - tell->told[i], pod, NULL);
+                tell->told[i] = groups[i].held;
+        }
+}
+
+static void note_told(struct ledger_account_teller *tell, const struct ledger_group *groups, size_t count)
+{
+        for (size_t i = 0; tell != NULL && i < count; i++)
+                tell->told[i] = groups[i].held;
+}
+
+static void account(const struct ledger_node *node, const struct ledger_account_without *without,
+                    struct ledger_group *groups, struct ledger_account_teller *tell)
+{
+        struct ledger_pod_part parts[LEDGER_POD_PARTS_MAX];
+        size_t n = node->group_count;
+
+        if (groups != node->groups && n > 0)
+                memcpy(groups, node->groups, n * sizeof(*groups));
+        for (size_t i = 0; i < n; i++)
                 groups[i].held = groups[i].leased = 0;
 
         for (struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node) {
-                if (!counts(pod, &without))
+                if (!counts(pod, without))
                         continue;
-                pod->in_parts = parts_hold(groups, node->group_count, pod);
-                if (pod->in_parts)
-                        hold_parts(groups, node->group_count, pod);
+                pod->in_parts = !ledger_pods_has_claimed(pod) && parts_hold(groups, n, pod);
+                if (!pod->in_parts)
+                        continue;
+                hold_parts(groups, n, pod);
+                tell_parts(tell, pod->parts, pod->part_count, pod, NULL);
         }
-        hold_claimed(node->devices, groups, node->group_count);
+        note_told(tell, groups, n);
+        hold_claimed(node->devices, groups, n);
+        tell_rest(tell, groups, n, NULL);
         for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node) {
-                if (!counts(pod, &without))
+                if (!counts(pod, without))
                         continue;
-                if (!pod->request.unreadable && !pod->in_parts)
-                        (void) ledger_account_place(groups, node->group_count, &pod->request, false, NULL);
-                hold_unknown(groups, node->group_count, &pod->request);
+                if (!pod->request.unreadable && !pod->in_parts && !ledger_pods_has_claimed(pod))
+                        (void) ledger_account_place(groups, n, &pod->request, false, NULL);
+                hold_unknown(groups, n, &pod->request);
+                tell_rest(tell, groups, n, pod);
         }
         for (const struct ledger_job_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
-                if (slot->job != without.job)
-                        (void) ledger_account_place(groups, node->group_count, &slot->request, true, NULL);
+                if (slot->job != without->job) {
+                        size_t count = ledger_account_place(groups, n, &slot->request, true,
+                                                            tell == NULL ? NULL : parts);
+
+                        tell_parts(tell, parts, count, NULL, slot->job);
+                }
+}
+
+void ledger_account(const struct ledger_node *node, struct ledger_account_without without,
+                    struct ledger_group *groups)
+{
+        account(node, &without, groups, NULL);
+}
+
+int ledger_account_tell(const struct ledger_node *node,
+                        void (*part)(void *userdata, const struct ledger_account_part *part), void *userdata)
+{
+        size_t n = node->group_count;
+        CLEANUP(free_p) struct ledger_group *groups = malloc((n + 1) * sizeof(*groups));
+        CLEANUP(free_p) uint32_t *told = calloc(n + 1, sizeof(*told));
+
+        if (groups == NULL || told == NULL)
+                return -ENOMEM;
+        account(node, &(struct ledger_account_without){ 0 }, groups,
+                &(struct ledger_account_teller){ part, userdata, told });
+        return 0;
 }
 
 static void add_up(struct ledger_node *node)
@@ -255,5 +319,5 @@ void ledger_account_refresh(struct ledger *ledger, struct ledger_node *node)
         add_up(node);
         ledger_account(node, (struct ledger_account_without){ 0 }, node->groups);
         ledger_touch(ledger, node);
-        ledger->generation++;
+        node->accounted = ++ledger->generation;
 }

@@ -19,6 +19,19 @@ struct ledger_account_without {
 void ledger_account(const struct ledger_node *node, struct ledger_account_without without,
                     struct ledger_group *groups);
 
+/* Chips of a group that somebody has: a pod, a job that leases them, or, both NULL, claims. */
+struct ledger_account_part {
+        uint32_t group; /* symbol */
+        uint32_t chips;
+        const struct ledger_pod *pod;
+        const struct ledger_job *job;
+};
+
+/* ledger_account_tell() - the same account in parts: what adds up to held and leased of each group. Return: 0
+ * or -ENOMEM. */
+int ledger_account_tell(const struct ledger_node *node,
+                        void (*part)(void *userdata, const struct ledger_account_part *part), void *userdata);
+
 /* ledger_account_place() - choose groups for `request` among `groups`: the tightest one that has room, else
  * spread over the largest; chips beyond all room are put where they are least wrong. Adds to `held` or, for a
  * lease, `leased`. Return: the number of parts written (at most LEDGER_POD_PARTS_MAX are told). */

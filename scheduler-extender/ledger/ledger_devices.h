@@ -12,13 +12,16 @@
 struct ledger_devices_offer {
         uint32_t resource; /* symbol */
         bool offers;       /* there are slices with them; else claims alone hold some */
+        bool planned;      /* they are in none: claims that remuda-controller plans have them alone */
         uint32_t offered, held;
 };
 
 struct ledger_devices {
         bool unjudged; /* how many are free is not known */
+        bool lost;     /* of ours, claims hold some that are not offered */
         uint8_t offer_count, group_count;
         uint32_t offered, free;
+        uint32_t ours, ours_free; /* of them, of our driver */
         struct ledger_devices_offer offers[LEDGER_DEVICES_OFFERS_MAX];
         struct {
                 uint32_t name, held;         /* the first a symbol */

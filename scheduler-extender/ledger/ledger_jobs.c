@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "scheduler-extender/ledger/ledger_account.h"
+#include "scheduler-extender/ledger/ledger_chips.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 
@@ -249,15 +250,145 @@ void ledger_jobs_abandon(struct ledger *ledger, struct ledger_job *job)
         ledger_jobs_drop_lease(ledger, job);
 }
 
-/* The node of a place that no pod of its name has taken, or NULL. */
+static bool is_for(const struct ledger_job_slot *slot, const struct request *own)
+{
+        return slot->request.match == own->match && slot->request.demands == own->demands &&
+               request_same_needs(&slot->request, own);
+}
+
+/* Rather one on the same node, and of those one that members of other models do not need; and that was made
+ * for one that asks for the same beside chips. */
+static bool is_better(const struct ledger_job_slot *slot, const struct ledger_job_slot *than,
+                      const struct request *own, const struct ledger_node *node)
+{
+        if ((slot->node == node) != (than->node == node))
+                return slot->node == node;
+        if (request_same_models(&slot->request, own) != request_same_models(&than->request, own))
+                return request_same_models(&slot->request, own);
+        return is_for(slot, own) && !is_for(than, own);
+}
+
+void ledger_jobs_give_up_slot(struct ledger *ledger, const struct ledger_pod *pod,
+                              const struct ledger_node *node)
+{
+        struct ledger_job_slot *chosen = NULL;
+        struct request own = pod->request;
+
+        if (pod->job == NULL || pod->job->place_count > 0 || ledger_pods_has_claimed(pod))
+                return;
+        ledger_chips_only(ledger, &own); /* as the slots are: NICs are leased to nobody */
+        for (struct ledger_job_slot *slot = pod->job->slots; slot != NULL; slot = slot->next_in_job)
+                if (request_chips(&slot->request) == request_chips(&own) &&
+                    slot->request.items[0].resource == own.items[0].resource &&
+                    (chosen == NULL || is_better(slot, chosen, &own, node)))
+                        chosen = slot;
+        if (chosen != NULL)
+                ledger_jobs_drop_slot(ledger, chosen);
+}
+
+void ledger_jobs_set_claimed(struct ledger *ledger, struct ledger_pod *pod, bool claimed,
+                             const struct ledger_node *node)
+{
+        if (claimed && pod->request.by_claims && pod->node == NULL)
+                ledger_jobs_give_up_slot(ledger, pod, node);
+        pod->claimed = claimed;
+        if (!pod->request.by_claims)
+                return;
+        ledger_jobs_recount(pod);
+        if (pod->node != NULL)
+                ledger_account_refresh(ledger, pod->node);
+        ledger->generation++;
+}
+
+/* What `claimed_places` has of a node: never 0, which is none. */
+static uint64_t node_number(const char *node)
+{
+        return hash_text(node, 0) | 1;
+}
+
+/* Has a claim of its name its chips there, before there is a pod? One of an earlier plan may have others' for
+ * a while. */
+static bool is_claimed(const struct ledger *ledger, const char *namespace_,
+                       const struct ledger_job_place *place)
+{
+        char key[512];
+
+        return ledger->claimed_places.map.count > 0 &&
+               text_format(key, sizeof(key), "%s/%s", namespace_, place->pod) &&
+               name_numbers_get(&ledger->claimed_places, key) == node_number(place->node);
+}
+
+/* The node of a place that no pod of its name has taken, nor a claim of its, or NULL. */
 static struct ledger_node *open_node(const struct ledger *ledger, const char *namespace_,
                                      const struct ledger_job_place *place)
 {
         const struct ledger_pod *pod = ledger_pods_find(ledger, namespace_, place->pod);
 
-        if (pod != NULL && (pod->node != NULL || pod->ended))
+        if (is_claimed(ledger, namespace_, place))
+                return NULL;
+        if (pod != NULL && (pod->node != NULL || pod->ended || pod->claimed))
                 return NULL;
         return ledger_nodes_find(ledger, place->node, strlen(place->node));
+}
+
+/* Are all members there, and one of them placed? The others follow at once, and without them it has its chips
+ * for nothing. */
+static bool is_being_placed(const struct ledger_job *gang)
+{
+        for (const struct ledger_pod *pod = gang->pods; pod != NULL; pod = pod->next_in_job) {
+                enum ledger_jobs_members there = pod->kind_count > 0 ? LEDGER_JOBS_CHIPS : LEDGER_JOBS_THERE;
+
+                if (is_counted(pod, LEDGER_JOBS_THERE) &&
+                    gang->members[there] < ledger_jobs_wanted(&pod->request, pod->kinds, pod->kind_count))
+                        return false;
+        }
+        return gang->members[LEDGER_JOBS_PLACED] > 0;
+}
+
+/* Is more leased on the node, of what is asked for, than pods and claims have left? */
+static bool is_leased_twice(const struct ledger_node *node, const struct request *request)
+{
+        uint64_t by_claims = 0, leased = 0, left = 0;
+
+        for (const struct ledger_job_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
+                by_claims += slot->request.by_claims ? request_chips(&slot->request) : 0;
+        if (request->by_claims)
+                return node->devices != NULL && by_claims > node->devices->ours_free;
+        for (uint32_t g = 0; g < node->group_count; g++)
+                if (request_asks_for(request, node->groups[g].resource)) {
+                        leased += node->groups[g].leased;
+                        left += ledger_group_free(&node->groups[g]);
+                }
+        return leased > left;
+}
+
+/* Could the plan's pod have what the slot leases? An emergency's is not taken by who is none. */
+static bool is_in_its_way(const struct ledger_job_slot *slot, const struct request *request)
+{
+        bool same = request->by_claims;
+
+        for (size_t i = 0; i < slot->request.item_count && !same; i++)
+                same = request_asks_for(request, slot->request.items[i].resource);
+        return same && slot->request.by_claims == request->by_claims &&
+               (request->emergency || !slot->request.emergency);
+}
+
+/* Who plans a TrainingJob knows of no gang's lease. A gang whose members are not all there, or of whom none
+ * is placed, is planned again when it asks again; the plan takes as many of its chips as it lacks. Example:
+ * of a node's eight chips a gang has leased six for members of which the last never comes, and a job is
+ * planned onto four: the lease of one member after the other goes until four are left. */
+static void take_from_gangs(struct ledger *ledger, const struct ledger_job_slot *place)
+{
+        for (struct ledger_job_slot *slot = place->node->slots, *next; slot != NULL; slot = next) {
+                next = slot->next_on_node;
+                if (!is_leased_twice(place->node, &place->request))
+                        return;
+                if (slot->job->place_count > 0 || !is_in_its_way(slot, &place->request) ||
+                    is_being_placed(slot->job))
+                        continue;
+                ledger->departure_count++;
+                ledger_jobs_drop_slot(ledger, slot);
+        }
 }
 
 void ledger_jobs_keep_plan(struct ledger *ledger, struct ledger_job *job)
@@ -276,9 +407,28 @@ void ledger_jobs_keep_plan(struct ledger *ledger, struct ledger_job *job)
                         place->slot = NULL;
                 }
                 if (place->slot == NULL && node != NULL &&
-                    ledger_jobs_add_slot(ledger, job, node, &place->request) == 0)
+                    ledger_jobs_add_slot(ledger, job, node, &place->request) == 0) {
                         place->slot = job->slots;
+                        take_from_gangs(ledger, place->slot);
+                }
         }
+}
+
+int ledger_jobs_claim_place(struct ledger *ledger, const char *pod_key, const char *node)
+{
+        uint64_t number = node != NULL ? node_number(node) : 0;
+        struct ledger_job *job = ledger_jobs_planning(ledger, pod_key);
+        int r = 0;
+
+        if (name_numbers_get(&ledger->claimed_places, pod_key) == number)
+                return 0;
+        if (number != 0)
+                r = name_numbers_set(&ledger->claimed_places, pod_key, number);
+        else
+                name_numbers_drop(&ledger->claimed_places, pod_key);
+        if (job != NULL)
+                ledger_jobs_keep_plan(ledger, job);
+        return r;
 }
 
 void ledger_jobs_keep_plans(struct ledger *ledger)

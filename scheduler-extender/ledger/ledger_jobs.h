@@ -94,8 +94,9 @@ int ledger_jobs_set_training(struct ledger *ledger, const char *namespace_, cons
 void ledger_jobs_set_words(struct ledger_job *job, const struct ledger_job_words *words);
 
 /* ledger_jobs_set_plan() - what was decided for a TrainingJob: chips are leased for each place until its pod
- * is on a node, without an end; a gang's own lease of that name goes. Only pod, node and request of @places
- * are read; count 0 = it has no plan. Return: 0 or -ENOMEM, then nothing has changed. */
+ * is on a node, without an end; a gang's own lease of that name goes, and of other gangs' leases what is in
+ * its way, but for those whose members are all there and have begun to be placed. Only pod, node and request
+ * of @places are read; count 0 = it has no plan. Return: 0 or -ENOMEM, then nothing has changed. */
 int ledger_jobs_set_plan(struct ledger *ledger, const char *namespace_, const char *name,
                          const struct ledger_job_place *places, size_t count);
 
@@ -106,11 +107,23 @@ struct ledger_job *ledger_jobs_planning(const struct ledger *ledger, const char 
 void ledger_jobs_keep_plan(struct ledger *ledger, struct ledger_job *job);
 void ledger_jobs_keep_plans(struct ledger *ledger);
 
+/* ledger_jobs_claim_place() - a planned claim, which is called like its pod, has chips of a node, or
+ * none any more (NULL): those of a place there are leased no longer, or again. 0 or -ENOMEM. */
+int ledger_jobs_claim_place(struct ledger *ledger, const char *pod_key, const char *node);
+
 /* Leases: slots are added one by one, and go all together. */
 int ledger_jobs_add_slot(struct ledger *ledger, struct ledger_job *job, struct ledger_node *node,
                          const struct request *request);
 void ledger_jobs_drop_lease(struct ledger *ledger, struct ledger_job *job);
 void ledger_jobs_drop_slot(struct ledger *ledger, struct ledger_job_slot *slot);
+
+/* ledger_jobs_give_up_slot() - the pod comes to the node (NULL = not known which): of its gang's slots the
+ * one that suits it best goes. ledger_jobs_set_claimed() - its claims have chips, there, or have not any
+ * more. */
+void ledger_jobs_give_up_slot(struct ledger *ledger, const struct ledger_pod *pod,
+                              const struct ledger_node *node);
+void ledger_jobs_set_claimed(struct ledger *ledger, struct ledger_pod *pod, bool claimed,
+                             const struct ledger_node *node);
 
 /* ledger_jobs_refer_texts(), ledger_jobs_release_texts() - what the request demands is kept for one more who
  * holds it, and is not any more. */

@@ -108,6 +108,8 @@ static int copy_pod(const struct ledger *ledger, const struct ledger_pod *from, 
         copy->evicted_usec = from->evicted_usec;
         copy->spared_usec = from->spared_usec;
         copy->served = from->served;
+        copy->claimed = from->claimed;
+        copy->has_claims = from->has_claims;
         return 0;
 }
 
@@ -198,6 +200,9 @@ static int copy_all(const struct ledger *from, struct ledger *to)
         to->liveness = from->liveness;
         to->has_slices = from->has_slices;
         to->loose_devices = from->loose_devices;
+        to->plans_claims = from->plans_claims;
+        if (r == 0)
+                r = copy_numbers(&from->claimed_places, &to->claimed_places);
         to->groups_served = from->groups_served;
 
         for (uint32_t i = 0; r == 0 && i < from->node_count; i++)
@@ -257,6 +262,7 @@ void ledger_life_free(struct ledger *ledger)
         node_kinds_free(&ledger->kinds);
         free(ledger->pod_slots);
         speed_table_free(&ledger->speeds);
+        name_numbers_free(&ledger->claimed_places);
         name_numbers_free(&ledger->gang_pauses);
         name_numbers_free(&ledger->group_sizes);
         name_numbers_free(&ledger->gang_pause_ends);

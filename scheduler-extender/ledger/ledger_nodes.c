@@ -244,6 +244,8 @@ static uint32_t chips_there(const struct ledger_node *node, const struct ledger_
 
         if (offer == NULL || offer->offered <= allocatable->chips)
                 return allocatable->chips;
+        if (ledger_trust_by_claims(allocatable, offer))
+                return offer->offered;
         return most < offer->offered ? (uint32_t) most : offer->offered;
 }
 

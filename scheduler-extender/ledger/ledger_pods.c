@@ -103,6 +103,13 @@ bool ledger_pods_is_of(const struct ledger_pod *pod, const char *namespace_)
         return strncmp(pod->key, namespace_, bytes) == 0 && namespace_[bytes] == '\0';
 }
 
+bool ledger_pods_same_namespace(const char *a, const char *b)
+{
+        for (; *a == *b && *a != '/'; a++, b++)
+                ;
+        return *a == *b;
+}
+
 void ledger_pods_free_one(struct ledger_pod *pod)
 {
         if (pod != NULL) {
@@ -334,49 +341,13 @@ static int join_job(struct ledger *ledger, struct ledger_pod *pod, const struct 
         return 0;
 }
 
-static bool is_for(const struct ledger_job_slot *slot, const struct request *own)
-{
-        return slot->request.match == own->match && slot->request.demands == own->demands &&
-               request_same_needs(&slot->request, own);
-}
-
-/* Rather one on the same node, and of those one that members of other models do not need; and that was made
- * for one that asks for the same beside chips. */
-static bool is_better(const struct ledger_job_slot *slot, const struct ledger_job_slot *than,
-                      const struct request *own, const struct ledger_node *node)
-{
-        if ((slot->node == node) != (than->node == node))
-                return slot->node == node;
-        if (request_same_models(&slot->request, own) != request_same_models(&than->request, own))
-                return request_same_models(&slot->request, own);
-        return is_for(slot, own) && !is_for(than, own);
-}
-
-/* A slot of the pod's gang is given up when the pod is bound. */
-static void give_up_slot(struct ledger *ledger, const struct ledger_pod *pod, const struct ledger_node *node)
-{
-        struct ledger_job_slot *chosen = NULL;
-        struct request own = pod->request;
-
-        if (pod->job == NULL || pod->job->place_count > 0)
-                return;
-        ledger_chips_only(ledger, &own); /* as the slots are: NICs are leased to nobody */
-        for (struct ledger_job_slot *slot = pod->job->slots; slot != NULL; slot = slot->next_in_job)
-                if (request_chips(&slot->request) == request_chips(&own) &&
-                    slot->request.items[0].resource == own.items[0].resource &&
-                    (chosen == NULL || is_better(slot, chosen, &own, node)))
-                        chosen = slot;
-        if (chosen != NULL)
-                ledger_jobs_drop_slot(ledger, chosen);
-}
-
 static int bind_pod(struct ledger *ledger, struct ledger_pod *pod, const char *node_name)
 {
         struct ledger_node *node = ledger_nodes_make(ledger, node_name);
 
         if (node == NULL)
                 return -ENOMEM;
-        give_up_slot(ledger, pod, node);
+        ledger_jobs_give_up_slot(ledger, pod, node);
         ledger_pods_drop_reservations(ledger, pod);
         pod->waited_usec = 0;
         attach(ledger, pod, node);
@@ -398,12 +369,25 @@ static int copy_kinds(struct ledger_pod *pod, const struct ledger_pod_facts *fac
         return 0;
 }
 
+/* What its claims came to when its gang was asked about (claims/claims_members.h) is not in its object. */
+static void keep_claims(const struct request *before, struct request *now)
+{
+        if (!before->by_claims)
+                return;
+        memcpy(now->items, before->items, sizeof(now->items));
+        now->item_count = before->item_count;
+        now->same_group = now->same_group || before->same_group;
+        now->by_claims = 1;
+}
+
 /* What the pod wishes, of one that is on no node yet. */
 static void copy_wishes(struct ledger *ledger, struct ledger_pod *pod, const struct ledger_pod_facts *facts)
 {
         uint32_t before = pod->request.match, demands = pod->request.demands;
+        struct request wished = facts->request;
 
-        pod->request = facts->request;
+        keep_claims(&pod->request, &wished);
+        pod->request = wished;
         pod->request.demands = neighbours_hold_demands(&ledger->neighbours, facts->demands);
         neighbours_release(&ledger->neighbours, demands, NEIGHBOURS_NONE);
         pod->request.match = facts->node_match == NULL ? NODE_MATCH_ANY
@@ -430,6 +414,7 @@ static void copy_life(struct ledger_pod *pod, const struct ledger_pod_facts *fac
 {
         copy_nominated(pod, facts->nominated);
         pod->deleting = facts->deleting;
+        pod->has_claims = facts->has_claims;
         pod->ended = facts->ended;
         pod->created_usec = facts->created_usec;
         pod->started_usec = facts->started_usec;
@@ -571,7 +556,7 @@ int ledger_pods_assume(struct ledger *ledger, struct ledger_pod *pod, struct led
         pod->borrowed = node->reserved && !pod->request.emergency;
         pod->done = pod->settling = false;
         pod->assumed = true;
-        give_up_slot(ledger, pod, node);
+        ledger_jobs_give_up_slot(ledger, pod, node);
         ledger_pods_drop_reservations(ledger, pod);
         pod->waited_usec = 0;
         attach(ledger, pod, node);

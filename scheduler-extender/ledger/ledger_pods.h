@@ -6,6 +6,7 @@
  * for the heap; a look-up O(1), a change O(pods on the node). */
 #pragma once
 
+#include "scheduler-extender/claims/claims_lost.h"
 #include "scheduler-extender/ledger/ledger.h"
 
 #define LEDGER_POD_PARTS_MAX   8 /* groups that one pod's chips may be recorded in */
@@ -26,27 +27,30 @@ struct ledger_pod {
         struct ledger_pod_part
                 parts[LEDGER_POD_PARTS_MAX]; /* recorded by our own bind; part_count 0 = bound by others */
         uint8_t part_count;
-        bool in_parts;              /* its parts stand in the node's account (ledger_account.h) */
-        bool borrowed;              /* came to a reserved node without an emergency's right */
-        bool saves;                 /* it says that it keeps its work when it is asked to end */
-        bool assumed;               /* bound by us, not confirmed by the store yet */
-        bool writing;               /* ... and the write is under way */
-        bool done;                  /* ... or was said to be done: the store will show it */
-        bool settling;              /* ... or its unclear end is being settled: see settle.h */
-        bool deleting;              /* has a deletion timestamp: counts until it is gone */
-        bool ended;                 /* Succeeded or Failed: holds nothing */
+        bool in_parts;   /* its parts stand in the node's account (ledger_account.h) */
+        bool borrowed;   /* came to a reserved node without an emergency's right */
+        bool saves;      /* it says that it keeps its work when it is asked to end */
+        bool assumed;    /* bound by us, not confirmed by the store yet */
+        bool writing;    /* ... and the write is under way */
+        bool done;       /* ... or was said to be done: the store will show it */
+        bool settling;   /* ... or its unclear end is being settled: see settle.h */
+        bool deleting;   /* has a deletion timestamp: counts until it is gone */
+        bool ended;      /* Succeeded or Failed: holds nothing */
+        bool claimed;    /* its claims have chips: they are held, and neither leased nor its own, too */
+        bool has_claims; /* it names some */
         uint8_t counted_as : 7;     /* of its job: a bit for each enum ledger_jobs_members */
         uint8_t counted_ending : 1; /* ... and of its node: one that says when it ends */
         bool pass_answered;         /* this and the next: scheduler-extender/groups/group_pass.h */
         uint32_t pass_node;         /* its index + 1; 0 = none */
-        uint64_t waited_usec;  /* since when it has a reservation (backfill.h), until it is bound; 0 = none */
-        bool served;           /* an emergency: its holds are where it will start, once others are gone */
-        bool unhelped;         /* an emergency: nothing helped it when it was looked at last */
-        uint32_t served_on;    /* ... where it was to start then: the node's index + 1; 0 = nowhere */
-        uint64_t evicted_usec; /* when it was last asked to go for an emergency; 0 = never */
-        uint64_t spared_usec;  /* when that was refused, by a disruption budget; 0 = never */
-        char *spared_why;      /* ... in the API server's words; owned */
-        char *nominated;       /* where its scheduler says that it will go; NULL = it says nothing; owned */
+        uint64_t waited_usec; /* since when it has a reservation (backfill.h), until it is bound; 0 = none */
+        bool served;          /* an emergency: its holds are where it will start, once others are gone */
+        bool unhelped;        /* an emergency: nothing helped it when it was looked at last */
+        uint32_t served_on;   /* ... where it was to start then: the node's index + 1; 0 = nowhere */
+        struct claims_lost_watch lost; /* since when it cannot begin */
+        uint64_t evicted_usec;         /* when it was last asked to go for an emergency; 0 = never */
+        uint64_t spared_usec;          /* when that was refused, by a disruption budget; 0 = never */
+        char *spared_why;              /* ... in the API server's words; owned */
+        char *nominated; /* where its scheduler says that it will go; NULL = it says nothing; owned */
         uint64_t created_usec, started_usec, ended_usec; /* CLOCK_REALTIME; 0 = not known */
         uint64_t deletion_usec; /* likewise: when it is gone at the latest, as the kubelet ends it */
         double weight;          /* recorded share; 0 = none */
@@ -72,7 +76,7 @@ struct ledger_pod_facts {
         struct ledger_pod_part parts[LEDGER_POD_PARTS_MAX];
         uint8_t part_count;
         bool borrowed; /* as its bind recorded */
-        bool saves;
+        bool saves, has_claims;
         bool ended, deleting;
         uint64_t created_usec, started_usec, ended_usec, deletion_usec;
         double weight;
@@ -106,12 +110,7 @@ int ledger_pods_compare(const struct ledger_pod *a, const struct ledger_pod *b);
 bool ledger_pods_is_of(const struct ledger_pod *pod, const char *namespace_);
 
 /* ledger_pods_same_namespace() - of two keys "namespace/name", of pods or jobs. */
-static inline bool ledger_pods_same_namespace(const char *a, const char *b)
-{
-        for (; *a == *b && *a != '/'; a++, b++)
-                ;
-        return *a == *b;
-}
+bool ledger_pods_same_namespace(const char *a, const char *b);
 
 /* ledger_pods_borrows() - does it sit on reserved chips without an emergency's right? */
 static inline bool ledger_pods_borrows(const struct ledger_pod *pod)
@@ -119,11 +118,17 @@ static inline bool ledger_pods_borrows(const struct ledger_pod *pod)
         return pod->node != NULL && pod->node->reserved && (pod->borrowed || !pod->request.emergency);
 }
 
-/* ledger_pods_waits() - does the pod wait to be placed now? Others of a gang are planned, and not leased. */
+/* ledger_pods_has_claimed() - are its chips counted by its claims, wherever it is?
+ * ledger_pods_waits() - does it wait to be placed now? Others of a gang are planned, and not leased. */
+static inline bool ledger_pods_has_claimed(const struct ledger_pod *pod)
+{
+        return pod->request.by_claims && pod->claimed;
+}
+
 static inline bool ledger_pods_waits(const struct ledger_pod *pod)
 {
         return pod->node == NULL && !pod->ended && !pod->deleting && !request_is_held_back(&pod->request) &&
-               pod->request.item_count > 0;
+               pod->request.item_count > 0 && !ledger_pods_has_claimed(pod);
 }
 
 /* Who may be asked to go for an emergency. */

@@ -110,13 +110,22 @@ static void limit(struct ledger_node *node, uint32_t resource, uint64_t left)
         }
 }
 
+bool ledger_trust_by_claims(const struct ledger_trust_offer *allocatable,
+                            const struct ledger_devices_offer *offer)
+{
+        return allocatable->chips == 0 && offer != NULL && offer->offers;
+}
+
 /* As many as its Node object offers, and those that claims hold besides. */
 static void limit_to_allocatable(struct ledger_node *node, const struct ledger_trust_offer *allocatable)
 {
         const struct ledger_devices_offer *offer = ledger_devices_offer(node->devices, allocatable->resource);
 
-        limit(node, allocatable->resource,
-              chips_offered(node, allocatable) + (offer == NULL ? (uint64_t) 0 : offer->held));
+        if (ledger_trust_by_claims(allocatable, offer))
+                limit(node, allocatable->resource, offer->offered);
+        else
+                limit(node, allocatable->resource,
+                      chips_offered(node, allocatable) + (offer == NULL ? (uint64_t) 0 : offer->held));
 }
 
 void ledger_trust_apply(struct ledger_node *node)

@@ -13,9 +13,9 @@
  * device plugin shares them and labels the node RESOURCE.replicas, its ids are divided by that). Which ones
  * it withholds is not told: they are taken from the last groups. A device plugin may withhold a chip because
  * a claim has it: chips that claims hold are added to what is offered, and count as held. A resource that the
- * Node object does not name is offered by nobody's device plugin; as many chips of it are usable as the
- * slices of its DRA driver have, and where there are none it counts as told. Pure; O(groups x resources) a
- * node. */
+ * Node object does not name, or names with 0, as a kubelet does whose device plugin has gone, is offered by
+ * nobody's device plugin; as many chips of it are usable as the slices of its DRA driver have, and where
+ * there are none it counts as told. Pure; O(groups x resources) a node. */
 #pragma once
 
 #include <stdbool.h>
@@ -65,6 +65,12 @@ bool ledger_trust_judge(struct ledger_node *node, uint64_t listening_since_usec,
 
 /* ledger_trust_names() - does the Node object name the resource, be it with 0? */
 bool ledger_trust_names(const struct ledger_node *node, uint32_t resource);
+
+/* ledger_trust_by_claims() - is what the Node object names with 0 offered by claims? kube-scheduler makes
+ * claims for pods that ask for it by name there (Kubernetes 1.36). @offer: of the resource; may be NULL */
+struct ledger_devices_offer;
+bool ledger_trust_by_claims(const struct ledger_trust_offer *allocatable,
+                            const struct ledger_devices_offer *offer);
 
 /* ledger_trust_beyond() - the sentence for an offer of more chips than the inventory tells of: they are
  * shared, and nobody says by how many, or the agent does not know them; or of so many resources that some

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "scheduler-extender/claims/claims_members.h"
 #include "scheduler-extender/claims/cluster_claims.h"
 #include "scheduler-extender/decide/gang_members.h"
 #include "scheduler-extender/groups/group_pass.h"
@@ -36,18 +37,22 @@ static void count_class_chips(struct pod_request *in)
                 in->request.class_chips = chips * (in->request.gang_size > 1 ? in->request.gang_size : 1);
 }
 
-static void fill_context(struct cluster *c, struct pod_request *in, uint64_t now_usec)
+/* The pod as the ledger has it; NULL = the store does not know it (yet). */
+static const struct ledger_pod *self_of(const struct cluster *c, const struct pod_request *in)
 {
         const struct ledger_pod *self = ledger_pods_find(c->ledger, in->facts.namespace_, in->facts.name);
 
-        if (self != NULL && strcmp(self->uid, in->facts.uid) != 0)
-                self = NULL;
+        return self != NULL && strcmp(self->uid, in->facts.uid) == 0 ? self : NULL;
+}
+
+static void fill_context(struct cluster *c, struct pod_request *in, uint64_t now_usec)
+{
         in->context = (struct rules_context){
                 .ledger = c->ledger,
                 .rules = &c->options.rules,
                 .request = &in->request,
                 .job = in->job,
-                .self = self,
+                .self = self_of(c, in),
                 .namespace_ = in->facts.namespace_,
                 .created_usec = in->facts.created_usec,
                 .now_usec = now_usec,
@@ -107,6 +112,7 @@ static int prepare(struct cluster *c, uint64_t now_usec, enum purpose purpose, s
 
         in->request = in->facts.request;
         ledger_chips_only(c->ledger, &in->request);
+        claims_members_ask(c, in->job, self_of(c, in), &in->asks, &in->request);
         count_class_chips(in);
         fill_context(c, in, now_usec);
         in->request.lone = gang_members_are_lone(in->job, in->context.self, &in->request);
@@ -144,9 +150,9 @@ static void hold_texts(struct cluster *c, const json_t *pod, struct pod_request 
 
 static void find_texts(struct cluster *c, const json_t *pod, struct pod_request *in)
 {
-        const struct ledger_pod *self = ledger_pods_find(c->ledger, in->facts.namespace_, in->facts.name);
+        const struct ledger_pod *self = self_of(c, in);
 
-        if (self != NULL && strcmp(self->uid, in->facts.uid) == 0) {
+        if (self != NULL) {
                 in->facts.request.match = self->request.match;
                 in->facts.request.demands = self->request.demands;
         } else if (in->job != NULL && in->facts.request.gang_size > 1) {

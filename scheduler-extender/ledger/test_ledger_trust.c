@@ -207,7 +207,8 @@ static const struct {
         { "both, and the plugin knows of no claim", 8, 8, 4, 3, 5 },
         { "both, and the plugin leaves out what claims hold", 5, 8, 4, 3, 5 },
         { "both, and it leaves out more", 4, 8, 4, 3, 4 },
-        { "a plugin that is gone offers nothing beside what claims have", 0, 8, 4, 3, 0 },
+        { "a plugin that is gone leaves the chips to claims", 0, 8, 4, 3, 5 },
+        { "and none to nobody", 0, NONE, 4, 3, 0 },
         { "more is held than there is", 8, 8, 4, 9, 0 },
 };
 

@@ -12,8 +12,8 @@
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "tests/support/gang_fixture.h"
 
-static const char *gang_word(struct ledger *l, const struct ledger_pod_facts *facts, const char *node,
-                             bool keep)
+static const char *weighed_gang_word(struct ledger *l, const struct ledger_pod_facts *facts, const char *node,
+                                     bool keep)
 {
         struct ledger_job *job = ledger_jobs_refer(l, facts->namespace_, facts->job);
         struct rules_context ctx = { .ledger = l,
@@ -29,6 +29,7 @@ static const char *gang_word(struct ledger *l, const struct ledger_pod_facts *fa
         struct weighting *weighting = calloc(1, sizeof(*weighting));
         const char *word;
 
+        assert_non_null(job);
         assert_non_null(weighting);
         rules_prepare(&ctx);
         weighting->fastest = fixture_rules.placement == PLACEMENT_FASTEST;
@@ -67,7 +68,7 @@ static void members_go_under_one_switch_first(void **state)
         struct ledger_pod_facts m = members_there(l, 8, 2, 2);
 
         (void) state;
-        assert_string_equal(gang_word(l, &m, "a", true), ""); /* nobody says a switch */
+        assert_string_equal(weighed_gang_word(l, &m, "a", true), ""); /* nobody says a switch */
         assert_non_null(node_of(l, "a")->slots);
         assert_non_null(node_of(l, "b")->slots);
         assert_int_equal(first_key(l, &m, "c"), 0);
@@ -76,7 +77,7 @@ static void members_go_under_one_switch_first(void **state)
         put_under(l, "a", "s1");
         put_under(l, "b", "s2");
         put_under(l, "c", "s1");
-        assert_string_equal(gang_word(l, &m, "a", true), "");
+        assert_string_equal(weighed_gang_word(l, &m, "a", true), "");
         assert_non_null(node_of(l, "a")->slots);
         assert_null(node_of(l, "b")->slots);
         assert_non_null(node_of(l, "c")->slots);
@@ -89,7 +90,7 @@ static void members_go_under_one_switch_first(void **state)
         ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
 
         bind_pod(l, "x", "c", 1); /* no switch has room for both: they go where there is */
-        assert_string_equal(gang_word(l, &m, "a", true), "");
+        assert_string_equal(weighed_gang_word(l, &m, "a", true), "");
         assert_non_null(node_of(l, "b")->slots);
         ledger_life_free(l);
 }
@@ -107,7 +108,7 @@ static void members_follow_one_that_is_bound(void **state)
         first.node = "c";
         assert_int_equal(ledger_pods_set(l, &first), 0);
         assert_int_equal(ledger_pods_set(l, &second), 0);
-        assert_string_equal(gang_word(l, &second, "b", true), "");
+        assert_string_equal(weighed_gang_word(l, &second, "b", true), "");
         assert_non_null(node_of(l, "b")->slots);
         ledger_life_free(l);
 }
@@ -135,7 +136,7 @@ static void a_switch_is_no_reason_to_borrow(void **state)
                 m.request.preemptible = true;
                 assert_int_equal(ledger_pods_set(l, &m), 0);
         }
-        assert_string_equal(gang_word(l, &m, "a", true), "");
+        assert_string_equal(weighed_gang_word(l, &m, "a", true), "");
         assert_null(node_of(l, "c")->slots);
         fixture_rules = before;
         ledger_life_free(l);
@@ -159,12 +160,12 @@ static void a_switch_is_no_reason_for_slower_chips(void **state)
         put_under(l, "b", "s1");
         put_under(l, "c", "s2");
         m = members_there(l, 8, 2, 2);
-        assert_string_equal(gang_word(l, &m, "a", true), "");
+        assert_string_equal(weighed_gang_word(l, &m, "a", true), "");
         assert_non_null(node_of(l, "b")->slots); /* packed: one is as good as another */
         ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
         fastest.placement = PLACEMENT_FASTEST;
         fixture_rules = fastest;
-        assert_string_equal(gang_word(l, &m, "a", true), "");
+        assert_string_equal(weighed_gang_word(l, &m, "a", true), "");
         fixture_rules = before;
         assert_non_null(node_of(l, "a")->slots);
         assert_null(node_of(l, "b")->slots);
@@ -189,7 +190,7 @@ static void there_may_be_many_switches(void **state)
                 put_under(l, name, switch_);
         }
         m = members_there(l, 8, 2, 2);
-        assert_string_equal(gang_word(l, &m, "n-099", true), "");
+        assert_string_equal(weighed_gang_word(l, &m, "n-099", true), "");
         assert_non_null(node_of(l, "n-099")->slots);
         assert_non_null(node_of(l, "n-100")->slots);
         ledger_life_free(l);

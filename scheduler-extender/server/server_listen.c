@@ -34,6 +34,7 @@ int server_listen_open(sd_event *loop, const struct server_options *options,
                 .tls = { { options->tls_cert, options->tls_key, options->client_ca }, options->client_names },
                 .body_max_bytes = pages->body_max_bytes,
                 .routes = pages->routes,
+                .headers = pages->headers,
                 .userdata = pages->userdata,
         };
         int r = http_server_new(loop, &own, &ret->own, err);

@@ -15,6 +15,7 @@ struct server_listen {
 struct server_listen_pages {
         const struct http_route *routes;
         const struct http_route *open_routes; /* those for everybody: the last of them */
+        const char *const *headers;           /* of answers about what is not there; or NULL */
         size_t body_max_bytes;                /* 0 = as http_server.h */
         bool loopback_only;                   /* --listen, without a client CA */
         void *userdata;

@@ -22,8 +22,9 @@ struct server_options {
         const char *check;            /* ask a running one instead of serving */
         const char *identity;         /* of this replica; NULL = HOST_ADDRESS */
         const char *leader_namespace; /* of the Lease; NULL = the pod's own */
-        const char *namespaces; /* "a,b": of the controller, the only ones that it reads and writes in */
-        const char *kueue;      /* on | off */
+        const char *namespaces;     /* "a,b": of the controller, the only ones that it reads and writes in */
+        const char *kueue;          /* on | off */
+        const char *planned_claims; /* on | off */
         const char *job_image, *launcher_image, *scheduler_name, *job_pull_secrets;
         bool lend_reserve, no_evict, take_from_regular, no_leader_elect, fail_open, no_disruption_budgets;
         unsigned stale_after_sec, lease_seconds, lease_share, hold_seconds, cache_limit_sec,
@@ -100,6 +101,8 @@ struct server_options {
           .default_ = "remuda", .help = "schedulerName of job pods" }, \
         { .name = "kueue", .type = OPTION_CHOICE, .offset = at(kueue), .value = "on|off", .default_ = "off", \
           .help = "jobs with a queue-name label wait until Kueue admits them" }, \
+        { .name = "planned-claims", .type = OPTION_CHOICE, .offset = at(planned_claims), .value = "on|off", .default_ = "off", \
+          .help = "allocate claims of jobs on nodes that offer: planned" }, \
         { .name = "keep-pods", .type = OPTION_UNSIGNED, .offset = at(keep_pods_sec), .value = "SECONDS", \
           .default_ = "600", .maximum = 31536000, .help = "ended pods of ended jobs stay, for their logs" }, \
         { .name = "no-disruption-budgets", .type = OPTION_BOOL, .offset = at(no_disruption_budgets), \

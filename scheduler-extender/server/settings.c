@@ -182,6 +182,24 @@ static int read_namespaces(const struct server_options *options, struct settings
         return 0;
 }
 
+/* A device is free where no claim has it: of which all have to be seen. */
+static int check_planned_claims(const struct server_options *options, const struct settings *settings,
+                                struct err *err)
+{
+        if (options->planned_claims == NULL || strcmp(options->planned_claims, "on") != 0)
+                return 0;
+        if (settings->namespace_count > 0)
+                return err_set(
+                        err, -EINVAL,
+                        "--planned-claims on: not with --namespaces, for claims of other namespaces may "
+                        "have the same devices; leave one of both out");
+        if (store_directory(options->store) != NULL)
+                return err_set(err, -EINVAL,
+                               "--planned-claims on: only with --store kubernetes, whose scheduler "
+                               "binds their pods");
+        return 0;
+}
+
 int settings_read(const struct server_options *options, struct settings *ret, struct err *err)
 {
         int r;
@@ -195,6 +213,8 @@ int settings_read(const struct server_options *options, struct settings *ret, st
                 r = read_pull_secrets(options->job_pull_secrets, ret, err);
         if (r == 0)
                 r = read_namespaces(options, ret, err);
+        if (r == 0)
+                r = check_planned_claims(options, ret, err);
         if (r == 0 && options->config != NULL)
                 r = read_config(options->config, ret, err);
         if (r == 0 && options->programs != NULL)

@@ -3,10 +3,14 @@ import glob
 import html
 import json
 import os
+import sys
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../integration"))
+import timeline_rig  # noqa: E402
 
 BATCH = 2048  # large enough for computing, not talking, to fill a step
 COLOURS = {"nvidia": "#4d8f00", "amd": "#c43a2b", "huawei": "#b3123a", "cpu": "#3f6fb5", "unknown": "#777777"}
-ACTIVITY = {"load": "#9aa5b1", "forward": "#3f6fb5", "backward": "#2f9e76", "exchange": "#d98e04", "update": "#8b5fbf", "wait": "#e4e7eb"}
+ACTIVITY = {"load": "#9aa5b1", "forward": "#3f6fb5", "backward": "#2f9e76", "exchange": "#d98e04", "update": "#8b5fbf", "wait": "#e4e7eb", "measure": "#b5527a"}
 
 
 def lines_of(path):
@@ -75,7 +79,7 @@ def training_summary(trained, epochs):
     result = {"dataset": "Fashion-MNIST", "samples": 60000, "epochs": epochs, "global_batch": BATCH}
     outside = {}
     for shards, (summary, folder) in trained.items():
-        timeline = lines_of(os.path.join(folder, "work", "*", "timeline.*"))
+        timeline = timeline_rig.read(*sorted(glob.glob(os.path.join(folder, "work", "*", "timeline.*"))))
         steps, ranks = steps_of(timeline, per_epoch), summary["ranks"]
         shown = excerpt(timeline, steps)
         result[shards + "_step_ms"] = round(shown.get("ms", 0), 3)

@@ -6,12 +6,12 @@ import json
 import os
 import re
 import subprocess
-import threading
 import time
 import urllib.request
 
 from kube import (KUBE, NotFound, allocatable, api, cluster, create, delete_pod, get, get_pod, kubectl, log, phase, pod, scenario, wait, wait_running)
 from case_10_node import GPU, held, inventory, kill_program, system_pod
+from crowd import Crowd
 
 PLUGINS = "/var/lib/kubelet/device-plugins"
 QUICK = ["sh", "-c", "env | grep REMUDA_DEVICES; sleep 1"]
@@ -220,41 +220,10 @@ def runs_at_last(name, count):
     raise AssertionError("%s failed %d times" % (name, attempt + 1))
 
 
-class Crowd:
-    """Pods with one chip each that come and go, a few at a time; who failed, and why."""
-
-    def __init__(self, name, count, width):
-        self.failed, self.done, self.left, self.lock = [], 0, list(range(count)), threading.Lock()
-        self.name, self.threads = name, [threading.Thread(target=self.work) for _ in range(width)]
-        for t in self.threads:
-            t.start()
-
-    def work(self):
-        while True:
-            with self.lock:
-                if not self.left:
-                    return
-                name = "%s-%d" % (self.name, self.left.pop())
-            try:
-                create(pod(name, GPU, 1, command=["sh", "-c", "exit 0"]))
-                wait(name, 120, lambda n=name: phase(n) in ("Succeeded", "Failed"), interval=0.2)
-                status = get_pod(name)["status"]
-                if status["phase"] != "Succeeded":
-                    self.failed.append((name, status.get("reason"), status.get("message")))
-                delete_pod(name)
-            except Exception as e:
-                self.failed.append((name, type(e).__name__, str(e)))
-            self.done += 1
-
-    def join(self):
-        for t in self.threads:
-            t.join()
-
-    def stop(self):
-        """no pod comes after those that are there"""
-        with self.lock:
-            self.left.clear()
-        self.join()
+class OfOne(Crowd):
+    """Pods with one chip each."""
+    def asks(self, name, number):
+        return pod(name, GPU, 1, command=["sh", "-c", "exit 0"])
 
 
 def upgrade():
@@ -265,7 +234,7 @@ def upgrade():
     create(pod("undisturbed", GPU, 1))
     wait_running("undisturbed")
     before = get_pod("undisturbed")["status"]["containerStatuses"][0]["containerID"]
-    crowd = Crowd("upgrade", 500, 4)
+    crowd = OfOne("upgrade", 500, 4)
     for version in ("2", "3"):
         old = system_pod("remuda-agent")["metadata"]["uid"]
         api("PATCH", path, {"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
@@ -278,12 +247,12 @@ def upgrade():
             raise AssertionError("%s\n%s" % (e, kubectl("describe", "pods", "-n", "remuda-system", "-l", "app.kubernetes.io/name=remuda-agent")[-1500:]))
     crowd.stop()
     api("PATCH", path, {"spec": {"updateStrategy": strategy}}, "application/merge-patch+json")
-    assert 4 <= crowd.done < 500 and not crowd.failed, (crowd.done, crowd.failed)
+    assert 4 <= crowd.ended < 500 and not crowd.failed, (crowd.ended, crowd.failed)
     assert get_pod("undisturbed")["status"]["containerStatuses"][0]["containerID"] == before, "a running pod was disturbed"
     assert len(glob.glob(PLUGINS + "/remuda-gpu-*.sock")) == 1, os.listdir(PLUGINS)
     wait("8 chips", 30, lambda: allocatable(GPU) == 8)
     delete_pod("undisturbed")
-    return "%d pods meanwhile" % crowd.done
+    return "%d pods meanwhile" % crowd.ended
 
 
 def is_alone(old):
@@ -326,11 +295,11 @@ def many_pods():
     count = int(os.environ.get("E2E_PODS", "60"))
     watcher = subprocess.Popen(["/usr/bin/python3", "-c", POD_RESOURCES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     began = time.monotonic()
-    crowd = Crowd("many", count, 6)
+    crowd = OfOne("many", count, 6)
     crowd.join()
     took = time.monotonic() - began
     seen = json.loads(watcher.communicate("stop\n", timeout=30)[0])
-    assert crowd.done == count and not crowd.failed, crowd.failed
+    assert crowd.ended == count and not crowd.failed, crowd.failed
     assert seen["asked"] > 10 and seen["most"] > 1 and not seen["doubles"], seen
     assert allocatable(GPU) == 8
     return "%d pods in %.0f s, up to %d chips at once, asked %d times" % (count, took, seen["most"], seen["asked"])

@@ -235,7 +235,7 @@ def losses_said(rank_of):
 def jobs_of_a_split():
     """a split over two unlike chips completes in pods: ranks stand in the order of the plan's stages, and its loss is what the last stage says"""
     needs_image()
-    make("parted", [{"runtime": "cuda", "chips": 1}, {"runtime": "sunway", "chips": 1}], steps=400, epochs=4, strategy="split",
+    make("parted", [{"runtime": "cuda", "chips": 1}, {"runtime": "sunway", "chips": 1}], steps=150, epochs=2, strategy="split",
          profile={"layers": [{"memory_bytes": 4096, "activation_bytes": 1024, **layer} for layer in UNTIMED]})
     ranks = wait("both ranks of job parted", 90, lambda: (lambda found: found if len(found) == 2 else None)(processes("parted")), 0.02)
     given = {int(e[b"OMPI_COMM_WORLD_RANK"]): e[b"REMUDA_LAYERS"].decode() for e in ranks.values()}
@@ -245,16 +245,35 @@ def jobs_of_a_split():
     plan = [(g["entry"], g["runtime"], g["firstRank"], g["layers"]) for g in s["subtasks"]]
     assert plan == [(1, "sunway", 0, "0:0"), (0, "cuda", 1, "1:2")], plan  # not as spec.workers has them
     said = {rank: [json.loads(line) for line in file.read().splitlines()] for rank, file in files.items()}
-    assert all([line["step"] for line in lines] == list(range(400)) for lines in said.values()), {r: lines[-1:] for r, lines in said.items()}
+    assert all([line["step"] for line in lines] == list(range(150)) for lines in said.values()), {r: lines[-1:] for r, lines in said.items()}
     assert {line["loss"] for line in said[0]} == {None}, said[0][:3]  # it has no loss to say
     first, last = said[1][0]["loss"], said[1][-1]["loss"]
     assert last < 0.8 * first and abs(s["progress"]["loss"] - last) < 1e-6, (first, last, s["progress"])
     assert re.search(r", loss %.4f[,\n]" % last, jobs("show", "parted")), (last, jobs("show", "parted"))
-    assert s["samplesDone"] == 3 * 60000 + 46 * 512 and s["restarts"] == 0 and [r["exitCode"] for r in s["ranks"]] == [0, 0], s  # of 118 steps is an epoch
+    assert s["samplesDone"] == 60000 + 32 * 512 and s["restarts"] == 0 and [r["exitCode"] for r in s["ranks"]] == [0, 0], s  # of 118 steps is an epoch
     split = [e["message"] for e in events_of("parted") if e["reason"] == "Split"]
     assert len(split) == 1 and "2 stages, by the profile's times" in split[0] and split[0].endswith("stages 0:0,1:2"), split
     delete("parted")
     return "loss %.4f, after %.4f in the first step" % (last, first)
+
+
+def jobs_of_chosen_chips():
+    """two chips of two kinds for a split are those on which its planned step is shortest, and its pods run there; with another placement they are not"""
+    needs_image()
+    models = {g["runtime"]: g["model"] for g in get("/apis/remuda.dev/v1alpha1/nodeaccelerators/n1")["status"]["groups"]}
+    layers = [{"ms": {"cuda": 1, "cpu": 9}}, {"ms": {"cuda": 1, "cpu": 9}}, {"ms": {"cuda": 9, "cpu": 1}}]
+    spec = {"workers": [{"model": "%s|%s" % (models["cuda"], models["cpu"]), "chips": 2}], "strategy": "split", "globalBatch": 512, "data": {"path": DATA}, "epochs": 1, "profile": {"layers": layers},
+            "programs": {r: program(r, "--steps", "20") for r in ("cuda", "cpu")}}
+    said = {}
+    for name, more in (("chosen", {}), ("packed", {"placement": "packed"})):
+        api("POST", JOBS, {"apiVersion": "remuda.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": name, "namespace": "default"}, "spec": {**spec, **more}})
+        s = wait_end(name, 90)
+        events = {e["reason"]: e["message"] for e in events_of(name)}
+        said[name] = sorted(g["runtime"] for g in s["subtasks"] for _ in range(g["ranks"])), float(re.search(r"([\d.]+) ms a microbatch", events["Split"]).group(1)), events.get("ChipsChosen")
+        delete(name)
+    assert said["chosen"][0] == ["cpu", "cuda"] and said["chosen"][2] and said["packed"][2] is None, said
+    assert said["packed"][0] == ["cuda", "cuda"] and said["chosen"][1] < 0.5 * said["packed"][1], said
+    return "a microbatch %.4g ms as planned, %.4g on packed chips" % (said["chosen"][1], said["packed"][1])
 
 
 def jobs_of_any_program():
@@ -302,7 +321,7 @@ def jobs_are_deleted():
     follower = subprocess.Popen([BUILD + "/bin/remuda", "jobs", "logs", "-f", "--rank", "0", "dropped", "--store", "kubernetes"], stdout=subprocess.PIPE, text=True)
     lines = wait("progress", 30, lambda: (lambda t: t if re.search(r"^long +Running +\d+ of 500 +\d+ +\d+(s|m|\.\dh) ", t, re.M) else None)(jobs()), 0.5)
     shown = jobs("show", "long")
-    assert re.search(r"^epoch \d+ of 500, step \d+, \d+ samples, \d+ samples/s, loss [\d.]+, [\d.]+[smh] left$", shown, re.M), (lines, shown)
+    assert re.search(r"^epoch \d+ of 500, step \d+, \d+ samples, \d+ samples/s \(the last half minute\), loss [\d.]+, [\d.]+[smh] left(, between [\d.]+[smh] and [\d.]+[smh])?$", shown, re.M), (lines, shown)
     jobs("cancel", "dropped")
     delete("long")
     wait("no process of job long", 10, lambda: not processes("long"))
@@ -487,6 +506,7 @@ def jobs_give_way():
 scenario(jobs_train)
 scenario(jobs_of_the_readme)
 scenario(jobs_of_a_split)
+scenario(jobs_of_chosen_chips)
 scenario(jobs_of_any_program)
 scenario(jobs_are_deleted)
 scenario(jobs_are_repaired)

@@ -93,6 +93,12 @@ def delete_pod(name):
     wait("pod %s gone" % name, 30, lambda: gone(name))
 
 
+def end_pod(name):
+    """as it is done by hand: the kubelet ends it, then it goes"""
+    api("DELETE", "/api/v1/namespaces/default/pods/" + name)
+    wait("pod %s gone" % name, 60, lambda: gone(name))
+
+
 def gone(name):
     try:
         get_pod(name)

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (inventory_json_decode(object, &inventory, NULL) == 0) {
                 written = inventory_json_encode(&inventory);
                 if (written == NULL || inventory_json_decode(written, &again, NULL) < 0 ||
-                    !inventory_same(&inventory, &again))
+                    !inventory_same(&inventory, &again) || !agent_facts_same(&inventory.agent, &again.agent))
                         __builtin_trap();
                 inventory_free(&again);
                 json_decref(written);

@@ -25,12 +25,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const struct tunable_rows all = { rows, 2, not_too_many };
         int fd = memfd_create("tuned", MFD_CLOEXEC);
         size_t s[TUNABLE_MAX] = { 0 };
-        char path[64];
+        char path[64], by[PRESET_BY_BYTES] = "";
 
         if (fd < 0 || write(fd, data, size) != (ssize_t) size ||
             !text_format(path, sizeof(path), "/proc/self/fd/%d", fd))
                 abort();
-        if (!preset_remembered(path, "portable core group", &all, NULL, s) && (s[0] != 0 || s[1] != 0))
+        if (!preset_remembered(path, "portable core group", &all, NULL, s, by) && (s[0] != 0 || s[1] != 0))
                 abort();
         if ((s[0] != 0 && s[0] != 16 && s[0] != 64 && s[0] != 128) ||
             (s[1] != 0 && s[1] != 16 && s[1] != 32) || s[0] * s[1] > 2048)

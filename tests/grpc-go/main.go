@@ -1,9 +1,10 @@
-// A kubelet's half of the device plugin API in grpc-go with Kubernetes' own message types: what the plugin is proven
-// and measured against. It starts plugin-host (or the command given) itself.
+// A kubelet's half of the device plugin API and of DRA in grpc-go with Kubernetes' own message types: what the plugin and the driver are
+// proven and measured against. It starts plugin-host (or the command given) itself; the agent of `dra` is somebody else's.
 //
 //	grpc-go check PLUGIN_HOST                       TAP
 //	grpc-go bench PLUGIN_HOST                       rows of figures
 //	grpc-go restarts PLUGIN_HOST DIR                kubelet restarts where inotify cannot be had
+//	grpc-go dra REG.SOCK CONFIG CLAIM...            TAP: a driver, a device's configuration space that breaks it, NAMESPACE/UID/NAME
 //	grpc-go latency DIR RESOURCE N                  as a kubelet in DIR: latency of an agent that somebody else started
 package main
 
@@ -602,13 +603,19 @@ func watchLatency(dir, resource string, n int) {
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: grpc-go check|bench PLUGIN_HOST, or latency DIR RESOURCE N")
+		fmt.Fprintln(os.Stderr, "usage: grpc-go check|bench PLUGIN_HOST, dra REG.SOCK CONFIG CLAIM..., or latency DIR RESOURCE N")
 		os.Exit(2)
 	}
 	switch os.Args[1] {
 	case "check":
 		checkServer(os.Args[2])
 		checkClient(os.Args[2])
+		fmt.Printf("1..%d\n", count)
+		if failed > 0 {
+			os.Exit(1)
+		}
+	case "dra":
+		checkDRA(os.Args[2], os.Args[3], os.Args[4:])
 		fmt.Printf("1..%d\n", count)
 		if failed > 0 {
 			os.Exit(1)

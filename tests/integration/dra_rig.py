@@ -4,6 +4,7 @@ import glob, json, os, queue, signal, subprocess, threading, time
 import grpc
 
 from agent_rig import Agent
+import dra_account
 from fake_kubelet import OPTIONS, every, get, pack, raw, text, unpack
 
 DRIVER = "remuda.dev"
@@ -40,8 +41,7 @@ class Node:
         return "%s/plugins/%s/dra%s.sock" % (self.root, DRIVER, uid and "-" + uid)
 
     def state(self):
-        path = "%s/plugins/%s/claims.json" % (self.root, DRIVER)
-        return json.load(open(path)) if os.path.exists(path) else {"claims": []}
+        return dra_account.read("%s/plugins/%s" % (self.root, DRIVER))
 
     def slices(self):
         out = []
@@ -55,7 +55,7 @@ class Node:
         return out
 
     def devices(self):
-        return [d for s in self.slices() for d in s["spec"]["devices"]]
+        return [d for s in self.slices() for d in s["spec"].get("devices", [])]
 
     def device(self, name):
         return next((d for d in self.devices() if d["name"] == name), None)
@@ -63,13 +63,13 @@ class Node:
     def specs(self):
         return {os.path.basename(p): json.load(open(p)) for p in glob.glob(self.cdi + "/remuda.dev-claim_*.json")}
 
-    def claim(self, *devices, uid=None, name=None, allocated=True, pool="n1", driver=DRIVER, request="gpu", write=True, **more):
+    def claim(self, *devices, uid=None, name=None, allocated=True, pool="n1", driver=DRIVER, request="gpu", write=True, namespace="default", holders=1, **more):
         """A ResourceClaim of these devices in the store; its (namespace, uid, name)."""
         self.claims += 1
         name, uid = name or "c%d" % self.claims, uid or "11111111-0000-4000-8000-%012d" % self.claims
         results = [{"request": request, "driver": driver, "pool": pool, "device": d, **more.get("result", {})} for d in devices]
-        object = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name, "namespace": "default", "uid": uid},
-                  "spec": {"devices": {}}, "status": {"reservedFor": [{"resource": "pods", "name": "pod-" + name, "uid": "p"}]}}
+        object = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name, "namespace": namespace, "uid": uid},
+                  "spec": {"devices": {}}, "status": {"reservedFor": [{"resource": "pods", "name": "pod-%s%s" % (name, i or ""), "uid": "p%d" % i} for i in range(holders)]}}
         if allocated:
             object["status"]["allocation"] = {"devices": {"results": results, "config": more.get("config", [])}}
         if write:
@@ -77,7 +77,14 @@ class Node:
             with open(self.store + "/.new", "w") as f:
                 json.dump(object, f)
             os.rename(self.store + "/.new", path)
-        return "default", uid, name
+        return namespace, uid, name
+
+    def events(self):
+        """Of claims, in the store."""
+        try:
+            return [e for e in map(json.loads, open(self.store + "/events.jsonl")) if e["kind"] == "ResourceClaim"]
+        except FileNotFoundError:
+            return []
 
     def stop(self, sig=signal.SIGTERM):
         return self.agent.stop(sig)
@@ -101,19 +108,23 @@ class Kubelet:
         f = unpack(self.call("/pluginregistration.Registration/GetInfo", timeout=1))
         return {"type": text(f, 1), "name": text(f, 2), "endpoint": text(f, 3), "versions": [v.decode() for v in every(f, 4)]}
 
-    def prepare(self, *claims, version="v1"):
+    def register(self):
+        """as a kubelet says it; whose connection to the driver is another object's"""
+        return self.call("/pluginregistration.Registration/NotifyRegistrationStatus", pack((1, True)))
+
+    def prepare(self, *claims, version="v1", timeout=45):
         """{uid: (devices, error)}, devices [{requests, pool, device, cdi}]"""
-        answer = self.call("/k8s.io.kubelet.pkg.apis.dra.%s.DRAPlugin/NodePrepareResources" % version, claims_request(claims))
+        answer = self.call("/k8s.io.kubelet.pkg.apis.dra.%s.DRAPlugin/NodePrepareResources" % version, claims_request(claims), timeout)
         out = {}
         for entry in map(unpack, every(unpack(answer), 1)):
             value = unpack(get(entry, 2))
             assert text(entry, 1) not in out, "a uid twice"
             out[text(entry, 1)] = ([{"requests": [r.decode() for r in every(d, 1)], "pool": text(d, 2), "device": text(d, 3),
-                                     "cdi": [c.decode() for c in every(d, 4)]} for d in map(unpack, every(value, 1))], text(value, 2))
+                                     "cdi": [c.decode() for c in every(d, 4)], "share": text(d, 5)} for d in map(unpack, every(value, 1))], text(value, 2))
         return out
 
-    def unprepare(self, *claims, version="v1"):
-        answer = self.call("/k8s.io.kubelet.pkg.apis.dra.%s.DRAPlugin/NodeUnprepareResources" % version, claims_request(claims))
+    def unprepare(self, *claims, version="v1", timeout=45):
+        answer = self.call("/k8s.io.kubelet.pkg.apis.dra.%s.DRAPlugin/NodeUnprepareResources" % version, claims_request(claims), timeout)
         return {text(e, 1): text(unpack(get(e, 2)), 1) for e in map(unpack, every(unpack(answer), 1))}
 
     def watch(self, version="v1"):

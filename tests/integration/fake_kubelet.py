@@ -217,6 +217,26 @@ class Kubelet:
                 os.rename(keep, path)
 
 
+def lister(path, answers, asked):
+    """The kubelet's pod-resources on a socket: says answers[0], bytes or the code of a refusal, and writes down when."""
+    def answer(request, context):
+        asked.append(time.monotonic())
+        if not isinstance(answers[0], bytes):
+            context.abort(answers[0], 'rejected by rate limit')
+        return answers[0]
+    server = grpc.server(futures.ThreadPoolExecutor(2), options=[('grpc.max_send_message_length', -1)])
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler('v1.PodResourcesLister', {
+        'List': grpc.unary_unary_rpc_method_handler(answer, raw, raw)}),))
+    server.add_insecure_port('unix:' + path)
+    server.start()
+    return server
+
+
+def held(pod, namespace, container, *devices):
+    """A pod for lister(): its answer is pack() of them."""
+    return (1, pack((1, pod), (2, namespace), (3, pack((1, container), *[(2, pack((1, resource), (2, device))) for resource, device in devices]))))
+
+
 class Host:
     """plugin-host under test"""
     def __init__(self, directory, *options, quiet=True, program=None):

@@ -30,7 +30,7 @@ def broken(s, code, spec, wall_seconds):
         return bad
     ranks, reasons = s["ranks"], [e["reason"] for e in s["events"]]
     workers, servers = [r for r in ranks if r["role"] == "worker"], [r for r in ranks if r["role"] == "server"]
-    processes = s["restarts"] + reasons.count("Resharding")
+    processes = s["restarts"] + reasons.count("Resharding") + reasons.count("Resplitting") + reasons.count("LauncherCrashed")
 
     def must(condition, what):
         if not condition:

@@ -13,6 +13,8 @@ def solve(problem):
     names = [x["type"] for x in devices]
     ms = [{t: F(str(v)) for t, v in layer["ms"].items()} for layer in layers]
     speed = [F(str(x["bytes_per_ms"])) for x in devices]
+    # a microbatch keeps its output in a layer, or what is said, until its backward pass
+    held = [x["activation_bytes"] if schedule == "inference" else x.get("held_bytes", 0) or x["activation_bytes"] for x in layers]
     best = None
 
     def orders(left, length):
@@ -37,10 +39,10 @@ def solve(problem):
                     f = 1 if schedule == "inference" else m if schedule == "gpipe" else min(p - k, m)
                     if any(names[c] not in ms[x] for x in range(i, j)):
                         break
-                    memory = sum(layers[x]["memory_bytes"] + f * layers[x]["activation_bytes"] for x in range(i, j))
+                    memory = sum(layers[x]["memory_bytes"] + f * held[x] for x in range(i, j))
                     if memory > devices[c]["memory_bytes"]:
                         break
-                    load = sum(ms[x][names[c]] for x in range(i, j))
+                    load = F(str(devices[c].get("begin_ms", 0))) + sum(ms[x][names[c]] for x in range(i, j))
                     if k > 0:
                         load += F(layers[i - 1]["activation_bytes"] * d) / min(speed[c], speed[order[k - 1]])
                     if k + 1 < p:
@@ -64,11 +66,13 @@ def generate(rng):
     link = rng.choice([1, 10, 100, 3.5])
     devices = [{"type": t, "count": rng.randint(0, 3 if types < 3 else 2),
                 "memory_bytes": rng.choice([10**9, rng.randint(5, 60)]),
-                "bytes_per_ms": link if rng.random() < 0.5 else rng.choice([1, 5, 20, 7.5])} for t in names]
+                "bytes_per_ms": link if rng.random() < 0.5 else rng.choice([1, 5, 20, 7.5]),
+                **({"begin_ms": number()} if rng.random() < 0.3 else {})} for t in names]
     layers = []
     for i in range(n):
         ms = {t: number() for t in names if rng.random() < 0.9}
         layers.append({"name": "l%d" % i, "ms": ms, "memory_bytes": rng.randint(0, 12),
-                       "params_bytes": 1, "activation_bytes": rng.choice([0, rng.randint(0, 9), 2])})
+                       "params_bytes": 1, "activation_bytes": rng.choice([0, rng.randint(0, 9), 2]),
+                       **({"held_bytes": rng.randint(0, 15)} if rng.random() < 0.4 else {})})
     return {"layers": layers, "devices": devices, "schedule": rng.choice(["1f1b", "gpipe", "inference"]),
             "microbatches": rng.randint(1, 4)}

@@ -2,7 +2,8 @@
  * PoCL's. Preloaded (LD_PRELOAD) into a program, it copies where the specification lets a device copy: a
  * buffer over host memory (CL_MEM_USE_HOST_PTR) is apart from it while it is not mapped, and what the host
  * then finds there is no number. A program that reads results without mapping them, or writes where nobody
- * looks, trains otherwise, as it does on a GPU. */
+ * looks, trains otherwise, as it does on a GPU. With OPENCL_DISCRETE_PINS_NOTHING in the environment no
+ * memory of the host is pinned (CL_MEM_ALLOC_HOST_PTR). */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <dlfcn.h>
@@ -43,6 +44,11 @@ cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void 
         struct apart *a;
         cl_mem buffer;
 
+        if ((flags & CL_MEM_ALLOC_HOST_PTR) != 0 && getenv("OPENCL_DISCRETE_PINS_NOTHING") != NULL) {
+                if (ret_code != NULL)
+                        *ret_code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+                return NULL;
+        }
         if ((flags & CL_MEM_USE_HOST_PTR) == 0)
                 return next(context, flags, size, host_ptr, ret_code);
         buffer = next(context, (flags & ~(cl_mem_flags) CL_MEM_USE_HOST_PTR) | CL_MEM_COPY_HOST_PTR, size,

@@ -550,6 +550,7 @@ static int opencl_open(const struct backend_options *options, struct backend *b,
         o->ranges = tunable_value(&opencl_tuned_rows, OPENCL_TUNED_SUM_RANGES, options->tuned);
         b->kernels.patch_floats = options->tuned[OPENCL_TUNED_PATCH_FLOATS];
         b->state = o;
+        b->memory_bytes = o->copies != NULL ? opencl_choice_memory_bytes(o->device) : 0;
         (void) clGetDeviceInfo(o->device, CL_DEVICE_NAME, sizeof(b->device_model) - 1, b->device_model, NULL);
         return 0;
 }

@@ -60,6 +60,15 @@ int opencl_choice_take(const struct backend_options *options, void **ret, struct
         return 0;
 }
 
+uint64_t opencl_choice_memory_bytes(void *device)
+{
+        cl_ulong bytes = 0;
+
+        return clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(bytes), &bytes, NULL) == CL_SUCCESS
+                       ? bytes
+                       : 0;
+}
+
 int opencl_choice_print(const struct backend_options *options, struct err *err)
 {
         struct backend_options unnamed = *options;

@@ -12,6 +12,9 @@ void opencl_choice_prepare(char **argv);
  * -ENOENT, and a sentence. */
 int opencl_choice_take(const struct backend_options *options, void **ret, struct err *err);
 
+/* opencl_choice_memory_bytes() - of a cl_device_id. Return: 0 = it does not say. */
+uint64_t opencl_choice_memory_bytes(void *device);
+
 /* opencl_choice_print() - all devices on stdout, a line each, the one that would be taken marked.
  * Return: 0, or -ENOENT where none would be. */
 int opencl_choice_print(const struct backend_options *options, struct err *err);

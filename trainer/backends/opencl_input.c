@@ -1,4 +1,4 @@
-/* Pinned memory, its buffer on the device, and the events between two queues. */
+/* Pinned memory or, where none is to be had, any; its buffer on the device; the events between two queues. */
 #define CL_TARGET_OPENCL_VERSION 120
 
 #include "trainer/backends/opencl_input.h"
@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ALIGN_BYTES 64 /* as a backend allocates */
+
 struct opencl_input {
         cl_command_queue copies;
-        cl_mem pinned, buffer;
+        cl_mem pinned, buffer; /* pinned: NULL where the host's memory is not */
         unsigned char *host;
         size_t size_bytes;
         bool given;           /* of the kernels' thread: all of it was copied in line with them */
@@ -20,6 +22,16 @@ struct opencl_input {
         bool is_new;          /* that copy is not waited for yet */
         cl_int trouble;       /* the first of a copy */
 };
+
+/* A driver pins no more, or a limit is reached (RLIMIT_MEMLOCK): copies go on, through the driver's own
+ * pinned memory. */
+static void use_any_memory(struct opencl_input *i)
+{
+        if (i->pinned != NULL)
+                (void) clReleaseMemObject(i->pinned);
+        i->pinned = NULL;
+        i->host = aligned_alloc(ALIGN_BYTES, (i->size_bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES);
+}
 
 struct opencl_input *opencl_input_new(cl_context context, cl_command_queue copies, size_t size_bytes)
 {
@@ -36,6 +48,8 @@ struct opencl_input *opencl_input_new(cl_context context, cl_command_queue copie
         if (i->pinned != NULL && i->buffer != NULL)
                 i->host = clEnqueueMapBuffer(copies, i->pinned, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
                                              size_bytes, 0, NULL, NULL, &code);
+        if (i->host == NULL && i->buffer != NULL)
+                use_any_memory(i);
         if (i->host == NULL) {
                 opencl_input_free(i);
                 return NULL;
@@ -58,9 +72,11 @@ void opencl_input_free(struct opencl_input *i)
         (void) clFinish(i->copies);
         release_event(&i->used);
         release_event(&i->sent);
-        if (i->host != NULL)
+        if (i->host != NULL && i->pinned != NULL)
                 (void) clEnqueueUnmapMemObject(i->copies, i->pinned, i->host, 0, NULL, NULL);
         (void) clFinish(i->copies);
+        if (i->pinned == NULL)
+                free(i->host);
         if (i->pinned != NULL)
                 (void) clReleaseMemObject(i->pinned);
         if (i->buffer != NULL)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -90,7 +91,7 @@ static int add_member(struct reader *r, struct sample *s, const struct tar_membe
                 *s = (struct sample){ 0 };
                 (void) text_copy(s->key, sizeof(s->key), key);
         }
-        if (strcmp(extension, ".cls") == 0) {
+        if (strcasecmp(extension, ".cls") == 0) {
                 s->has_class = true;
                 return read_class(r, m, &s->class, err);
         }

@@ -22,21 +22,58 @@ static bool alike(const struct dealing *a, const struct dealing *b)
                a->workers == b->workers && memcmp(a->shares, b->shares, a->workers * sizeof(*a->shares)) == 0;
 }
 
+static void print_one(const struct dealing *one, struct text *out)
+{
+        text_printf(out, "%llu %.17g %s %s ", (unsigned long long) one->from, one->exchange,
+                    one->round_robin ? "round-robin" : "blocks", one->as_it_lies ? "as-it-lies" : "shuffled");
+        for (size_t w = 0; w < one->workers; w++)
+                text_printf(out, "%s%zu", w > 0 ? "," : "", one->shares[w]);
+        text_append(out, "\n");
+}
+
+/* Return: the bytes of its line, or a negative errno. */
+static int64_t line_bytes(const struct dealing *one, struct err *err)
+{
+        CLEANUP(text_free) struct text line = { 0 };
+
+        if (one->workers > DEALINGS_WORKERS_MAX)
+                return err_set(err, -E2BIG, "%zu workers cannot keep samples: %d at the most", one->workers,
+                               DEALINGS_WORKERS_MAX);
+        print_one(one, &line);
+        return line.failed ? err_set(err, -ENOMEM, "no memory for the workers' shares")
+                           : (int64_t) line.size_bytes;
+}
+
+static int drop_last(struct dealings *d, struct err *err)
+{
+        int64_t bytes = line_bytes(&d->list[d->count - 1], err);
+
+        if (bytes < 0)
+                return (int) bytes;
+        d->text_bytes -= (size_t) bytes;
+        free(d->list[--d->count].shares);
+        return 0;
+}
+
 int dealings_add(struct dealings *d, const struct dealing *dealing, struct err *err)
 {
         struct dealing *more, copy = *dealing;
+        int64_t bytes = line_bytes(dealing, err);
+
+        if (bytes < 0)
+                return (int) bytes;
 
         if (d->count > 0 && alike(&d->list[d->count - 1], dealing))
                 return 0;
         if (d->count > 0 && d->list[d->count - 1].from == dealing->from) {
-                free(d->list[--d->count].shares);
-                return dealings_add(d, dealing, err); /* as the one before that, perhaps */
+                /* as the one before that, perhaps */
+                return drop_last(d, err) < 0 ? err->code : dealings_add(d, dealing, err);
         }
-        if (d->count == DEALINGS_MAX)
+        if (d->count == DEALINGS_MAX || d->text_bytes + (size_t) bytes > DEALINGS_TEXT_MAX)
                 return err_set(err, -E2BIG,
-                               "the samples that workers keep were dealt %d times: begin a new run, with "
-                               "another --checkpoint",
-                               DEALINGS_MAX);
+                               "the samples that workers keep were dealt %zu times, more than a checkpoint "
+                               "holds: begin a new run, with another --checkpoint",
+                               d->count);
         copy.shares = calloc(copy.workers, sizeof(*copy.shares));
         more = reallocarray(d->list, d->count + 1, sizeof(*more));
         if (more != NULL)
@@ -47,21 +84,14 @@ int dealings_add(struct dealings *d, const struct dealing *dealing, struct err *
         }
         memcpy(copy.shares, dealing->shares, copy.workers * sizeof(*copy.shares));
         d->list[d->count++] = copy;
+        d->text_bytes += (size_t) bytes;
         return 0;
 }
 
 void dealings_print(const struct dealings *d, struct text *out)
 {
-        for (size_t i = 0; i < d->count; i++) {
-                const struct dealing *one = &d->list[i];
-
-                text_printf(out, "%llu %.17g %s %s ", (unsigned long long) one->from, one->exchange,
-                            one->round_robin ? "round-robin" : "blocks",
-                            one->as_it_lies ? "as-it-lies" : "shuffled");
-                for (size_t w = 0; w < one->workers; w++)
-                        text_printf(out, "%s%zu", w > 0 ? "," : "", one->shares[w]);
-                text_append(out, "\n");
-        }
+        for (size_t i = 0; i < d->count; i++)
+                print_one(&d->list[i], out);
 }
 
 /* @shares: room for DEALINGS_WORKERS_MAX */

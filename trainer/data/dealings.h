@@ -28,15 +28,17 @@ struct dealing {
 };
 
 struct dealings {
-        struct dealing *list; /* by rising steps, the first from 0 on; the last is in force */
-        size_t count;
+        struct dealing *list;     /* by rising steps, the first from 0 on; the last is in force */
+        size_t count, text_bytes; /* as they are printed */
 };
 
 void dealings_free(struct dealings *d);
 
 /* dealings_add() - from `dealing->from` on; one that would begin with the same step, and with it nothing was
  * done, gives way; one that is as the last is not noted.
- * @dealing: copied. Return: 0, -ENOMEM, or -E2BIG: there are DEALINGS_MAX already. */
+ * @dealing: copied. Return: 0, -ENOMEM, or -E2BIG: there are DEALINGS_MAX already, more than
+ * DEALINGS_WORKERS_MAX workers, or more than DEALINGS_TEXT_MAX bytes as they are printed: nobody could read
+ * them again. */
 int dealings_add(struct dealings *d, const struct dealing *dealing, struct err *err);
 
 void dealings_print(const struct dealings *d, struct text *out);

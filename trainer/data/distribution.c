@@ -30,7 +30,8 @@ static bool manages(const struct training *t)
  * is told how many there are. */
 static bool takes_samples(const struct training *t, int rank)
 {
-        return t->shares.whole ? rank + 1 == t->world.size : shares_computes(&t->shares, rank);
+        return t->shares.pipelines != NULL ? pipelines_takes_samples(t->shares.pipelines, rank)
+                                           : shares_computes(&t->shares, rank);
 }
 
 /* Does it read the files itself? */

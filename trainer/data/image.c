@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <jerror.h>
 #include <jpeglib.h>
@@ -245,9 +246,11 @@ int image_decode(const uint8_t *bytes, size_t size_bytes, size_t to_height, size
 bool image_has_name(const char *name)
 {
         static const char *const ends[] = { ".pgm", ".ppm", ".jpg", ".jpeg", ".png" };
+        size_t length = strlen(name);
 
+        /* ImageNet's files end in .JPEG, a camera's in .JPG */
         for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
-                if (text_ends_with(name, ends[i]))
+                if (length >= strlen(ends[i]) && strcasecmp(name + length - strlen(ends[i]), ends[i]) == 0)
                         return true;
         return false;
 }

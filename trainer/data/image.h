@@ -25,5 +25,5 @@ int image_header(const uint8_t *bytes, size_t size_bytes, struct image *ret, str
 int image_decode(const uint8_t *bytes, size_t size_bytes, size_t to_height, size_t to_width, size_t channels,
                  uint8_t *to, struct err *err);
 
-/* image_has_name() - does the name end as an image's does? */
+/* image_has_name() - does the name end as an image's does, in small letters or capitals? */
 bool image_has_name(const char *name);

@@ -11,6 +11,7 @@
 #include "io/clock.h"
 
 #define SLOTS_MIN   4 /* one to compute on and three that fill */
+#define SLOTS_LARGE 2 /* of images that are computed in tiles */
 #define SLOTS_MAX   48
 #define SLOTS_BYTES ((size_t) 8 << 20)
 #define AHEAD       512
@@ -146,11 +147,13 @@ static void *loader_main(void *argument)
 }
 
 /* The smaller a chunk, the sooner it is used up, and the longer, in chunks, is a moment in which somebody
- * else has the processor. */
-static size_t slots_for(size_t chunk_bytes)
+ * else has the processor. Chunks that take more than tiles may are as few as can be. */
+static size_t slots_for(size_t chunk_bytes, uint64_t tile_bytes)
 {
         size_t fit = chunk_bytes > 0 ? SLOTS_BYTES / chunk_bytes : SLOTS_MAX;
 
+        if (tile_bytes > 0 && SLOTS_MIN * chunk_bytes > tile_bytes)
+                return SLOTS_LARGE;
         return fit < SLOTS_MIN ? SLOTS_MIN : fit > SLOTS_MAX ? SLOTS_MAX : fit;
 }
 
@@ -169,7 +172,8 @@ int loader_new(const struct dataset *d, const struct backend *b, struct record *
                               .capacity = capacity,
                               .segment = segment,
                               .features = shape_size(&size.input),
-                              .slot_count = slots_for(capacity * shape_size(&size.input) * sizeof(float)) };
+                              .slot_count = slots_for(capacity * shape_size(&size.input) * sizeof(float),
+                                                      b->tile_bytes) };
         (void) pthread_mutex_init(&l->lock, NULL);
         (void) pthread_cond_init(&l->wake, NULL);
         (void) pthread_cond_init(&l->progress, NULL);

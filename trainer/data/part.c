@@ -14,7 +14,12 @@ size_t part_sample_bytes(const struct dataset *d)
                        : shape_size(&d->size.input) + sizeof(int32_t);
 }
 
-int part_get(const struct dataset *d, uint32_t id, uint8_t *to, struct err *err)
+size_t part_label_bytes(const struct dataset *d)
+{
+        return d->text ? 0 : sizeof(int32_t);
+}
+
+int part_get_apart(const struct dataset *d, uint32_t id, uint8_t *to, uint8_t *label, struct err *err)
 {
         const struct dataset_samples *s = &d->splits[DATASET_TRAIN];
         size_t pixels = shape_size(&d->size.input), place = d->places != NULL ? d->places[id] : id;
@@ -30,8 +35,13 @@ int part_get(const struct dataset *d, uint32_t id, uint8_t *to, struct err *err)
                 return err->code;
         if (image != to)
                 memcpy(to, image, pixels);
-        memcpy(to + pixels, &s->labels[place], sizeof(int32_t));
+        memcpy(label, &s->labels[place], sizeof(int32_t));
         return 0;
+}
+
+int part_get(const struct dataset *d, uint32_t id, uint8_t *to, struct err *err)
+{
+        return part_get_apart(d, id, to, to + part_sample_bytes(d) - part_label_bytes(d), err);
 }
 
 int part_number(struct dataset *d, struct err *err)
@@ -70,17 +80,21 @@ static int allocate(const struct dataset *d, size_t places, struct dataset_sampl
         return 0;
 }
 
+/* Where a sample lies, but for its label. */
+static uint8_t *values_at(const struct dataset *d, const struct dataset_samples *s, size_t place)
+{
+        assert(d->text ? s->tokens != NULL : s->pixels != NULL && s->labels != NULL);
+        return d->text ? (uint8_t *) (s->tokens + place * DATASET_TEXT_SAMPLE)
+                       : s->pixels + place * shape_size(&d->size.input);
+}
+
 static void put(const struct dataset *d, struct dataset_samples *s, size_t place, const uint8_t *bytes)
 {
-        size_t pixels = shape_size(&d->size.input);
+        size_t values = part_sample_bytes(d) - part_label_bytes(d);
 
-        assert(d->text ? s->tokens != NULL : s->pixels != NULL && s->labels != NULL);
-        if (d->text) {
-                memcpy(s->tokens + place * DATASET_TEXT_SAMPLE, bytes, part_sample_bytes(d));
-                return;
-        }
-        memcpy(s->pixels + place * pixels, bytes, pixels);
-        memcpy(&s->labels[place], bytes + pixels, sizeof(int32_t));
+        memcpy(values_at(d, s, place), bytes, values);
+        if (!d->text)
+                memcpy(&s->labels[place], bytes + values, sizeof(int32_t));
 }
 
 static void replace(struct dataset *d, const struct dataset_samples *s)
@@ -103,13 +117,27 @@ int part_open(struct dataset *d, size_t places, struct err *err)
         return 0;
 }
 
-void part_put(struct dataset *d, size_t place, uint32_t id, const uint8_t *bytes)
+uint8_t *part_values(const struct dataset *d, size_t place)
 {
-        put(d, &d->splits[DATASET_TRAIN], place, bytes);
+        return values_at(d, &d->splits[DATASET_TRAIN], place);
+}
+
+void part_name(struct dataset *d, size_t place, uint32_t id, const uint8_t *label)
+{
+        if (!d->text)
+                memcpy(&d->splits[DATASET_TRAIN].labels[place], label, sizeof(int32_t));
         /* the end of an epoch and the beginning of the next may have a sample twice, both with the same
          * bytes: whoever loads the one while the other gets its place may use either. The bytes come first
          * (place_in() in trainer/data/dataset.c is the other half). */
         __atomic_store_n(&d->places[id], (uint32_t) place, __ATOMIC_RELEASE);
+}
+
+void part_put(struct dataset *d, size_t place, uint32_t id, const uint8_t *bytes)
+{
+        size_t values = part_sample_bytes(d) - part_label_bytes(d);
+
+        memcpy(part_values(d, place), bytes, values);
+        part_name(d, place, id, bytes + values);
 }
 
 int part_keep(struct dataset *d, const uint32_t *ids, size_t count, struct err *err)

@@ -1,23 +1,24 @@
-/* A question a part: its first step; an answer: a header and the samples in the order of their use. */
+/* A question a part: its first step; an answer: a header with labels, and the samples in the order of their
+ * use. */
 #include "trainer/data/stream.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "trainer/data/part.h"
 #include "trainer/in_step/patience.h"
 #include "trainer/training.h"
 
 #define NO_MORE UINT64_MAX /* in place of a step */
 
-enum { TAG_QUESTION = 130, TAG_PART };
+enum { TAG_QUESTION = 130, TAG_PART, TAG_HEAD };
 
 struct header {
-        uint64_t step, samples, crc;
+        uint64_t step, samples, hash;
 };
 
 struct stream_to {
@@ -25,13 +26,24 @@ struct stream_to {
         size_t worker, steps;
         uint64_t question, sent; /* samples of the steps before `sent` */
         bool ended;
-        uint8_t *message;
-        MPI_Request sending;
+        uint8_t *head, *values;
+        MPI_Request sending[2];
 };
+
+/* Of a sample without its label. */
+static size_t value_bytes(const struct training *t)
+{
+        return part_sample_bytes(t->data) - part_label_bytes(t->data);
+}
+
+static size_t head_bytes(const struct training *t, size_t samples)
+{
+        return sizeof(struct header) + samples * part_label_bytes(t->data);
+}
 
 static size_t step_samples(const struct training *t, size_t worker)
 {
-        return training_largest(t, t->shares.whole ? t->shares.batch : t->shares.of[worker]);
+        return training_largest(t, t->shares.of[worker]);
 }
 
 /* Steps of a part for who uses so many samples in each. */
@@ -56,8 +68,8 @@ static uint64_t part_end(const struct training *t, uint64_t step, size_t steps)
 
 static bool takes_samples(const struct training *t, int rank)
 {
-        if (t->shares.whole) /* the last stage compares labels */
-                return rank > 0 && rank + 1 == t->world.size;
+        if (t->shares.pipelines != NULL && !pipelines_takes_samples(t->shares.pipelines, rank))
+                return false;
         return rank > 0 && shares_computes(&t->shares, rank) &&
                step_samples(t, shares_worker(&t->shares, rank)) > 0;
 }
@@ -65,21 +77,24 @@ static bool takes_samples(const struct training *t, int rank)
 static int open_to(struct training *t, int rank, struct stream_to *to, struct err *err)
 {
         size_t worker = shares_worker(&t->shares, rank), samples = step_samples(t, worker);
-        size_t bytes = sizeof(struct header) + part_steps(t, samples) * samples * part_sample_bytes(t->data);
+        size_t all = part_steps(t, samples) * samples, bytes = all * part_sample_bytes(t->data);
 
         *to = (struct stream_to){ .rank = rank,
                                   .worker = worker,
                                   .steps = part_steps(t, samples),
                                   .sent = t->step,
-                                  .message = malloc(bytes),
-                                  .sending = MPI_REQUEST_NULL };
+                                  .head = calloc(1, head_bytes(t, all)),
+                                  .values = malloc(all * value_bytes(t)),
+                                  .sending = { MPI_REQUEST_NULL, MPI_REQUEST_NULL } };
         if (bytes > INT_MAX)
                 return err_set(
                         err, -EINVAL,
                         "--distribute manager: a step of rank %d has %zu samples, which are %zu bytes: "
                         "take a batch of which it gets less than 2 GB",
                         rank, samples, bytes);
-        return to->message != NULL ? 0 : err_set(err, -ENOMEM, "no memory for a part of %zu bytes", bytes);
+        return to->head != NULL && to->values != NULL
+                       ? 0
+                       : err_set(err, -ENOMEM, "no memory for a part of %zu bytes", bytes);
 }
 
 static void expect(struct training *t, size_t i, MPI_Request *questions)
@@ -108,14 +123,13 @@ static int open_manager(struct training *t, struct err *err)
 static int open_worker(struct training *t, struct err *err)
 {
         struct stream *s = &t->stream;
-        size_t each = part_sample_bytes(t->data);
 
         *s = (struct stream){ .gets = true,
                               .ready = t->step,
                               .step_samples = step_samples(t, shares_worker(&t->shares, t->world.rank)) };
         s->steps = part_steps(t, s->step_samples);
-        s->message = malloc(sizeof(struct header) + s->steps * s->step_samples * each);
-        if (s->message == NULL)
+        s->head = calloc(1, head_bytes(t, s->steps * s->step_samples));
+        if (s->head == NULL)
                 return err_set(err, -ENOMEM, "no memory for a part of %zu samples",
                                s->steps * s->step_samples);
         return part_open(t->data, STREAM_SLOTS * s->steps * s->step_samples, err);
@@ -135,45 +149,69 @@ void stream_close(struct training *t)
 {
         struct stream *s = &t->stream;
 
-        for (size_t i = 0; i < s->to_count; i++)
-                free(s->to[i].message);
+        for (size_t i = 0; i < s->to_count; i++) {
+                free(s->to[i].head);
+                free(s->to[i].values);
+        }
         free(s->to);
         free(s->questions);
-        free(s->message);
+        free(s->head);
 }
 
-/* The samples of a part, in the order of their use. Return: their number, or a negative errno. */
-static int64_t pack(struct training *t, const struct stream_to *to, uint64_t end, uint8_t *bytes,
-                    struct err *err)
+/* The samples of a step, in the order of their use, behind `total` others. Return: their number, or a
+ * negative errno. */
+static int pack_step(struct training *t, const struct stream_to *to, uint64_t step, size_t total,
+                     struct err *err)
 {
-        size_t each = part_sample_bytes(t->data), total = 0;
+        size_t each = value_bytes(t), label = part_label_bytes(t->data), epoch_step;
+        uint8_t *values = to->values + total * each,
+                *labels = to->head + sizeof(struct header) + total * label;
+        uint64_t epoch;
+        int count;
+
+        sampler_locate(t->sampler, step, &epoch, &epoch_step);
+        count = sampler_chunk(t->sampler, epoch, epoch_step, to->worker, t->ids);
+        if (count < 0)
+                return err_set(err, -ENOMEM, "no memory for the samples of epoch %llu",
+                               (unsigned long long) epoch);
+        for (size_t i = 0; i < (size_t) count; i++) {
+                if (i + DATASET_FETCH_AHEAD < (size_t) count)
+                        dataset_touch(t->data, t->ids[i + DATASET_FETCH_AHEAD]);
+                if (part_get_apart(t->data, t->ids[i], values + i * each, labels + i * label, err) < 0)
+                        return err->code;
+        }
+        return count;
+}
+
+/* Return: the samples of a part, or a negative errno. */
+static int64_t pack(struct training *t, const struct stream_to *to, uint64_t end, struct err *err)
+{
+        size_t total = 0;
 
         for (uint64_t step = to->question; step < end; step++) {
-                uint64_t epoch;
-                size_t epoch_step;
-                int count;
+                int count = pack_step(t, to, step, total, err);
 
-                sampler_locate(t->sampler, step, &epoch, &epoch_step);
-                count = sampler_chunk(t->sampler, epoch, epoch_step, to->worker, t->ids);
                 if (count < 0)
-                        return err_set(err, -ENOMEM, "no memory for the samples of epoch %llu",
-                                       (unsigned long long) epoch);
-                for (int i = 0; i < count; i++, total++) {
-                        if (i + DATASET_FETCH_AHEAD < count)
-                                dataset_touch(t->data, t->ids[i + DATASET_FETCH_AHEAD]);
-                        if (part_get(t->data, t->ids[i], bytes + total * each, err) < 0)
-                                return err->code;
-                }
+                        return count;
+                total += (size_t) count;
         }
         return (int64_t) total;
+}
+
+/* Of the samples and their labels: a hash in the middle of gathering would keep the processor from fetching
+ * the next samples meanwhile. */
+static uint64_t hash_part(const struct training *t, const uint8_t *head, const uint8_t *values,
+                          size_t samples)
+{
+        uint64_t hash = hash_bytes(values, samples * value_bytes(t), 0);
+
+        return hash_bytes(head + sizeof(struct header), samples * part_label_bytes(t->data), hash);
 }
 
 static int answer(struct training *t, size_t i, struct err *err)
 {
         struct stream_to *to = &t->stream.to[i];
         struct header h = { .step = to->question };
-        uint8_t *samples = to->message + sizeof(h);
-        size_t bytes;
         int64_t count;
 
         to->ended = to->question == NO_MORE;
@@ -182,18 +220,19 @@ static int answer(struct training *t, size_t i, struct err *err)
         if (to->question != to->sent || to->sent >= t->last_step)
                 return err_set(err, -EIO, "rank %d asks for the samples of step %llu, step %llu is next",
                                to->rank, (unsigned long long) to->question, (unsigned long long) to->sent);
-        MPI_Wait(&to->sending, MPI_STATUS_IGNORE); /* who asks has the part before */
+        MPI_Waitall(2, to->sending, MPI_STATUSES_IGNORE); /* who asks has the part before */
         to->sent = part_end(t, to->question, to->steps);
-        count = pack(t, to, to->sent, samples, err);
+        count = pack(t, to, to->sent, err);
         if (count < 0)
                 return (int) count;
-        bytes = (size_t) count * part_sample_bytes(t->data);
         h.samples = (uint64_t) count;
-        h.crc = crc32_z(0, samples, bytes);
-        memcpy(to->message, &h, sizeof(h));
-        MPI_Isend(to->message, (int) (sizeof(h) + bytes), MPI_BYTE, to->rank, TAG_PART, MPI_COMM_WORLD,
-                  &to->sending);
-        t->distribution.sent_bytes += bytes;
+        h.hash = hash_part(t, to->head, to->values, h.samples);
+        memcpy(to->head, &h, sizeof(h));
+        MPI_Isend(to->head, (int) head_bytes(t, h.samples), MPI_BYTE, to->rank, TAG_HEAD, MPI_COMM_WORLD,
+                  &to->sending[0]);
+        MPI_Isend(to->values, (int) (h.samples * value_bytes(t)), MPI_BYTE, to->rank, TAG_PART,
+                  MPI_COMM_WORLD, &to->sending[1]);
+        t->distribution.sent_bytes += h.samples * part_sample_bytes(t->data);
         expect(t, i, t->stream.questions);
         return 0;
 }
@@ -246,18 +285,23 @@ int stream_any(struct training *t, MPI_Request *requests, int count, struct err 
         return index;
 }
 
-/* What came is put into its places. */
+/* The first place of the slot that is filled next. */
+static size_t first_place(const struct stream *s)
+{
+        return s->slot * s->steps * s->step_samples;
+}
+
+/* What came is known by its samples' numbers. */
 static int unpack(struct training *t, struct err *err)
 {
         struct stream *s = &t->stream;
-        size_t each = part_sample_bytes(t->data), place = s->slot * s->steps * s->step_samples, total = 0;
-        const uint8_t *samples = s->message + sizeof(struct header);
+        size_t place = first_place(s), total = 0, label = part_label_bytes(t->data);
         uint64_t end = part_end(t, s->question, s->steps);
         struct header h;
 
-        memcpy(&h, s->message, sizeof(h));
+        memcpy(&h, s->head, sizeof(h));
         if (h.step != s->question || h.samples > s->steps * s->step_samples ||
-            crc32_z(0, samples, h.samples * each) != h.crc)
+            hash_part(t, s->head, part_values(t->data, place), h.samples) != h.hash)
                 return err_set(err, -EIO, "the samples from step %llu on came damaged",
                                (unsigned long long) s->question);
         for (uint64_t step = s->question; step < end; step++) {
@@ -273,12 +317,12 @@ static int unpack(struct training *t, struct err *err)
                                   t->ids) < 0)
                         return err_set(err, -ENOMEM, "no memory for the sample order");
                 for (size_t i = 0; i < count; i++, total++)
-                        part_put(t->data, place + total, t->ids[i], samples + total * each);
+                        part_name(t->data, place + total, t->ids[i], s->head + sizeof(h) + total * label);
         }
         if (total != h.samples)
                 return err_set(err, -EIO, "the manager sent %llu samples from step %llu on, others are due",
                                (unsigned long long) h.samples, (unsigned long long) s->question);
-        t->distribution.received_bytes += total * each;
+        t->distribution.received_bytes += total * part_sample_bytes(t->data);
         s->ends[s->slot] = s->ready = end;
         s->slot = (s->slot + 1) % STREAM_SLOTS;
         return 0;
@@ -293,14 +337,18 @@ static bool may_ask(const struct training *t)
                distribution_known(t, s->ready);
 }
 
+/* The samples come to lie in their slot, whose steps are done. */
 static void ask(struct training *t)
 {
         struct stream *s = &t->stream;
-        size_t bytes = sizeof(struct header) + s->steps * s->step_samples * part_sample_bytes(t->data);
+        size_t samples = s->steps * s->step_samples;
 
         s->question = s->ready;
-        MPI_Irecv(s->message, (int) bytes, MPI_BYTE, 0, TAG_PART, MPI_COMM_WORLD, &s->requests[0]);
-        MPI_Isend(&s->question, 1, MPI_UINT64_T, 0, TAG_QUESTION, MPI_COMM_WORLD, &s->requests[1]);
+        MPI_Irecv(s->head, (int) head_bytes(t, samples), MPI_BYTE, 0, TAG_HEAD, MPI_COMM_WORLD,
+                  &s->requests[0]);
+        MPI_Irecv(part_values(t->data, first_place(s)), (int) (samples * value_bytes(t)), MPI_BYTE, 0,
+                  TAG_PART, MPI_COMM_WORLD, &s->requests[1]);
+        MPI_Isend(&s->question, 1, MPI_UINT64_T, 0, TAG_QUESTION, MPI_COMM_WORLD, &s->requests[2]);
         s->asked = true;
 }
 
@@ -321,10 +369,10 @@ int stream_wait(struct training *t, uint64_t step, struct err *err)
                         ask(t);
                 there = 0;
                 if (s->asked && !stream_has(t, step)) {
-                        patience_wait(s->requests, 2);
+                        patience_wait(s->requests, 3);
                         there = 1;
                 } else if (s->asked) {
-                        MPI_Testall(2, s->requests, &there, MPI_STATUSES_IGNORE);
+                        MPI_Testall(3, s->requests, &there, MPI_STATUSES_IGNORE);
                 }
                 if (!there)
                         break;
@@ -346,7 +394,7 @@ int stream_end(struct training *t, struct err *err)
 
         if (s->gets) {
                 if (s->asked)
-                        patience_wait(s->requests, 2);
+                        patience_wait(s->requests, 3);
                 s->asked = false;
                 s->question = NO_MORE;
                 MPI_Send(&s->question, 1, MPI_UINT64_T, 0, TAG_QUESTION, MPI_COMM_WORLD);
@@ -357,6 +405,6 @@ int stream_end(struct training *t, struct err *err)
                         r = answer(t, i, err);
                 }
         for (size_t i = 0; r == 0 && i < s->to_count; i++)
-                MPI_Wait(&s->to[i].sending, MPI_STATUS_IGNORE);
+                MPI_Waitall(2, s->to[i].sending, MPI_STATUSES_IGNORE);
         return r;
 }

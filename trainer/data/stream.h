@@ -11,8 +11,10 @@
  * Invariant: a place is not written anew before the steps that use it are done, so the manager never has more
  * than one part a worker on its way, which is all the memory that it needs beside the data themselves; and a
  * worker that trains on step s has asked for all up to s + 1, so a manager that waits, before its step s + 1,
- * for those who have not got it waits for a message that is on its way. Samples of a part have a CRC that
- * the worker checks. */
+ * for those who have not got it waits for a message that is on its way.
+ *
+ * A part is two messages: a head with the labels, and the samples themselves, which come to lie where they
+ * are used. Both have a hash that the worker checks. */
 #pragma once
 
 #include <mpi.h>
@@ -23,7 +25,7 @@
 #include "base/err.h"
 
 #define STREAM_SLOTS      3
-#define STREAM_PART_BYTES ((size_t) 1 << 20)
+#define STREAM_PART_BYTES ((size_t) 1 << 18)
 
 struct training;
 struct stream_to; /* a worker, at the manager */
@@ -36,9 +38,9 @@ struct stream {
         uint64_t ready;              /* samples of the steps before that one are there */
         uint64_t ends[STREAM_SLOTS]; /* the step after the last one of what is in each slot */
         size_t slot;                 /* that is filled next */
-        uint8_t *message;
+        uint8_t *head;
         uint64_t question;
-        MPI_Request requests[2];
+        MPI_Request requests[3];
         /* of the manager */
         struct stream_to *to;
         MPI_Request *questions; /* of each */

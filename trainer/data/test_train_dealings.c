@@ -88,11 +88,45 @@ static void what_changes_nothing_is_not_noted(void **state)
         dealings_free(&d);
 }
 
+/* A checkpoint holds no more than is read again. */
+static void what_could_not_be_read_is_not_noted(void **state)
+{
+        static size_t shares[DEALINGS_WORKERS_MAX + 1];
+        struct dealing one = { .workers = DEALINGS_WORKERS_MAX + 1, .shares = shares };
+        struct dealings d = { 0 }, again = { 0 };
+        CLEANUP(text_free) struct text printed = { 0 };
+        struct err err = { 0 };
+        int r;
+
+        (void) state;
+        assert_int_equal(dealings_add(&d, &one, &err), -E2BIG);
+        one.workers--;
+        for (size_t i = 0; i < DEALINGS_WORKERS_MAX; i++)
+                shares[i] = 1234567;
+        do {
+                r = dealings_add(&d, &one, &err);
+                one.from++;
+                shares[one.from % 2]++; /* the batch stays */
+                shares[(one.from + 1) % 2]--;
+        } while (r == 0);
+        assert_int_equal(r, -E2BIG);
+        dealings_print(&d, &printed);
+        assert_int_equal(printed.size_bytes, d.text_bytes);
+        assert_true(d.count < DEALINGS_MAX && printed.size_bytes <= DEALINGS_TEXT_MAX);
+        assert_true(printed.size_bytes + printed.size_bytes / d.count > DEALINGS_TEXT_MAX);
+        assert_int_equal(dealings_parse(printed.data, (size_t) 1234567 * DEALINGS_WORKERS_MAX, &again, &err),
+                         0);
+        assert_int_equal(again.count, d.count);
+        dealings_free(&d);
+        dealings_free(&again);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_is_printed_is_read),
                 cmocka_unit_test(what_changes_nothing_is_not_noted),
+                cmocka_unit_test(what_could_not_be_read_is_not_noted),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

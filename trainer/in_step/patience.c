@@ -58,6 +58,30 @@ int patience_any(MPI_Request *requests, int count)
         return index;
 }
 
+/* A large message arrives piece by piece, and each needs a look: it is waited for anew once it has begun. */
+void patience_receive(void *values, size_t count, MPI_Datatype type, int rank, int tag)
+{
+        uint64_t begin_usec = clock_monotonic_usec();
+        MPI_Request arrived;
+        int begun = 0;
+
+        for (;; rest(begin_usec)) {
+                MPI_Iprobe(rank, tag, MPI_COMM_WORLD, &begun, MPI_STATUS_IGNORE);
+                if (begun)
+                        break;
+        }
+        MPI_Irecv(values, (int) count, type, rank, tag, MPI_COMM_WORLD, &arrived);
+        patience_wait(&arrived, 1);
+}
+
+void patience_send(const void *values, size_t count, MPI_Datatype type, int rank, int tag)
+{
+        MPI_Request sent;
+
+        MPI_Isend(values, (int) count, type, rank, tag, MPI_COMM_WORLD, &sent);
+        patience_wait(&sent, 1);
+}
+
 void patience_gather(void)
 {
         MPI_Request all;

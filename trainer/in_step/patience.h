@@ -8,6 +8,7 @@
 #pragma once
 
 #include <mpi.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define PATIENCE_WORTH_USEC 1000 /* waits from that on are worth a gathering before them */
@@ -18,6 +19,11 @@
 void patience_wait(MPI_Request *requests, int count);
 int patience_any(MPI_Request *requests, int count);
 int patience_look(MPI_Request *requests, int count, uint64_t begin_usec);
+
+/* patience_receive() - as MPI_Recv() without a status, in the world. patience_send() - as MPI_Send(), which
+ * waits for who is to receive where a message is large. */
+void patience_receive(void *values, size_t count, MPI_Datatype type, int rank, int tag);
+void patience_send(const void *values, size_t count, MPI_Datatype type, int rank, int tag);
 
 /* patience_gather() - collective: until all ranks of the world are there. For before a blocking sum, where
  * some wait long: the gathering itself costs a message or two. */

@@ -55,6 +55,8 @@ struct backend {
         /* what a library's activation is judged by, in double precision; NULL without one */
         void (*activation_reference)(size_t rows, size_t cols, const double *x, double *y);
         void *state;
+        uint64_t memory_bytes; /* of the device's own; 0 = it uses the host's */
+        uint64_t tile_bytes;   /* a runner's image operators take more in tiles alone; 0 = no limit */
         char device_model[96]; /* what tuning results are remembered under */
 };
 

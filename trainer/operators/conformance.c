@@ -222,13 +222,20 @@ static struct verdict judge_outputs(const struct trial *t, double loss)
         return v;
 }
 
+/* Each side is judged by its own largest value: the gradient of a bias adds up all rows, and is hundreds of
+ * times as large as that of an input, whose errors would be small beside it. The first side that is wrong, or
+ * else the last. */
 static struct verdict judge_gradients(const struct trial *t)
 {
         struct verdict v = { 0 };
 
-        for (int side = t->node.parts[0] == OP_EMBEDDING ? WEIGHT : INPUT; side < SIDES; side++)
+        for (int side = t->node.parts[0] == OP_EMBEDDING ? WEIGHT : INPUT; side < SIDES && good(&v); side++) {
+                if (t->sizes[side] == 0)
+                        continue;
+                v = (struct verdict){ 0 };
                 for (size_t i = 0; i < t->sizes[side]; i++)
                         compare(&v, t->gradients[side][i], t->wide_gradients[side][i]);
+        }
         return v;
 }
 
@@ -238,20 +245,29 @@ struct judgement { /* of all trials so far */
         char first[200]; /* failure */
 };
 
-static void report(struct judgement *j, const struct trial *t, size_t index, const char *what,
+/* @what: was tried */
+static void report(struct judgement *j, const struct backend *b, const struct text *what,
                    const struct verdict *v)
 {
-        CLEANUP(text_free) struct text line = { 0 };
+        const char *words = what->failed ? "no memory for its name" : what->data;
 
-        text_printf(&line, "%s %s, %zu samples of %zu x %zu x %zu: differs by %.1e of %.1e", t->name, what,
-                    trials[index].count, trials[index].in.height, trials[index].in.width,
-                    trials[index].in.channels, v->worst, v->largest);
         j->number++;
         if (j->told)
-                printf("%s %zu - %s %s\n", good(v) ? "ok" : "not ok", j->number, t->backend->row->runtime,
-                       line.failed ? t->name : line.data);
+                printf("%s %zu - %s %s: differs by %.1e of %.1e\n", good(v) ? "ok" : "not ok", j->number,
+                       b->row->runtime, words, v->worst, v->largest);
         if (!good(v) && j->failed++ == 0)
-                (void) text_format(j->first, sizeof(j->first), "%.190s", line.failed ? t->name : line.data);
+                (void) text_format(j->first, sizeof(j->first), "%.150s: differs by %.1e of %.1e", words,
+                                   v->worst, v->largest);
+}
+
+static void report_trial(struct judgement *j, const struct trial *t, size_t index, const char *way,
+                         const struct verdict *v)
+{
+        CLEANUP(text_free) struct text what = { 0 };
+
+        text_printf(&what, "%s %s, %zu samples of %zu x %zu x %zu", t->name, way, trials[index].count,
+                    trials[index].in.height, trials[index].in.width, trials[index].in.channels);
+        report(j, t->backend, &what, v);
 }
 
 /* Return: false: there is nothing to try, or to judge it by. */
@@ -291,11 +307,104 @@ static int try_operator(const struct backend *b, enum op op, const struct fusion
                 run_operator(&t, &loss);
                 outputs = judge_outputs(&t, loss);
                 gradients = judge_gradients(&t);
-                report(j, &t, index, "forward", &outputs);
-                report(j, &t, index, "backward", &gradients);
+                report_trial(j, &t, index, "forward", &outputs);
+                report_trial(j, &t, index, "backward", &gradients);
                 give_back(&t);
         }
         return 0;
+}
+
+/* What no operator calls, or only as a copy: the steps of the parameters, factors, sums of other workers'
+ * gradients. */
+static const struct {
+        const char *what;
+        bool scale, add, velocity;
+        float factor, momentum;
+} arrays[] = {
+        { "update without momentum", .factor = 0.05F },
+        { "update with momentum", .velocity = true, .factor = 0.05F, .momentum = 0.9F },
+        { "scale", .scale = true, .factor = 0.375F },
+        { "add", .add = true },
+};
+/* fewer numbers than a vector, an odd rest, and more than all slave cores or work groups take at a time */
+static const size_t array_counts[] = { 1, 37, 4099, 64 * 4096 + 13 };
+
+enum array { GIVEN, VELOCITY, RESULT, ARRAYS };
+
+static void run_array(const struct backend *b, size_t which, size_t count, float *const *memory)
+{
+        if (arrays[which].scale)
+                b->kernels.scale(b->state, count, arrays[which].factor, memory[GIVEN], memory[RESULT]);
+        else if (arrays[which].add)
+                backend_add(b, count, memory[GIVEN], memory[RESULT]);
+        else
+                b->kernels.update(b->state, count, arrays[which].factor, arrays[which].momentum,
+                                  memory[GIVEN], arrays[which].velocity ? memory[VELOCITY] : NULL,
+                                  memory[RESULT]);
+}
+
+/* @from: what the arrays held */
+static struct verdict judge_array(size_t which, size_t count, float *const *from, float *const *memory)
+{
+        struct verdict result = { 0 }, velocity = { 0 };
+
+        for (size_t i = 0; i < count; i++) {
+                double given = from[GIVEN][i], before = from[RESULT][i];
+                double step = given + (double) arrays[which].momentum * from[VELOCITY][i];
+
+                if (arrays[which].scale)
+                        compare(&result, memory[RESULT][i], arrays[which].factor * given);
+                else if (arrays[which].add)
+                        compare(&result, memory[RESULT][i], before + given);
+                else
+                        compare(&result, memory[RESULT][i], before - arrays[which].factor * step);
+                compare(&velocity, memory[VELOCITY][i], step);
+        }
+        return arrays[which].velocity && good(&result) ? velocity : result;
+}
+
+static void try_array(const struct backend *b, size_t which, size_t count, float *const *from,
+                      float *const *memory, struct judgement *j)
+{
+        CLEANUP(text_free) struct text what = { 0 };
+        struct random_source r = random_for(count, arrays[which].what, 0);
+        struct verdict v;
+
+        for (int a = 0; a < ARRAYS; a++)
+                for (size_t i = 0; i < count; i++)
+                        memory[a][i] = from[a][i] = 2 * random_unit(&r) - 1;
+        run_array(b, which, count, memory);
+        for (int a = 0; a < ARRAYS; a++)
+                backend_to_host(b, memory[a]);
+        v = judge_array(which, count, from, memory);
+        text_printf(&what, "%s, %zu numbers", arrays[which].what, count);
+        report(j, b, &what, &v);
+}
+
+static int try_arrays(const struct backend *b, struct judgement *j, struct err *err)
+{
+        int r = 0;
+
+        for (size_t k = 0; r == 0 && k < ARRAY_SIZE(arrays) * ARRAY_SIZE(array_counts); k++) {
+                size_t count = array_counts[k % ARRAY_SIZE(array_counts)];
+                float *from[ARRAYS], *memory[ARRAYS];
+                bool whole = true;
+
+                for (int a = 0; a < ARRAYS; a++) {
+                        from[a] = calloc(count, sizeof(float));
+                        memory[a] = backend_floats(b, count);
+                        whole = whole && from[a] != NULL && memory[a] != NULL;
+                }
+                if (whole)
+                        try_array(b, k / ARRAY_SIZE(array_counts), count, from, memory, j);
+                else
+                        r = err_set(err, -ENOMEM, "no memory for the conformance test");
+                for (int a = 0; a < ARRAYS; a++) {
+                        free(from[a]);
+                        backend_release(b, memory[a]);
+                }
+        }
+        return r;
 }
 
 static int try_all(const struct backend *b, const struct fusion_table *rules, struct judgement *j,
@@ -308,6 +417,8 @@ static int try_all(const struct backend *b, const struct fusion_table *rules, st
         for (size_t i = 0; r == 0 && i < rules->count; i++)
                 if (rules->rules[i].fused == OP_OWN)
                         r = try_operator(b, OP_OWN, &rules->rules[i], j, err);
+        if (r == 0)
+                r = try_arrays(b, j, err);
         return r == 0 ? backend_trouble(b, err) : r;
 }
 

@@ -170,9 +170,11 @@ static size_t patch_scratch(const struct kernels *k, const struct model_node *n,
 static size_t pooled_scratch(const struct kernels *k, const struct model_node *n, size_t count)
 {
         struct kernels_images s = operator_images(n, count);
-        size_t parts = samples_at_once(k, n, count) * (patch_floats(n) + unpooled_floats(n));
         size_t whole = convolution_scratch(&s, n->out.channels);
+        size_t parts = samples_at_once(k, n, count) * (patch_floats(n) + unpooled_floats(n));
 
+        if (k->convolution_pool != NULL && k->convolution_pool_gradient != NULL)
+                return whole; /* no patches of an image that may be large */
         return parts > whole ? parts : whole;
 }
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -12,6 +11,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "base/timestamp.h"
+#include "base/version.h"
+#include "io/clock.h"
+#include "io/process.h"
 #include "trainer/json_line.h"
 #include "trainer/operators/tune_work.h"
 #include "trainer/preset.h"
@@ -54,16 +57,9 @@ static struct candidate candidate_of(const size_t *setting)
         return c;
 }
 
-static size_t cpus_here(void)
-{
-        cpu_set_t allowed;
-
-        return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? (size_t) CPU_COUNT(&allowed) : 1;
-}
-
 static struct backend_options options_of(const struct tune *t)
 {
-        struct backend_options options = train_options_backend(t->options, cpus_here(), 0);
+        struct backend_options options = train_options_backend(t->options, process_cores(), 0);
 
         options.alone = true;
         options.direct = options.patches = false; /* both are tried */
@@ -237,6 +233,16 @@ static void say_nothing_gained(const struct tune *t, const struct group *g)
                 backend_linked.runtime, names, t->device, g->tried, g->best.gain, LEAST_GAIN);
 }
 
+/* With the command and the date that found it: what is used later says both. */
+static int remember(const struct tune *t, const size_t *setting, struct err *err)
+{
+        char by[PRESET_BY_BYTES], date[TIMESTAMP_BYTES];
+
+        (void) text_format(by, sizeof(by), "remuda-train-%s --tune of %s, %s", backend_linked.runtime,
+                           REMUDA_VERSION, timestamp_format(clock_realtime_usec() / 1000000 * 1000000, date));
+        return preset_remember(t->options->cache, t->device, t->tunables, setting, by, err);
+}
+
 int tune_run(const struct train_options *o, struct err *err)
 {
         struct tune t = { .options = o, .tunables = backend_linked.tunables };
@@ -259,7 +265,7 @@ int tune_run(const struct train_options *o, struct err *err)
                         say_nothing_gained(&t, g);
         }
         if (r == 0)
-                r = preset_remember(o->cache, t.device, t.tunables, setting, err);
+                r = remember(&t, setting, err);
         if (r < 0)
                 return r;
         json_line_open(&line, NULL, '{');

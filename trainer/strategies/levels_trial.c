@@ -53,6 +53,6 @@ bool levels_trial(struct levels *l, struct training *t)
                         "%.3f ms\n",
                         faster ? "two levels" : "one level", two[0], one[0]);
         backend_to_device(&t->backend, t->gradients);
-        t->record.start_usec += record_now() - begin; /* measuring is no training */
+        record_paused(&t->record, RECORD_MEASURE, t->step, begin);
         return faster;
 }

@@ -231,6 +231,6 @@ int segment_choice(struct training *t, struct mover *mover, size_t *ret_last, do
         }
         backend_release(&t->backend, x);
         backend_release(&t->backend, labels);
-        t->record.start_usec += record_now() - begin; /* measuring is no training */
+        record_paused(&t->record, RECORD_MEASURE, t->step, begin);
         return r;
 }

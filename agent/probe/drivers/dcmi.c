@@ -1,5 +1,5 @@
 /* DCMI (libdcmi): Huawei Ascend; devices are addressed by card and number on the card. Units: percent,
- * degrees, tenths of a watt, megabytes. */
+ * degrees, tenths of a watt, megabytes, megahertz. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #define NOT_STARTED      0xffffffffu
 #define UTILIZATION_CORE 2
 #define ECC_HBM          2
+#define FREQUENCY_CORE   7
 
 struct pcie {
         uint32_t vendor, subvendor, device_id, subdevice;
@@ -41,6 +42,7 @@ struct dcmi {
         int (*temperature)(int, int, int *);
         int (*power)(int, int, int *);
         int (*hbm)(int, int, struct hbm *);
+        int (*frequency)(int, int, int, uint32_t *);
         int (*ecc)(int, int, int, struct ecc *);
         int (*health)(int, int, uint32_t *);
 };
@@ -55,6 +57,7 @@ static const struct probe_driver_function functions[] = {
         { "dcmi_get_device_temperature", offsetof(struct dcmi, temperature), false },
         { "dcmi_get_device_power_info", offsetof(struct dcmi, power), false },
         { "dcmi_get_device_hbm_info", offsetof(struct dcmi, hbm), false },
+        { "dcmi_get_device_frequency", offsetof(struct dcmi, frequency), false },
         { "dcmi_get_device_ecc_info", offsetof(struct dcmi, ecc), false },
         { "dcmi_get_device_health", offsetof(struct dcmi, health), false },
         { NULL, 0, false },
@@ -70,7 +73,7 @@ static void ask(const struct dcmi *d, int card, int device, struct probe_sample 
 {
         struct hbm hbm = { 0 };
         struct ecc ecc = { 0 };
-        uint32_t percent;
+        uint32_t percent, megahertz;
         int value;
 
         if (d->utilization != NULL && d->utilization(card, device, UTILIZATION_CORE, &percent) == 0)
@@ -84,7 +87,11 @@ static void ask(const struct dcmi *d, int card, int device, struct probe_sample 
                 s->values[PROBE_MEMORY_USED] = (double) hbm.used * MEGABYTE;
                 s->values[PROBE_TEMPERATURE_MEMORY] = hbm.temperature;
                 s->values[PROBE_UTILIZATION_MEMORY] = hbm.bandwidth / 100.0;
+                if (hbm.frequency > 0)
+                        s->values[PROBE_CLOCK_MEMORY] = hbm.frequency * 1e6;
         }
+        if (d->frequency != NULL && d->frequency(card, device, FREQUENCY_CORE, &megahertz) == 0)
+                s->values[PROBE_CLOCK_CORE] = megahertz * 1e6;
         if (d->ecc != NULL && d->ecc(card, device, ECC_HBM, &ecc) == 0) {
                 s->values[PROBE_ECC_CORRECTABLE] = ecc.single;
                 s->values[PROBE_ECC_UNCORRECTABLE] = ecc.double_;

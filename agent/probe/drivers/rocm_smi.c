@@ -1,11 +1,14 @@
-/* ROCm SMI (librocm_smi64): AMD and Hygon. Units: bytes, percent, millidegrees, microwatts. */
+/* ROCm SMI (librocm_smi64): AMD and Hygon. Units: bytes, percent, millidegrees, microwatts, hertz. */
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/probe/probe_driver.h"
 
 enum { RSMI_OK = 0, RSMI_VRAM = 0, RSMI_CURRENT = 0, RSMI_EDGE = 0, RSMI_MEMORY = 2, RSMI_UMC = 1 };
+enum { RSMI_CLOCK_CORE = 0, RSMI_CLOCK_MEMORY = 4, CLOCKS_MAX = 33, CLOCK_WORDS = 128 };
 
 struct ecc {
         uint64_t corrected, uncorrected;
@@ -21,6 +24,7 @@ struct rocm_smi {
         int (*temperature)(uint32_t, uint32_t, int, int64_t *);
         int (*power)(uint32_t, uint32_t, uint64_t *);
         int (*ecc)(uint32_t, int, struct ecc *);
+        int (*clock)(uint32_t, int, void *);
 };
 
 /* clang-format off */
@@ -34,6 +38,7 @@ static const struct probe_driver_function functions[] = {
         { "rsmi_dev_temp_metric_get", offsetof(struct rocm_smi, temperature), false },
         { "rsmi_dev_power_ave_get", offsetof(struct rocm_smi, power), false },
         { "rsmi_dev_ecc_count_get", offsetof(struct rocm_smi, ecc), false },
+        { "rsmi_dev_gpu_clk_freq_get", offsetof(struct rocm_smi, clock), false },
         { NULL, 0, false },
 };
 /* clang-format on */
@@ -41,6 +46,28 @@ static const struct probe_driver_function functions[] = {
 static int start(void *state)
 {
         return ((struct rocm_smi *) state)->init(0);
+}
+
+/* The current one of a clock's frequencies. Their structure is { u32 count, current; u64 hertz[] }; later
+ * releases have a flag in front: { bool; u32 count, current; u64 hertz[] }. Where the third word is too large
+ * for a place in the list it is the low half of the first frequency: the old one. Return: hertz; not a
+ * number: it does not say. */
+static double clock_hertz(const struct rocm_smi *s, uint32_t i, int clock)
+{
+        _Alignas(uint64_t) uint32_t words[CLOCK_WORDS] = { 0 };
+        uint32_t count, current;
+        uint64_t hertz;
+        bool old;
+
+        if (s->clock == NULL || s->clock(i, clock, words) != RSMI_OK)
+                return NAN;
+        old = words[2] > CLOCKS_MAX;
+        count = words[old ? 0 : 1];
+        current = words[old ? 1 : 2];
+        if (count > CLOCKS_MAX || current >= count)
+                return NAN;
+        memcpy(&hertz, &words[(old ? 2 : 4) + 2 * current], sizeof(hertz));
+        return (double) hertz;
 }
 
 static void ask(const struct rocm_smi *s, uint32_t i, struct probe_sample *sample)
@@ -62,6 +89,8 @@ static void ask(const struct rocm_smi *s, uint32_t i, struct probe_sample *sampl
                 sample->values[PROBE_TEMPERATURE_MEMORY] = (double) millidegrees / 1000;
         if (s->power != NULL && s->power(i, 0, &value) == RSMI_OK)
                 sample->values[PROBE_POWER] = (double) value / 1e6;
+        sample->values[PROBE_CLOCK_CORE] = clock_hertz(s, i, RSMI_CLOCK_CORE);
+        sample->values[PROBE_CLOCK_MEMORY] = clock_hertz(s, i, RSMI_CLOCK_MEMORY);
         if (s->ecc != NULL && s->ecc(i, RSMI_UMC, &ecc) == RSMI_OK) {
                 sample->values[PROBE_ECC_CORRECTABLE] = (double) ecc.corrected;
                 sample->values[PROBE_ECC_UNCORRECTABLE] = (double) ecc.uncorrected;

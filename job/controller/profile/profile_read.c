@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/json/json_table.h"
 #include "job/controller/controller_internal.h"
-#include "job/plan/stages/stage_profile.h"
+#include "job/stages/stage_profile.h"
 
 #define AGAIN_USEC 10000000u /* of a job that waits; a change of the ConfigMap is seen within it */
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef MOOD /* one for good */
@@ -160,6 +161,31 @@ int nvmlDeviceGetPowerUsage(void *handle, unsigned *milliwatts)
         (void) handle;
         *milliwatts = 123500;
         return 0;
+}
+
+int nvmlDeviceGetEnforcedPowerLimit(void *handle, unsigned *milliwatts)
+{
+        (void) handle;
+        *milliwatts = 700000;
+        return 0;
+}
+
+/* Of 123.5 W since the machine was started. */
+int nvmlDeviceGetTotalEnergyConsumption(void *handle, unsigned long long *millijoules)
+{
+        struct timespec now;
+
+        (void) handle;
+        clock_gettime(CLOCK_BOOTTIME, &now);
+        *millijoules = (unsigned long long) now.tv_sec * 123500;
+        return 0;
+}
+
+int nvmlDeviceGetClockInfo(void *handle, int domain, unsigned *megahertz)
+{
+        (void) handle;
+        *megahertz = domain == 2 ? 2619 : 1980;
+        return domain != 1 && domain != 2 ? 2 : 0;
 }
 
 int nvmlDeviceGetRemappedRows(void *handle, unsigned *c, unsigned *u, unsigned *pending, unsigned *failed)

@@ -1,7 +1,8 @@
 /* LD_PRELOAD: accelerators (simulated) behind the OpenCL devices that are there: each name of FAKE_OPENCL
  * ("name 0000:18:00.0 GIB;name 0000:2a:00.0 GIB") is a device of one more platform, and what is given to it
  * is done by the first real device. Address 0 = it does not tell one. FAKE_OPENCL_ONLY=1: the real ones hide.
- * FAKE_OPENCL_COPIES=FILE: "QUEUE BYTES" of each copy to a device is added there. */
+ * FAKE_OPENCL_COPIES=FILE: "QUEUE BYTES" of each copy to a device is added there; FAKE_OPENCL_DURING=FILE:
+ * "QUEUE BYTES KERNELS" of each copy over a slow link, with how many kernels ended while it travelled. */
 #define _GNU_SOURCE
 #define CL_TARGET_OPENCL_VERSION 120
 
@@ -9,6 +10,7 @@
 #include <CL/cl_ext.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,16 +135,39 @@ cl_context clCreateContext(const cl_context_properties *properties, cl_uint coun
 static cl_command_queue queue_list[QUEUES]; /* in the order in which they were made */
 static int queues;
 
-static void note_copy(cl_command_queue queue, size_t bytes)
+static void note_copy(const char *variable, cl_command_queue queue, size_t bytes, const char *more)
 {
-        const char *path = getenv("FAKE_OPENCL_COPIES");
+        const char *path = getenv(variable);
         FILE *f = path != NULL ? fopen(path, "a") : NULL;
 
         for (int i = 0; f != NULL && i < queues; i++)
                 if (queue_list[i] == queue)
-                        fprintf(f, "%d %zu\n", i, bytes);
+                        fprintf(f, "%d %zu%s\n", i, bytes, more);
         if (f != NULL)
                 fclose(f);
+}
+
+static atomic_ulong kernels_ended;
+
+static void CL_CALLBACK kernel_ended(cl_event event, cl_int status, void *context)
+{
+        (void) event, (void) status, (void) context;
+        atomic_fetch_add(&kernels_ended, 1);
+}
+
+cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
+                              const size_t *offset, const size_t *global, const size_t *local, cl_uint waits,
+                              const cl_event *wait_list, cl_event *ret)
+{
+        cl_event own = NULL, *event = ret != NULL ? ret : &own;
+        cl_int code = REAL(clEnqueueNDRangeKernel)(queue, kernel, dimensions, offset, global, local, waits,
+                                                   wait_list, event);
+
+        if (code == CL_SUCCESS && getenv("FAKE_OPENCL_DURING") != NULL)
+                (void) clSetEventCallback(*event, CL_COMPLETE, kernel_ended, NULL);
+        if (code == CL_SUCCESS && ret == NULL)
+                (void) clReleaseEvent(own);
+        return code;
 }
 
 cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device,
@@ -166,7 +191,7 @@ cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id *dev
 /* FAKE_OPENCL_LINK_MBPS: what is written to a device takes so long on its way. A copy is a thread that waits
  * for whom the copy waits for and for the copies before it, sleeps, and copies; its queue waits for it. */
 struct copy {
-        cl_command_queue queue;
+        cl_command_queue queue, of; /* its own, and the one it is given to */
         cl_mem buffer;
         size_t offset, bytes;
         const void *from;
@@ -182,13 +207,18 @@ static void *carry(void *argument)
         struct copy *c = argument;
         double nsec = (double) c->bytes / (c->mbps * 1e6) * 1e9;
         struct timespec t = { (time_t) (nsec / 1e9), (long) (nsec - (double) ((time_t) (nsec / 1e9)) * 1e9) };
+        unsigned long ended;
+        char during[32];
         void *to;
         cl_int code;
 
         if (c->before_count > 0)
                 (void) clWaitForEvents(c->before_count, c->before);
         pthread_mutex_lock(&link_lock);
+        ended = atomic_load(&kernels_ended);
         nanosleep(&t, NULL);
+        snprintf(during, sizeof(during), " %lu", atomic_load(&kernels_ended) - ended);
+        note_copy("FAKE_OPENCL_DURING", c->of, c->bytes, during);
         pthread_mutex_unlock(&link_lock);
         to = clEnqueueMapBuffer(c->queue, c->buffer, CL_TRUE, CL_MAP_WRITE, c->offset, c->bytes, 0, NULL,
                                 NULL, &code);
@@ -215,13 +245,14 @@ cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool block
         pthread_t thread;
         cl_int code;
 
-        note_copy(queue, bytes);
+        note_copy("FAKE_OPENCL_COPIES", queue, bytes, "");
         if (c == NULL || waits > 2)
                 return REAL(clEnqueueWriteBuffer)(queue, buffer, blocking, offset, bytes, from, waits,
                                                   wait_list, ret);
         (void) clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
         (void) clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL);
         *c = (struct copy){ .queue = REAL(clCreateCommandQueue)(context, device, 0, &code),
+                            .of = queue,
                             .buffer = buffer,
                             .offset = offset,
                             .bytes = bytes,

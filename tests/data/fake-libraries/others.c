@@ -1,6 +1,8 @@
-/* Fake management libraries of other vendors for tests, all in one: one device at 0000:18:00.0 each, drawing
- * 100 W at 40 degrees, half busy, 2 of 8 GiB used. With FAKE_SICK set the device is sick as each library says
- * it. Simulated: the layouts are those of the vendors' headers as our facts have them. */
+/* Fake management libraries of other vendors for tests, all in one: one device at 0000:18:00.0 each (ROCm
+ * SMI's and DCMI's on the bus FAKE_BUS, in hexadecimal, where it is set), drawing 100 W at 40 degrees, half
+ * busy, 2 of 8 GiB used. With FAKE_SICK set the device is sick as each library says it; with FAKE_OLD ROCm
+ * SMI has the structures of earlier releases. Simulated: the layouts are those of the vendors' headers as our
+ * facts have them. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,13 @@
 static int sick(void)
 {
         return getenv("FAKE_SICK") != NULL;
+}
+
+static uint32_t bus(void)
+{
+        const char *text = getenv("FAKE_BUS");
+
+        return text != NULL ? (uint32_t) strtoul(text, NULL, 16) : 0x18;
 }
 
 /* --- ROCm SMI ---- */
@@ -24,7 +33,7 @@ int rsmi_num_monitor_devices(uint32_t *n)
 }
 int rsmi_dev_pci_id_get(uint32_t i, uint64_t *id)
 {
-        *id = (uint64_t) i << 32 | 0x18 << 8;
+        *id = (uint64_t) i << 32 | bus() << 8;
         return 0;
 }
 int rsmi_dev_memory_total_get(uint32_t i, int type, uint64_t *v)
@@ -52,6 +61,27 @@ int rsmi_dev_power_ave_get(uint32_t i, uint32_t sensor, uint64_t *v)
         *v = 100000000 + i + sensor;
         return 0;
 }
+struct clocks_old {
+        uint32_t count, current;
+        uint64_t hertz[32];
+};
+struct clocks {
+        _Bool sleeps;
+        uint32_t count, current;
+        uint64_t hertz[33];
+};
+int rsmi_dev_gpu_clk_freq_get(uint32_t i, int type, void *v)
+{
+        uint64_t hertz = type == 0 ? 1700000000 : 900000000;
+
+        if (getenv("FAKE_OLD") != NULL)
+                *(struct clocks_old *) v =
+                        (struct clocks_old){ .count = 3, .current = 1, .hertz = { 500000000, hertz, 2 } };
+        else
+                *(struct clocks *) v =
+                        (struct clocks){ .count = 3, .current = 1, .hertz = { 500000000, hertz, 2 } };
+        return type == 0 || type == 4 ? (int) i : 2;
+}
 
 /* --- DCMI ---- */
 int dcmi_init(void)
@@ -71,7 +101,7 @@ int dcmi_get_device_num_in_card(int card, int *n)
 }
 int dcmi_get_device_pcie_info_v2(int card, int device, void *info)
 {
-        const uint32_t v[] = { 0x19e5, 0, 0xd802, 0, 0, 0x18, 0, 0 };
+        const uint32_t v[] = { 0x19e5, 0, 0xd802, 0, 0, bus(), 0, 0 };
 
         memcpy(info, v, sizeof(v));
         memset((char *) info + sizeof(v), 0, 32);
@@ -101,8 +131,15 @@ struct hbm {
 };
 int dcmi_get_device_hbm_info(int card, int device, struct hbm *h)
 {
-        *h = (struct hbm){ .size = 8192, .used = 2048, .temperature = 45, .bandwidth = 10 };
+        *h = (struct hbm){
+                .size = 8192, .frequency = 1600, .used = 2048, .temperature = 45, .bandwidth = 10
+        };
         return card != 3 || device != 0;
+}
+int dcmi_get_device_frequency(int card, int device, int type, uint32_t *v)
+{
+        *v = 1800;
+        return card != 3 || device != 0 || type != 7;
 }
 int dcmi_get_device_health(int card, int device, uint32_t *v)
 {

@@ -23,7 +23,7 @@
 {{- define "remuda.driver" -}}
 {{- $pod := .spec.template.spec -}}
 {{- $main := first $pod.containers -}}
-{{- $_ := set $main "args" (concat $main.args (list "--dra=on" "--pod-uid=$(POD_UID)")) -}}
+{{- $_ := set $main "args" (concat $main.args (list "--dra=auto" "--pod-uid=$(POD_UID)")) -}}
 {{- $_ := set $main "env" (append $main.env (dict "name" "POD_UID" "valueFrom" (dict "fieldRef" (dict "fieldPath" "metadata.uid")))) -}}
 {{- range list (list "plugins" "/var/lib/kubelet/plugins/remuda.dev") (list "plugins-registry" "/var/lib/kubelet/plugins_registry") (list "cdi" "/var/run/cdi") -}}
 {{- $_ := set $main "volumeMounts" (append $main.volumeMounts (dict "name" (first .) "mountPath" (last .))) -}}
@@ -61,6 +61,7 @@ name no image have the trainer's */}}
 {{- range $root.Values.imagePullSecrets }}{{ $secrets = append $secrets .name }}{{ end -}}
 {{- if $secrets }}{{ $args = append $args (printf "--job-pull-secrets=%s" (join "," $secrets)) }}{{ end -}}
 {{- if $root.Values.jobs.kueue }}{{ $args = append $args "--kueue=on" }}{{ end -}}
+{{- if $root.Values.jobs.plannedClaims }}{{ $args = append $args "--planned-claims=on" }}{{ end -}}
 {{- with $root.Values.jobs.namespaces }}{{ $args = append $args (printf "--namespaces=%s" (join "," (uniq .))) }}{{ end -}}
 {{- $_ := set $main "args" $args -}}
 {{- end }}

@@ -1,0 +1,13 @@
+/* Page assets: the files of the page, compiled in as they are written. */
+#pragma once
+
+#include <stddef.h>
+
+struct page_assets_file {
+        const char *path, *type; /* "/" is index.html */
+        const char *etag;        /* of its bytes, with its quotes */
+        size_t size_bytes;
+        const char *bytes;
+};
+
+const struct page_assets_file *page_assets_find(const char *path); /* or NULL */
