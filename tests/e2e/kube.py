@@ -132,28 +132,37 @@ def events_of(name):
     return [e for e in items if e["involvedObject"].get("name") == name]
 
 
-_number, _failed, _skipped = 0, 0, 0
+_number, _failed, _again, _passed_then = 0, 0, [], []
 
 
 def scenario(function):
-    """Runs one scenario: its docstring is the sentence of its TAP line. Return: did it pass?"""
+    """Runs one scenario: its docstring is the sentence of its TAP line. AGAIN_ALONE=N (.ci/run): the first N that fail are run once more,
+    and named at the end when they pass then. Return: did it pass?"""
     global _number, _failed
     only = os.environ.get("E2E_ONLY")
     if only and not re.search(only, function.__name__) and function.__name__ != "installs":
         return False
     _number += 1
-    began = time.monotonic()
-    try:
-        note = function()
-        print("ok %d - %s (%.1f s)%s" % (_number, function.__doc__.strip(), time.monotonic() - began, "; " + note if note else ""), flush=True)
-        return True
-    except Exception as e:  # one scenario's failure must not hide the others'
-        _failed += 1
-        print("not ok %d - %s (%.1f s)" % (_number, function.__doc__.strip(), time.monotonic() - began))
-        print("#", type(e).__name__, str(e)[:2000].replace("\n", "\n# "), flush=True)
-        return False
+    for last in (len(_again) >= int(os.environ.get("AGAIN_ALONE", 0)), True):
+        began = time.monotonic()
+        try:
+            note = function()
+            if function.__name__ in _again:
+                _passed_then.append(function.__name__)
+            print("ok %d - %s (%.1f s)%s" % (_number, function.__doc__.strip(), time.monotonic() - began, "; " + note if note else ""), flush=True)
+            return True
+        except Exception as e:  # one scenario's failure must not hide the others'
+            print("%s%d - %s (%.1f s)" % ("not ok " if last else "# once more: ", _number, function.__doc__.strip(), time.monotonic() - began))
+            print("#", type(e).__name__, str(e)[:2000].replace("\n", "\n# "), flush=True)
+        if last:
+            break
+        _again.append(function.__name__)
+    _failed += 1
+    return False
 
 
 def finish():
+    if _passed_then:
+        print("failed, and passed when they were run once more (above):", ", ".join(_passed_then))
     print("%d passed, %d failed" % (_number - _failed, _failed))
     return 1 if _failed or not _number else 0
