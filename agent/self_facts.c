@@ -36,7 +36,7 @@ static void add_offer(struct agent_facts *facts, const char *name, bool register
 }
 
 /* Where no kubelet is there is nobody to take anything. The driver of claims has no word on that: it is said
- * where the device plugin, or nothing, says otherwise. */
+ * where the device plugin says otherwise. */
 static void fill_offers(struct agent_facts *facts, struct kubelet *kubelet)
 {
         struct plugin_status plugin;

@@ -139,6 +139,21 @@ static const struct grpc_method registry_methods[] = {
         { NULL, NULL },
 };
 
+/* A kubelet that was killed says nothing: its connection has ended, and its own socket is dead. One that
+ * lives may keep none (before 1.34). Its successor registers the driver anew. */
+static void look_for_loss(const struct dra_registration *registration)
+{
+        struct dra *dra = registration->dra;
+
+        if (!dra->status.registered || grpc_server_connections(registration->endpoint_server) > 0 ||
+            !stale_socket_is(registration->kubelet))
+                return;
+        dra->status.registered = false;
+        dra_log(dra, LOG_WARNING, "driver " DRA_NAME_DRIVER ": the kubelet that registered it is gone");
+        if (dra->options.on_registered != NULL)
+                dra->options.on_registered(dra->options.userdata);
+}
+
 static int serve(const struct dra_registration *registration, const char *path,
                  const struct grpc_method *methods, void *userdata, struct grpc_server **server,
                  struct err *err)
@@ -182,6 +197,7 @@ static void on_check(void *userdata)
                 (void) text_copy(registration->trouble, sizeof(registration->trouble), err.msg);
         }
         look_for_kubelet(registration);
+        look_for_loss(registration);
         look_for_others(registration);
 }
 

@@ -17,7 +17,7 @@ enum dra_status_refusal {
 };
 
 struct dra_status {
-        bool registered; /* the kubelet has said so, of the sockets that are there */
+        bool registered; /* the kubelet has said so, of the sockets that are there, and is not gone */
         uint64_t prepared_total, unprepared_total; /* claims, answered from the state included */
         uint64_t refused_total[DRA_STATUS_REFUSALS];
         size_t claims;                                  /* that are prepared now */
