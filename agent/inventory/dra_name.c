@@ -68,6 +68,13 @@ static bool is_repeated(const struct inventory *inventory, size_t own)
         return false;
 }
 
+void dra_name_alone(const char *id, struct dra_name *ret)
+{
+        ret->label[0] = '\0';
+        if (id[0] != '\0' && !plain_name(id, ret))
+                digest_name(id, ret);
+}
+
 /* All who would share a name get a digest, so that none of them depends on the order. */
 void dra_name_all(const struct inventory *inventory, struct dra_name *ret)
 {
@@ -77,8 +84,7 @@ void dra_name_all(const struct inventory *inventory, struct dra_name *ret)
                 ret[i].label[0] = '\0';
                 if (inventory->devices[i].id[0] == '\0' || is_repeated(inventory, i))
                         continue;
-                if (!plain_name(inventory->devices[i].id, &ret[i]))
-                        digest_name(inventory->devices[i].id, &ret[i]);
+                dra_name_alone(inventory->devices[i].id, &ret[i]);
         }
         for (size_t i = 0; i < inventory->device_count; i++)
                 shares[i] = ret[i].label[0] != '\0' && is_taken(inventory, ret, i);

@@ -19,6 +19,10 @@ struct dra_name {
  * id the first has a name; the others, and those without an id, have "". */
 void dra_name_all(const struct inventory *inventory, struct dra_name *ret);
 
+/* dra_name_alone() - of an id: what dra_name_all() calls it on a node where no other id would have its name.
+ */
+void dra_name_alone(const char *id, struct dra_name *ret);
+
 /* dra_name_beside() - likewise of what is no device of the inventory; no device has the name. */
 void dra_name_beside(const struct inventory *inventory, const struct dra_name *names, const char *text,
                      struct dra_name *ret);

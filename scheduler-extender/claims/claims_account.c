@@ -243,3 +243,71 @@ void claims_account(struct claims *c, const char *node, struct claims_account *r
                 if (s->counts)
                         add_slice(place, s, ret);
 }
+
+struct telling {
+        const struct place *place;
+        const struct claim *claim;
+        const struct result *result;
+        bool first; /* no claim before has the device */
+        void (*tell)(void *userdata, const struct claims_account_had *had);
+        void *userdata;
+};
+
+static const struct offered *find_named(const struct telling *t, const char *name, const struct slice **ret)
+{
+        for (const struct slice *s = t->place->slices; s != NULL; s = s->next)
+                for (uint32_t i = 0;
+                     s->counts && i < s->device_count && same_pool(s, t->result->driver, t->result->pool);
+                     i++)
+                        if (strcmp(s->text + s->devices[i].name, name) == 0) {
+                                *ret = s;
+                                return &s->devices[i];
+                        }
+        return NULL;
+}
+
+static void tell_device(const struct telling *t, const struct slice *slice, const struct offered *device)
+{
+        uint32_t left = used_of(device) > device->used_shares ? used_of(device) - device->used_shares : 0;
+        const struct claims_account_had had = {
+                .device = slice->text + device->name,
+                .group = device->group != 0 ? slice->text + device->group : "",
+                .claim = t->claim->entry.key,
+                .pod = t->claim->pod,
+                .pod_uid = t->claim->pod_uid,
+                .shares = device->shares == 0
+                                  ? 1
+                                  : (t->result->shares > 0 ? t->result->shares : 1) + (t->first ? left : 0),
+        };
+
+        t->tell(t->userdata, &had);
+}
+
+static void tell_result(const struct telling *t)
+{
+        const struct slice *slice, *of;
+        const struct offered *device = find_named(t, t->result->device, &slice), *member;
+        const char *name = device == NULL ? NULL : slice->text + device->members;
+
+        if (device == NULL)
+                return;
+        if (device->member_count == 0)
+                tell_device(t, slice, device);
+        for (uint32_t i = 0; i < device->member_count; i++, name += strlen(name) + 1)
+                if ((member = find_named(t, name, &of)) != NULL)
+                        tell_device(t, of, member);
+}
+
+void claims_account_tell(const struct claims *c, const char *node,
+                         void (*tell)(void *userdata, const struct claims_account_had *had), void *userdata)
+{
+        const struct place *place = (const struct place *) name_map_find(&c->places, node);
+
+        for (const struct claim *claim = place == NULL ? NULL : place->claims; claim != NULL;
+             claim = claim->next)
+                for (uint32_t i = 0; i < claim->result_count; i++)
+                        if (strcmp(claim->results[i].driver, DRA_NAME_DRIVER) == 0)
+                                tell_result(&(struct telling){ place, claim, &claim->results[i],
+                                                               !took_before(c, place, claim, i), tell,
+                                                               userdata });
+}

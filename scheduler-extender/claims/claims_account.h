@@ -29,3 +29,16 @@ struct claims_account {
 
 /* claims_account() - of a node; one that nothing is known of has no devices. */
 void claims_account(struct claims *claims, const char *node, struct claims_account *ret);
+
+/* A device of our driver, which stands for no others, that a claim on the node has. Borrowed. */
+struct claims_account_had {
+        const char *device, *group; /* as its slice has them; group "" = not told */
+        const char *claim;          /* its key */
+        const char *pod, *pod_uid;  /* for which one of its namespace it is reserved; NULL = for none */
+        uint32_t shares;            /* 1 of one that is not shared */
+};
+
+/* claims_account_tell() - of a node, also what pods' requests count already. Shares that are left of a device
+ * without memory are its first claim's. */
+void claims_account_tell(const struct claims *claims, const char *node,
+                         void (*tell)(void *userdata, const struct claims_account_had *had), void *userdata);

@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "io/clock.h"
 #include "io/loop.h"
+#include "scheduler-extender/claims/cluster_claims.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/page/page_agents.h"
 #include "scheduler-extender/page/page_answers.h"
@@ -105,6 +106,7 @@ static struct page_fleet_node shown(const struct page *p, const struct page_kept
         return (struct page_fleet_node){ .name = node->entry.key,
                                          .told = &node->told,
                                          .ledger = cluster_ledger(p->cluster),
+                                         .claims = cluster_claims(p->cluster),
                                          .rules = cluster_rules(p->cluster),
                                          .heard_usec = heard_usec(p, node->entry.key),
                                          .has_runbook = p->has_runbook };

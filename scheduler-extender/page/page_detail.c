@@ -75,7 +75,7 @@ int page_detail_write(struct json_writer *w, const char *key, const struct page_
         CLEANUP(page_holders_free) struct page_holders holders = { .parts = NULL };
         char why[PAGE_FLEET_WHY_BYTES] = "";
         bool unknown = page_fleet_is_unknown(node->ledger, node->rules, of, why);
-        int r = of == NULL ? 0 : page_holders_read(&holders, of);
+        int r = of == NULL ? 0 : page_holders_read(&holders, node->ledger, node->claims, of);
 
         json_writer_open(w, key, '{');
         json_writer_string(w, "node", node->name);

@@ -284,7 +284,7 @@ int page_fleet_add(struct page_fleet_columns *columns, const struct page_fleet_n
         CLEANUP(texts_free) struct texts texts = { .chips = { 0 } };
         char why[PAGE_FLEET_WHY_BYTES] = "";
         bool unknown = page_fleet_is_unknown(node->ledger, node->rules, of, why);
-        int r = of == NULL ? 0 : page_holders_read(&holders, of);
+        int r = of == NULL ? 0 : page_holders_read(&holders, node->ledger, node->claims, of);
 
         for (size_t i = 0; r == 0 && i < node->told->group_count; i++)
                 r = add_group(columns, node, i, &holders, unknown, with_ids, &texts);

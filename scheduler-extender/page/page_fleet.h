@@ -35,6 +35,7 @@ struct page_fleet_node {
         const char *name;
         const struct page_node_told *told;
         const struct ledger *ledger;
+        const struct claims *claims; /* may be NULL */
         const struct rules *rules;
         uint64_t heard_usec; /* CLOCK_REALTIME of its last sign of life; 0 = not known */
         bool (*has_runbook)(const char *name);

@@ -1,16 +1,20 @@
-/* The account of a node in parts, dealt to chips: first where the agent knows, then by count. */
+/* The account of a node in parts, dealt to chips: first where a claim or the agent knows, then by count. */
 #include "scheduler-extender/page/page_holders.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/inventory/dra_name.h"
 #include "base/array.h"
+#include "scheduler-extender/claims/claims_account.h"
 #include "scheduler-extender/ledger/ledger_account.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "store/store.h"
 
 struct reading {
         struct page_holders *holders;
+        const struct ledger *ledger;
         const struct ledger_node *node;
 };
 
@@ -23,7 +27,7 @@ static void add(struct page_holders *holders, const struct ledger_pod *pod, cons
         if (part == NULL)
                 holders->failed = true;
         else
-                *part = (struct page_holders_part){ pod, job, group, chips };
+                *part = (struct page_holders_part){ pod, job, group, chips, 0 };
 }
 
 static uint32_t resource_of(const struct ledger_node *node, uint32_t group)
@@ -32,6 +36,64 @@ static uint32_t resource_of(const struct ledger_node *node, uint32_t group)
                 if (node->groups[i].name == group)
                         return node->groups[i].resource;
         return 0;
+}
+
+static void on_part(void *userdata, const struct ledger_account_part *part)
+{
+        add(((struct reading *) userdata)->holders, part->pod, part->job, part->group, part->chips);
+}
+
+/* A part of the pod's, else of claims that nobody was found for. Return: its place; holders->count = none. */
+static size_t part_with(const struct page_holders *holders, uint32_t group, const struct ledger_pod *pod,
+                        uint32_t shares)
+{
+        size_t i = 0;
+
+        while (i < holders->count && !(holders->parts[i].group == group && holders->parts[i].pod == pod &&
+                                       holders->parts[i].job == NULL && holders->parts[i].left >= shares))
+                i++;
+        return i;
+}
+
+static void name(struct page_holders *holders, size_t part, const char *device, uint32_t shares)
+{
+        struct page_holders_named *named =
+                array_add(&holders->named, &holders->named_count, &holders->named_capacity, sizeof(*named));
+
+        if (named == NULL)
+                holders->failed = true;
+        else
+                *named = (struct page_holders_named){ device, part, shares };
+}
+
+static const struct ledger_pod *pod_of(const struct ledger *ledger, const struct claims_account_had *had)
+{
+        const struct ledger_pod *pod;
+        char namespace_[256];
+
+        (void) store_key_split(had->claim, namespace_);
+        pod = had->pod == NULL ? NULL : ledger_pods_find(ledger, namespace_, had->pod);
+        return pod == NULL || strcmp(pod->uid, had->pod_uid) != 0 ? NULL : pod;
+}
+
+static void on_had(void *userdata, const struct claims_account_had *had)
+{
+        struct reading *reading = userdata;
+        struct page_holders *holders = reading->holders;
+        uint32_t group = symbols_find(&reading->ledger->symbols, had->group, strlen(had->group));
+        const struct ledger_pod *pod = pod_of(reading->ledger, had);
+        size_t own = group == 0 ? holders->count : part_with(holders, group, pod, had->shares), of;
+
+        if (own == holders->count && pod != NULL && group != 0 &&
+            (of = part_with(holders, group, NULL, had->shares)) < holders->count) {
+                holders->parts[of].left -= had->shares;
+                add(holders, pod, NULL, group, had->shares);
+        }
+        if (own == holders->count || holders->failed)
+                return; /* the account knows nothing of it yet */
+        holders->parts[own].left -= had->shares;
+        holders->parts[own].named += had->shares;
+        name(holders, own, had->device, had->shares);
 }
 
 /* Chips that the pod asks for of the resource, and that are not in a part of it yet. */
@@ -45,12 +107,12 @@ static uint32_t owed(const struct page_holders *holders, const struct ledger_nod
                         chips += pod->request.items[i].chips;
         for (size_t i = 0; i < holders->count; i++)
                 if (holders->parts[i].pod == pod && resource_of(node, holders->parts[i].group) == resource)
-                        had += holders->parts[i].left;
+                        had += holders->parts[i].left + holders->parts[i].named;
         return chips > had ? chips - had : 0;
 }
 
 /* What claims hold is of the pods whose claims they are, as far as these ask by resource. */
-static void add_claimed(const struct reading *reading, uint32_t group, uint32_t chips)
+static void share_out(const struct reading *reading, uint32_t group, uint32_t chips)
 {
         uint32_t resource = resource_of(reading->node, group);
 
@@ -69,27 +131,37 @@ static void add_claimed(const struct reading *reading, uint32_t group, uint32_t 
                 add(reading->holders, NULL, NULL, group, chips);
 }
 
-static void on_part(void *userdata, const struct ledger_account_part *part)
+/* ... once it is known what is named. */
+static void share_out_all(const struct reading *reading)
 {
-        struct reading *reading = userdata;
+        size_t count = reading->holders->count;
 
-        if (part->pod == NULL && part->job == NULL)
-                add_claimed(reading, part->group, part->chips);
-        else
-                add(reading->holders, part->pod, part->job, part->group, part->chips);
+        for (size_t i = 0; i < count; i++) {
+                struct page_holders_part part = reading->holders->parts[i];
+
+                if (part.pod != NULL || part.job != NULL || part.left == 0)
+                        continue;
+                reading->holders->parts[i].left = 0;
+                share_out(reading, part.group, part.left);
+        }
 }
 
-int page_holders_read(struct page_holders *holders, const struct ledger_node *node)
+int page_holders_read(struct page_holders *holders, const struct ledger *ledger, const struct claims *claims,
+                      const struct ledger_node *node)
 {
-        struct reading reading = { holders, node };
+        struct reading reading = { holders, ledger, node };
         int r = ledger_account_tell(node, on_part, &reading);
 
+        if (claims != NULL)
+                claims_account_tell(claims, node->name, on_had, &reading);
+        share_out_all(&reading);
         return holders->failed ? -ENOMEM : r;
 }
 
 void page_holders_free(struct page_holders *holders)
 {
         free(holders->parts);
+        free(holders->named);
         *holders = (struct page_holders){ .parts = NULL };
 }
 
@@ -115,6 +187,36 @@ static uint32_t capacity_of(const struct page_node_group *group)
         return group->shares > 1 ? group->shares : 1;
 }
 
+/* As claims say. What is of no chip here is dealt by count. */
+static void deal_named(struct page_holders *holders, uint32_t symbol, const struct page_node_told *told,
+                       const struct page_node_group *group, struct page_holders_chip *ret)
+{
+        struct dra_name label;
+
+        for (uint32_t i = 0; holders->named_count > 0 && i < group->count; i++) {
+                dra_name_alone(page_node_text(told, told->chips[group->first + i].id), &label);
+                for (size_t k = 0; k < holders->named_count; k++) {
+                        struct page_holders_named *named = &holders->named[k];
+
+                        if (named->shares == 0 || holders->parts[named->part].group != symbol ||
+                            strcmp(named->device, label.label) != 0)
+                                continue;
+                        ret[i].used += named->shares;
+                        if (ret[i].part == NULL)
+                                ret[i].part = &holders->parts[named->part];
+                        named->shares = 0;
+                }
+        }
+        for (size_t k = 0; k < holders->named_count; k++) {
+                struct page_holders_named *named = &holders->named[k];
+
+                if (holders->parts[named->part].group != symbol)
+                        continue;
+                holders->parts[named->part].left += named->shares;
+                named->shares = 0; /* the part's own count of them is done with */
+        }
+}
+
 /* As its agent says: a pod that has a broken device has at least a share of it. */
 static void deal_told(struct page_holders *holders, uint32_t symbol, const struct page_node_told *told,
                       const struct page_node_group *group, struct page_holders_chip *ret)
@@ -125,7 +227,7 @@ static void deal_told(struct page_holders *holders, uint32_t symbol, const struc
                         chip->holder == 0 ? NULL
                                           : part_of(holders, symbol, page_node_text(told, chip->holder));
 
-                if (part == NULL)
+                if (part == NULL || ret[i].part != NULL)
                         continue;
                 part->left--;
                 ret[i] = (struct page_holders_chip){ part, 1 };
@@ -177,6 +279,7 @@ void page_holders_deal(struct page_holders *holders, const struct ledger *ledger
         *ret_counted = false;
         if (symbol == 0)
                 return;
+        deal_named(holders, symbol, told, group, ret);
         deal_told(holders, symbol, told, group, ret);
         for (int usable = 1; usable >= 0; usable--)
                 for (uint32_t i = 0; i < chips; i++)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "scheduler-extender/claims/cluster_claims.h"
 #include "scheduler-extender/page/page_detail.h"
 #include "scheduler-extender/page/page_fleet.h"
 #include "scheduler-extender/page/page_kept.h"
@@ -52,6 +53,7 @@ static struct page_fleet_node node_of(struct bed *bed, const char *name)
         return (struct page_fleet_node){ .name = node->entry.key,
                                          .told = &node->told,
                                          .ledger = cluster_ledger(bed->cluster),
+                                         .claims = cluster_claims(bed->cluster),
                                          .rules = cluster_rules(bed->cluster) };
 }
 
@@ -226,6 +228,81 @@ static void who_holds_what_nobody_tells_is_counted(void **state)
         end(&bed);
 }
 
+#define ATTRIBUTES "attributes: {vendor: {string: nvidia}, group: {string: g}}"
+#define SLICE                                                                                                \
+        "{spec: {driver: remuda.dev, nodeName: n, pool: {name: n, generation: 1, resourceSliceCount: 1}, "   \
+        "devices: [{name: gpu-a, " ATTRIBUTES "}, {name: gpu-b, " ATTRIBUTES "}, {name: gpu-c, " ATTRIBUTES  \
+        "}]}}"
+#define CLAIM(DEVICE, POD) CLAIM_OF(DEVICE, POD, "u-" POD)
+#define CLAIM_OF(DEVICE, POD, UID)                                                                           \
+        "{spec: {devices: {requests: [{name: r, exactly: {deviceClassName: x}}]}}, status: {allocation: "    \
+        "{devices: {results: [{request: r, driver: remuda.dev, pool: n, device: " DEVICE                     \
+        "}]}, nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, "         \
+        "values: [n]}]}]}}, reservedFor: [{resource: pods, name: " POD ", uid: " UID "}]}}"
+#define CLAIMANT(NAME, CLAIM)                                                                                \
+        "- {kind: Pod, metadata: {name: " NAME ", namespace: default, uid: u-" NAME                          \
+        ", creationTimestamp: \"2026-11-21T09:00:00Z\"}, spec: {nodeName: n, resourceClaims: [{name: c, "    \
+        "resourceClaimName: " CLAIM "}], containers: [{name: c}]}}\n"
+
+static void take_slice(struct bed *bed, const char *yaml)
+{
+        json_t *slice = told_parse(yaml);
+        struct err err = { 0 };
+
+        assert_int_equal(cluster_claims_take_slice(bed->cluster, "s", slice, &err), 0);
+        json_decref(slice);
+}
+
+static void take_claim(struct bed *bed, const char *key, const char *yaml)
+{
+        json_t *claim = told_parse(yaml);
+        struct err err = { 0 };
+
+        assert_int_equal(cluster_claims_take_claim(bed->cluster, key, claim, &err), 0);
+        json_decref(claim);
+}
+
+/* ... but for what claims say: which device, and whose. */
+static void a_claim_says_which_chip_it_has(void **state)
+{
+        static const char *const pods[] = { "", "default/p", "default/q" };
+        struct page_fleet_totals totals = { .chips = 0 };
+        struct bed bed;
+        json_t *node;
+
+        (void) state;
+        begin(&bed, TOLD_NODE("n", "any", "regular", TOLD_GROUP("g", "H100", "3", "3"),
+                              DEVICE("GPU-A", "healthy", "") ", " DEVICE("GPU-B", "healthy", "") ", " DEVICE(
+                                      "GPU-C", "unhealthy", ", heldBy: [default/q]")) CLAIMANT("p", "of-p")
+                            CLAIMANT("q", "of-q"));
+        take_slice(&bed, SLICE);
+        take_claim(&bed, "default/of-q", CLAIM("gpu-c", "q"));
+        take_claim(&bed, "default/of-p", CLAIM("gpu-b", "p"));
+        node = written(&bed, "n", &totals);
+        for (size_t i = 0; i < ARRAY_SIZE(pods); i++)
+                if (strcmp(word(chip(node, i), "pod"), pods[i]) != 0)
+                        fail_msg("chip %zu: %s", i, json_dumps(node, 0));
+        assert_int_equal(totals.states[PAGE_FLEET_FREE], 1);
+        assert_int_equal(totals.states[PAGE_FLEET_HELD], 1);
+        assert_null(json_object_get(json_array_get(json_object_get(node, "groups"), 0), "counted"));
+        json_decref(node);
+
+        take_claim(&bed, "default/of-p", CLAIM_OF("gpu-b", "p", "another")); /* of a pod that was called so */
+        node = written(&bed, "n", &totals);
+        assert_string_equal(word(chip(node, 1), "state"), "held");
+        assert_string_equal(word(chip(node, 1), "pod"), "");
+        json_decref(node);
+        take_claim(&bed, "default/of-p", CLAIM("gpu-b", "p"));
+
+        told_cluster_take(bed.cluster,
+                          TOLD_POD("plugin", "", "1", "nodeName: n, ")); /* the one that is left */
+        node = written(&bed, "n", &totals);
+        assert_string_equal(word(chip(node, 0), "pod"), "default/plugin");
+        assert_string_equal(word(chip(node, 1), "pod"), "default/p");
+        json_decref(node);
+        end(&bed);
+}
+
 static void names_from_outside_stay_text(void **state)
 {
         struct bed bed;
@@ -351,6 +428,7 @@ int main(void)
                 cmocka_unit_test(a_chip_of_the_fleet_is_a_letter),
                 cmocka_unit_test(every_state_has_a_letter_of_its_own),
                 cmocka_unit_test(who_holds_what_nobody_tells_is_counted),
+                cmocka_unit_test(a_claim_says_which_chip_it_has),
                 cmocka_unit_test(no_more_chips_are_drawn_than_a_node_may_have),
                 cmocka_unit_test(names_from_outside_stay_text),
                 cmocka_unit_test(changes_are_faults_and_nodes_to_be_told),
