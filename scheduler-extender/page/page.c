@@ -396,6 +396,7 @@ static void open_changes(struct page *p, struct http_reply *reply)
 {
         struct text hello = { 0 };
         struct json_writer w = { .text = &hello, .compact = true };
+        char version[PAGE_ASSETS_VERSION_BYTES];
 
         if (page_changes_viewers(p->changes) == 0) { /* nobody was told of what has changed till now */
                 page_kept_clean(&p->kept, cluster_ledger(p->cluster));
@@ -405,6 +406,8 @@ static void open_changes(struct page *p, struct http_reply *reply)
         }
         json_writer_open(&w, NULL, '{');
         page_fleet_write_time(&w, "at", clock_realtime_usec());
+        page_assets_version(version);
+        json_writer_string(&w, "page", version);
         json_writer_close(&w, '}');
         if (hello.failed)
                 http_reply_error(reply, 503, "no memory");

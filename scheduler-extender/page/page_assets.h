@@ -11,3 +11,7 @@ struct page_assets_file {
 };
 
 const struct page_assets_file *page_assets_find(const char *path); /* or NULL */
+
+/* page_assets_version() - of all files together: another one where any of them is another. */
+#define PAGE_ASSETS_VERSION_BYTES 17
+void page_assets_version(char ret[PAGE_ASSETS_VERSION_BYTES]);

@@ -33,7 +33,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         mock.asked.append(path)
         if path == "/v1/changes":
             hello = queue.Queue()
-            hello.put(f"event: hello\ndata: {json.dumps({'at': synthetic.stamp()})}\n\n")
+            hello.put(f"event: hello\ndata: {json.dumps({'at': synthetic.stamp(), 'page': mock.page})}\n\n")
             return self.stream(mock.viewers, hello)
         if path == "/v1/logs" and mock.reads_logs:
             return self.stream(mock.readers, queue.Queue())
@@ -95,6 +95,7 @@ class Mock:
     def __init__(self, nodes=24, port=0):
         self.port, self.viewers, self.posted, self.asked, self.server = port, [], [], [], None
         self.reads_logs, self.readers = True, []  # of /v1/logs
+        self.page = "1"  # which files it has
         self.whatif = (200, '{"placements":[],"placed":0,"waiting":0}')
         self.show(synthetic.fleet(nodes))
 

@@ -19,7 +19,7 @@ export async function ask(path, options = {}) {
 }
 
 export class Live {
-  /* on: {hello(), fleet(message), stale(kind), lost()} */
+  /* on: {hello(page), fleet(message), stale(kind), lost()}; page: which files the server has, or undefined */
   constructor(on) {
     this.on = on;
     this.retry_ms = RETRY_MIN_MS;
@@ -39,8 +39,9 @@ export class Live {
     source.addEventListener("hello", (event) => {
       this.heard();
       this.retry_ms = RETRY_MIN_MS;
-      setClock(parse(event.data).at);
-      this.on.hello();
+      const { at, page } = parse(event.data);
+      setClock(at);
+      this.on.hello(page);
     });
     source.addEventListener("fleet", (event) => {
       this.heard();

@@ -23,10 +23,14 @@ const stale = new Set(NAMES),
   asking = new Map(),
   HIDDEN_VIEW_MS = 5000,
   REFUSED_RETRY_MS = 5000,
-  HELLO_MS = 1500;
+  HELLO_MS = 1500,
+  UNTOUCHED_MS = 60e3;
 let shown = "fleet",
   lostAt,
   lastAnswer,
+  madeOf,
+  isOld = false,
+  touchedAt = 0,
   queue = [];
 
 /* Which view, and of the fleet which filter: #fleet?state=sick&vendor=nvidia. */
@@ -195,12 +199,23 @@ function said() {
   setText(sign.firstElementChild, { lost: "Not live", live: "Live", connecting: "Connecting" }[state]);
   document.body.classList.toggle("old", lostAt !== undefined);
   const of = lastAnswer ? `What you see is of ${clock(lastAnswer, true)}.` : "Nothing has been seen yet.";
-  setText(at("banner"), lostAt ? `The server has not answered since ${clock(lostAt, true)}. ${of} Trying again.` : "");
+  const old = isOld ? "The server has another version of this page, which is loaded a minute after you last touched this one: reload to have it now." : "";
+  setText(at("banner"), lostAt ? `The server has not answered since ${clock(lostAt, true)}. ${of} Trying again.` : old);
 }
 
+/* An upgraded server has other files, and may answer what these cannot draw. View and filters are in the address; who types or reads is not disturbed. */
+function renew() {
+  const busy = [...document.querySelectorAll("textarea")].some((field) => field.value) || document.querySelector(".log[open]");
+  if (!busy && (document.hidden || Date.now() - touchedAt > UNTOUCHED_MS)) location.reload();
+}
+for (const kind of ["keydown", "pointerdown", "wheel"]) addEventListener(kind, () => (touchedAt = Date.now()), { passive: true });
+
 const live = new Live({
-  hello() {
+  hello(page) {
+    isOld ||= Boolean(page && madeOf && page !== madeOf);
+    madeOf ??= page;
     found();
+    if (isOld) renew();
     for (const kind of NAMES) stale.add(kind);
     queue = [];
     want("fleet");
@@ -235,5 +250,6 @@ addEventListener("afterprint", () => views.fleet.forPrint(false));
 setInterval(() => {
   tick(at(shown));
   tick(at("panel"));
+  if (isOld && !lostAt) renew();
 }, 5000);
 route();
