@@ -1,5 +1,10 @@
 /* A stream for each pod that holds the ranks asked for, and now and then a question for the job, which says
- * whether there are new ones and whether it has ended. */
+ * whether there are new ones and whether it has ended.
+ *
+ * A stream ends with its container, or with a connection, an API server or a kubelet, and the two cannot be
+ * told apart. So a followed pod is asked for the time of each line, and asked again from that of the last
+ * one: a line is told by its time and its place among those of the same time, and is shown once. Nothing new,
+ * and an end like any other, is the end. */
 #include "job/show/pod_logs.h"
 
 #include <errno.h>
@@ -13,7 +18,10 @@
 #include "io/loop.h"
 
 #define PODS_MAX      4096
+#define STAMP_BYTES   40                       /* "2026-11-30T06:58:19.123456789+01:00" */
+#define STAMP_SECONDS 19                       /* of which its seconds are the beginning */
 #define BAD_USEC      (30 * UINT64_C(1000000)) /* so long nobody has answered: it is given up */
+#define AT_ONCE_USEC  (5 * UINT64_C(1000000))
 #define CALL_USEC     (10 * UINT64_C(1000000))
 #define OBJECT_FORMAT "/apis/remuda.dev/v1alpha1/namespaces/%s/trainingjobs/%s"
 
@@ -24,7 +32,15 @@ struct pod_log {
         struct text line;
         struct kube_call *call; /* NULL = it does not run */
         bool began, done;
-        bool named; /* by the job's status, when it was last asked for */
+        bool named;             /* by the job's status, when it was last asked for */
+        char last[STAMP_BYTES]; /* time of the last line */
+        unsigned told;          /* lines of that time */
+        unsigned again;         /* of them, those that come once more */
+        bool behind;            /* no line beyond the last one has come since it was asked again */
+        bool news;              /* since it was asked last */
+        unsigned ends;          /* of a silent one */
+        uint64_t asked_usec;    /* last */
+        uint64_t broke_usec;    /* since when it cannot be read; 0 = it can */
 };
 
 struct pod_logs {
@@ -51,11 +67,36 @@ static bool wanted(const struct pod_logs *l, const char *line)
         return l->options.rank == POD_LOGS_ALL || text_starts_with(line, prefix);
 }
 
+/* What stands behind the line's time; NULL = it was told before. What has none was written by no container.
+ */
+static const char *behind_stamp(struct pod_log *pod, const char *line)
+{
+        size_t n = strcspn(line, " ");
+        char stamp[STAMP_BYTES];
+
+        if (n <= STAMP_SECONDS || line[10] != 'T' ||
+            !text_format(stamp, sizeof(stamp), "%.*s", (int) n, line))
+                return line;
+        if (pod->behind && strcmp(stamp, pod->last) < 0)
+                return NULL;
+        if (pod->behind && strcmp(stamp, pod->last) == 0 && pod->again > 0) {
+                pod->again--;
+                return NULL;
+        }
+        pod->behind = false;
+        pod->told = strcmp(stamp, pod->last) == 0 ? pod->told + 1 : 1;
+        (void) text_copy(pod->last, sizeof(pod->last), stamp);
+        return line[n] == ' ' ? line + n + 1 : line + n;
+}
+
 static void end_line(struct pod_log *pod)
 {
         const char *line = pod->line.data == NULL ? "" : pod->line.data;
 
-        if (wanted(pod->logs, line))
+        if (pod->logs->options.follow)
+                line = behind_stamp(pod, line);
+        pod->news = pod->news || line != NULL;
+        if (line != NULL && wanted(pod->logs, line))
                 pod->logs->options.line(pod->logs->options.userdata, line);
         text_reset(&pod->line);
 }
@@ -73,6 +114,7 @@ static bool on_chunk(void *userdata, const char *bytes, size_t size)
         const char *end;
 
         pod->began = true;
+        pod->broke_usec = 0;
         while ((end = memchr(bytes, '\n', size)) != NULL) {
                 add_to_line(pod, bytes, (size_t) (end - bytes));
                 end_line(pod);
@@ -107,9 +149,37 @@ static void finish_if_done(struct pod_logs *l)
         bool running = false;
 
         for (const struct pod_log *pod = l->pods; pod != NULL; pod = pod->next)
-                running = running || pod->call != NULL;
+                running = running || pod->call != NULL || (pod->broke_usec > 0 && !pod->done);
         if (!running && (!l->options.follow || (l->ended && l->looked)))
                 finish(l, 0, "");
+}
+
+/* What a stream that nothing follows had begun to say is a line, too. */
+static void finish_log(struct pod_log *pod)
+{
+        if (pod->line.size_bytes > 0)
+                end_line(pod);
+        pod->done = true;
+}
+
+/* Is it the end of a followed one? Of a container that has ended there is nothing new, and at once. Without a
+ * time nobody knows where to go on. */
+static bool has_ended(struct pod_log *pod, int r)
+{
+        uint64_t now = clock_monotonic_usec();
+        bool at_once = now - pod->asked_usec < AT_ONCE_USEC;
+
+        if (pod->began && pod->last[0] == '\0')
+                return true;
+        if (r == 0) {
+                pod->broke_usec = 0;
+                return pod->logs->ended ||
+                       (!pod->news && at_once && (pod->last[0] != '\0' || pod->ends++ > 0));
+        }
+        if (pod->broke_usec == 0 && pod->began)
+                pod->broke_usec = now;
+        return r == -EPERM || r == -EACCES || (r == -ENOENT && pod->began) ||
+               (pod->broke_usec > 0 && now - pod->broke_usec > BAD_USEC);
 }
 
 static void on_log(void *userdata, const struct http_call_result *result)
@@ -120,28 +190,41 @@ static void on_log(void *userdata, const struct http_call_result *result)
         int r = kube_result(result, sentence, sizeof(sentence));
 
         pod->call = NULL;
-        if (pod->line.size_bytes > 0)
-                end_line(pod);
-        /* a pod that is being made has no log yet; a stream that broke is taken up from its beginning only if
-         * nothing of it was shown */
-        pod->done = r == 0 || pod->began || !o->follow || r == -EPERM || r == -EACCES;
-        if (r < 0 && r != -ECANCELED && pod->done)
+        if (!o->follow || has_ended(pod, r))
+                finish_log(pod);
+        /* a pod that was read and is deleted has ended */
+        if (r < 0 && r != -ECANCELED && pod->done && !(o->follow && pod->began && r == -ENOENT))
                 o->refused(o->userdata, pod->name, o->follow && pod->began ? 0 : r, sentence);
         finish_if_done(pod->logs);
 }
 
+/* ... of the second in which the last line was written. */
+static void append_since(struct text *path, const struct pod_log *pod)
+{
+        const char *zone = pod->last + STAMP_SECONDS + strcspn(pod->last + STAMP_SECONDS, "Z+-");
+
+        text_printf(path, "&sinceTime=%.*s", STAMP_SECONDS, pod->last);
+        text_append_escaped(path, zone, ":");
+}
+
 static void start_log(struct pod_logs *l, struct pod_log *pod)
 {
-        char path[700], tail[32] = "";
-        struct kube_request request = {
-                .method = "GET", .path = path, .chunk = on_chunk, .done = on_log, .userdata = pod
-        };
+        CLEANUP(text_free) struct text path = { 0 };
+        struct kube_request request = { .method = "GET", .chunk = on_chunk, .done = on_log, .userdata = pod };
 
-        if (l->options.tail_lines > 0)
-                (void) text_format(tail, sizeof(tail), "&tailLines=%u", l->options.tail_lines);
-        (void) text_format(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s/log?follow=%s%s", l->namespace_,
-                           pod->name, l->options.follow ? "true" : "false", tail);
-        pod->done = kube_call_start(l->client, &request, &pod->call) < 0;
+        text_printf(&path, "/api/v1/namespaces/%s/pods/%s/log?%s", l->namespace_, pod->name,
+                    l->options.follow ? "follow=true&timestamps=true" : "follow=false");
+        if (pod->last[0] != '\0')
+                append_since(&path, pod);
+        else if (l->options.tail_lines > 0)
+                text_printf(&path, "&tailLines=%u", l->options.tail_lines);
+        pod->behind = pod->last[0] != '\0';
+        pod->again = pod->told;
+        pod->news = false;
+        pod->asked_usec = clock_monotonic_usec();
+        text_reset(&pod->line); /* it comes again, whole */
+        request.path = path.data;
+        pod->done = path.failed || kube_call_start(l->client, &request, &pod->call) < 0;
 }
 
 static void add_pod(struct pod_logs *l, const char *name)
@@ -163,6 +246,16 @@ static void add_pod(struct pod_logs *l, const char *name)
         l->pod_count++;
 }
 
+/* Another pod has its ranks. */
+static void give_up_gone(struct pod_log *pod)
+{
+        const struct pod_logs_options *o = &pod->logs->options;
+
+        finish_log(pod);
+        if (pod->broke_usec > 0)
+                o->refused(o->userdata, pod->name, 0, "another pod has its ranks");
+}
+
 /* The pods that hold the ranks. */
 static void add_pods(struct pod_logs *l, const struct job_view *view)
 {
@@ -171,9 +264,14 @@ static void add_pods(struct pod_logs *l, const struct job_view *view)
         for (size_t i = 0; i < view->rank_count; i++)
                 if (l->options.rank == POD_LOGS_ALL || (long) view->ranks[i].rank == l->options.rank)
                         add_pod(l, job_view_word(view->ranks[i].pod));
-        for (struct pod_log *pod = l->pods; pod != NULL; pod = pod->next)
-                if (pod->call == NULL && !pod->done && pod->named)
+        for (struct pod_log *pod = l->pods; pod != NULL; pod = pod->next) {
+                if (pod->call != NULL || pod->done)
+                        continue;
+                if (pod->named)
                         start_log(l, pod);
+                else if (pod->began)
+                        give_up_gone(pod);
+        }
 }
 
 static void read_object(struct pod_logs *l, const json_t *object)
@@ -206,7 +304,8 @@ static void on_object(void *userdata, const struct http_call_result *result)
                 read_object(l, object);
                 l->looked = l->ended;
                 for (struct pod_log *pod = l->pods; l->ended && pod != NULL; pod = pod->next)
-                        pod->done = pod->done || pod->call == NULL;
+                        if (!pod->done && pod->call == NULL)
+                                finish_log(pod);
                 loop_rearm(l->timer, l->options.look_usec);
                 finish_if_done(l);
         }

@@ -2,7 +2,8 @@
  *
  * A pod holds the ranks of one device group, and each of their lines begins with [RANK]. Followed, pods that
  * are made later (a repair, a move) are followed, too, until the job has ended and nothing of it is left to
- * read. All from the caller's loop, which waits for nothing. */
+ * read; a stream that breaks off is taken up behind the line that was the last. All from the caller's loop,
+ * which waits for nothing. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,9 +28,8 @@ struct pod_logs_options {
         uint64_t look_usec;          /* between two questions for the job, when it is followed */
         /* @line: without its end, with [RANK], as the pod wrote it: any bytes but 0 */
         void (*line)(void *userdata, const char *line);
-        /* a pod's log is not there to read, or has broken off (@error 0: some of it was told), and is given
-         * up
-         */
+        /* a pod's log is not there to read, or broke off (@error 0: some of it was told) and could not be
+         * taken up for half a minute: it is given up */
         void (*refused)(void *userdata, const char *pod, int error, const char *sentence);
         /* the end, once, from the loop; with @error < 0 @sentence says why. pod_logs_free() may follow later,
          * not from here */
