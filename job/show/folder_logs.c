@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -71,7 +70,8 @@ static void skip_to_tail(const struct folder_logs *logs, struct log_file *file, 
         file->cut = true;
 }
 
-static void read_on(const struct folder_logs *logs, struct log_file *file, uint64_t max_bytes)
+/* Return: did it take all that it may? */
+static bool read_on(const struct folder_logs *logs, struct log_file *file, uint64_t max_bytes)
 {
         CLEANUP(close_p) int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
         char bytes[BLOCK];
@@ -80,7 +80,7 @@ static void read_on(const struct folder_logs *logs, struct log_file *file, uint6
         ssize_t size;
 
         if (fd < 0)
-                return;
+                return false;
         size_bytes = lseek(fd, 0, SEEK_END);
         if (size_bytes <
             file->offset) { /* a new world's: what the old one had begun to say is a line of its own */
@@ -97,13 +97,17 @@ static void read_on(const struct folder_logs *logs, struct log_file *file, uint6
                 file->offset += size;
                 left -= (uint64_t) size;
         }
+        return left == 0;
 }
 
-void folder_logs_read(struct folder_logs *logs, uint64_t max_bytes)
+bool folder_logs_read(struct folder_logs *logs, uint64_t max_bytes)
 {
+        bool more = false;
+
         for (size_t i = 0; i < logs->count; i++)
-                read_on(logs, &logs->files[i], max_bytes);
+                more = read_on(logs, &logs->files[i], max_bytes) || more;
         logs->begun = true;
+        return more;
 }
 
 void folder_logs_finish(struct folder_logs *logs)

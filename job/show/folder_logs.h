@@ -3,6 +3,7 @@
  * there. Who reads asks again and again; a call reads what there is and waits for nothing. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,8 +21,9 @@ struct folder_logs *folder_logs_new(const char *folder, size_t rank_count, long 
                                     void (*line)(void *userdata, size_t rank, const char *line),
                                     void *userdata);
 
-/* folder_logs_read() - what has come since, @max_bytes of each file at most; 0 = all. */
-void folder_logs_read(struct folder_logs *logs, uint64_t max_bytes);
+/* folder_logs_read() - what has come since, @max_bytes of each file at most; 0 = all. Return: may there be
+ * more? */
+bool folder_logs_read(struct folder_logs *logs, uint64_t max_bytes);
 
 /* folder_logs_finish() - nothing more comes: what has no end of a line yet is a line, too. */
 void folder_logs_finish(struct folder_logs *logs);

@@ -119,7 +119,7 @@ static void a_call_reads_no_more_than_it_may(void **state)
         (void) state;
         put("rank-0.out", "we", "111\n222\n333\n");
         assert_non_null(logs);
-        folder_logs_read(logs, 6);
+        assert_true(folder_logs_read(logs, 6));
         assert_string_equal(lines.data, "0:111|");
         folder_logs_read(logs, 6);
         assert_string_equal(lines.data, "0:111|0:222|0:333|");

@@ -178,8 +178,7 @@ static void on_read(void *userdata)
 
         if (v->over || jobs_folder_running(v->all->directory, v->job, &running) < 0)
                 running = false;
-        folder_logs_read(v->files, READ_MAX_BYTES);
-        if (running) {
+        if (folder_logs_read(v->files, READ_MAX_BYTES) || running) {
                 loop_rearm(v->read, READ_USEC);
                 return;
         }
