@@ -2,19 +2,19 @@
 #include "io/read_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 
-int read_file(const char *path, size_t max_bytes, char **ret, size_t *ret_bytes, struct err *err)
+static int read_all(FILE *file, const char *path, size_t max_bytes, char **ret, size_t *ret_bytes,
+                    struct err *err)
 {
-        CLEANUP(fclose_p) FILE *file = fopen(path, "re");
         CLEANUP(free_p) char *bytes = NULL;
         size_t size = 0, capacity = 0;
 
-        if (file == NULL)
-                return err_set(err, -errno, "open '%s': %m", path);
         do {
                 if (size + 1 >= capacity) {
                         char *grown = realloc(bytes, capacity = capacity * 2 + 65536);
@@ -34,4 +34,30 @@ int read_file(const char *path, size_t max_bytes, char **ret, size_t *ret_bytes,
         if (ret_bytes != NULL)
                 *ret_bytes = size;
         return 0;
+}
+
+int read_file(const char *path, size_t max_bytes, char **ret, size_t *ret_bytes, struct err *err)
+{
+        CLEANUP(fclose_p) FILE *file = fopen(path, "re");
+
+        if (file == NULL)
+                return err_set(err, -errno, "open '%s': %m", path);
+        return read_all(file, path, max_bytes, ret, ret_bytes, err);
+}
+
+int read_file_plain(const char *path, size_t max_bytes, char **ret, size_t *ret_bytes, struct err *err)
+{
+        CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        CLEANUP(fclose_p) FILE *file = NULL;
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return err_set(err, -errno, "open '%s': %m", path);
+        if (!S_ISREG(st.st_mode))
+                return err_set(err, -EINVAL, "'%s' is no regular file", path);
+        file = fdopen(fd, "r");
+        if (file == NULL)
+                return err_set(err, -ENOMEM, "no memory for '%s'", path);
+        fd = -1; /* the file's */
+        return read_all(file, path, max_bytes, ret, ret_bytes, err);
 }

@@ -12,3 +12,7 @@
  * @ret_bytes: may be NULL
  * Return: 0, -ENOENT ..., -E2BIG, -ENOMEM. */
 int read_file(const char *path, size_t max_bytes, char **ret, size_t *ret_bytes, struct err *err);
+
+/* read_file_plain() - likewise in a folder where others write: no link is followed at the path's end, and
+ * what is no regular file is -EINVAL, so that nobody waits for a pipe. */
+int read_file_plain(const char *path, size_t max_bytes, char **ret, size_t *ret_bytes, struct err *err);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/json/json_read.h"
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "io/clock.h"
@@ -58,12 +59,23 @@ bool jobs_folder_of_object(const char *directory, const char *namespace_, const 
                path_of(ret_folder, directory, name, "");
 }
 
-static json_t *load(const char *work_dir, const char *name, const char *file)
+/* Return: is the file there? */
+static bool read_text(const char *work_dir, const char *name, const char *file, char **ret, size_t *ret_bytes)
 {
         char path[PATH_MAX];
 
-        return path_of(path, work_dir, name, file) ? json_load_file(path, JSON_REJECT_DUPLICATES, NULL)
-                                                   : NULL;
+        return path_of(path, work_dir, name, file) &&
+               read_file_plain(path, STATE_MAX_BYTES, ret, ret_bytes, NULL) == 0;
+}
+
+static json_t *load(const char *work_dir, const char *name, const char *file)
+{
+        CLEANUP(free_p) char *text = NULL;
+        size_t bytes = 0;
+
+        return read_text(work_dir, name, file, &text, &bytes)
+                       ? json_read(text, bytes, JSON_REJECT_DUPLICATES, NULL)
+                       : NULL;
 }
 
 static bool has_steps(const struct job_report_rank *said, const struct job_view_rank *rank)
@@ -101,11 +113,9 @@ static bool read_state(const char *work_dir, const char *name, struct job_view *
 {
         CLEANUP(free_p) char *text = NULL;
         struct job_report report;
-        char path[PATH_MAX];
         double left;
 
-        if (!path_of(path, work_dir, name, "state.json") ||
-            read_file(path, STATE_MAX_BYTES, &text, NULL, NULL) < 0 || job_report_parse(text, &report) < 0)
+        if (!read_text(work_dir, name, "state.json", &text, NULL) || job_report_parse(text, &report) < 0)
                 return false;
         left = view->samples_total - (double) report.samples;
         view->epoch = (double) report.epoch;
@@ -122,14 +132,12 @@ static bool read_state(const char *work_dir, const char *name, struct job_view *
 
 static void read_events(const char *work_dir, const char *name, struct job_view *view)
 {
-        CLEANUP(fclose_p) FILE *f = NULL;
-        CLEANUP(free_p) char *line = NULL;
-        char path[PATH_MAX];
-        size_t size = 0;
+        CLEANUP(free_p) char *text = NULL;
+        char *rest, *line;
 
-        if (path_of(path, work_dir, name, "events.jsonl"))
-                f = fopen(path, "re");
-        while (f != NULL && getline(&line, &size, f) > 0) {
+        if (!read_text(work_dir, name, "events.jsonl", &text, NULL))
+                return;
+        for (rest = text; (line = strsep(&rest, "\n")) != NULL && line[0] != '\0';) {
                 json_t *event = json_loads(line, 0, NULL);
 
                 job_view_read_event(event, view);

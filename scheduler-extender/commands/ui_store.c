@@ -9,6 +9,7 @@
 #include "io/clock.h"
 #include "io/loop.h"
 #include "io/snapshot.h"
+#include "scheduler-extender/commands/ui_runs.h"
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/explain/whatif.h"
 #include "scheduler-extender/explain/whatif_question.h"
@@ -22,6 +23,7 @@ struct ui_store {
         struct cluster_arguments_opened opened;
         struct page *page;
         struct snapshot_pool *snapshots;
+        struct ui_runs *runs;
         sd_event_source *every_second;
         uint64_t held_generation; /* of the ledger, when holds were last worked out */
 };
@@ -48,9 +50,26 @@ static void on_told(void *userdata, const char *node, const struct inventory *in
         page_told(page_of(userdata), node, inventory);
 }
 
+static void on_run(void *userdata, const char *key, const json_t *object)
+{
+        page_observed(page_of(userdata), STORE_TRAINING_JOB, key, object);
+}
+
+/* Likewise: what the store has goes before. */
+static struct ui_runs *runs_of(struct ui_store *s)
+{
+        if (s->runs == NULL && s->opened.loop != NULL)
+                (void) ui_runs_new(s->opened.loop, store_directory(s->arguments.store), on_run, s, &s->runs);
+        return s->runs;
+}
+
 static void on_observed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
 {
-        page_observed(page_of(userdata), kind, key, object);
+        struct ui_store *s = userdata;
+
+        if (kind == STORE_TRAINING_JOB)
+                ui_runs_observed(runs_of(s), key, object);
+        page_observed(page_of(s), kind, key, object);
 }
 
 static void on_changed(void *userdata)
@@ -85,7 +104,8 @@ int ui_store_new(const struct cluster_arguments *arguments, struct ui_store **re
         r = cluster_arguments_open(&s->arguments, &s->opened, err);
         if (r == 0 &&
             (page_of(s) == NULL || snapshot_pool_new(s->opened.loop, WHATIF_SECONDS, &s->snapshots) < 0 ||
-             loop_every(s->opened.loop, 0, 1000000, on_second, s, &s->every_second) < 0))
+             loop_every(s->opened.loop, 0, 1000000, on_second, s, &s->every_second) < 0 ||
+             runs_of(s) == NULL))
                 r = err_set(err, -ENOMEM, "no memory");
         if (r < 0) {
                 ui_store_free(s);
@@ -101,6 +121,7 @@ void ui_store_close_page(struct ui_store *s)
         if (s == NULL)
                 return;
         sd_event_source_disable_unref(TAKE(s->every_second));
+        ui_runs_free(TAKE(s->runs));
         snapshot_pool_free(TAKE(s->snapshots));
         page_close(TAKE(s->page));
 }
