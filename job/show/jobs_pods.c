@@ -30,7 +30,8 @@ static void on_refused(void *userdata, const char *pod, int error, const char *s
 {
         struct printing *p = userdata;
 
-        (void) fprintf(stderr, "remuda jobs logs: pod '%s': %s\n", pod, sentence);
+        (void) fprintf(stderr, "remuda jobs logs: the log of pod '%s' %s: %s\n", pod, pod_logs_refusal(error),
+                       sentence);
         p->exit_code = error < 0 ? exit_code_of(error) : p->exit_code;
 }
 

@@ -2,9 +2,8 @@
  * whether there are new ones and whether it has ended.
  *
  * A stream ends with its container, or with a connection, an API server or a kubelet, and the two cannot be
- * told apart. So a followed pod is asked for the time of each line, and asked again from that of the last
- * one: a line is told by its time and its place among those of the same time, and is shown once. Nothing new,
- * and an end like any other, is the end. */
+ * told apart. So a followed pod is asked for the time of each line, and asked again from that of the last one
+ * (log_resume.h). Nothing new, and an end like any other, is the end. */
 #include "job/show/pod_logs.h"
 
 #include <errno.h>
@@ -16,10 +15,9 @@
 #include "base/text.h"
 #include "io/clock.h"
 #include "io/loop.h"
+#include "job/show/log_resume.h"
 
 #define PODS_MAX      4096
-#define STAMP_BYTES   40                       /* "2026-11-30T06:58:19.123456789+01:00" */
-#define STAMP_SECONDS 19                       /* of which its seconds are the beginning */
 #define BAD_USEC      (30 * UINT64_C(1000000)) /* so long nobody has answered: it is given up */
 #define AT_ONCE_USEC  (5 * UINT64_C(1000000))
 #define CALL_USEC     (10 * UINT64_C(1000000))
@@ -30,17 +28,14 @@ struct pod_log {
         struct pod_log *next;
         char name[254];
         struct text line;
+        struct log_resume resume;
         struct kube_call *call; /* NULL = it does not run */
         bool began, done;
-        bool named;             /* by the job's status, when it was last asked for */
-        char last[STAMP_BYTES]; /* time of the last line */
-        unsigned told;          /* lines of that time */
-        unsigned again;         /* of them, those that come once more */
-        bool behind;            /* no line beyond the last one has come since it was asked again */
-        bool news;              /* since it was asked last */
-        unsigned ends;          /* of a silent one */
-        uint64_t asked_usec;    /* last */
-        uint64_t broke_usec;    /* since when it cannot be read; 0 = it can */
+        bool named;          /* by the job's status, when it was last asked for */
+        bool heard, news;    /* since it was asked last: anything; a line that was not read before */
+        unsigned ends;       /* of a silent one */
+        uint64_t asked_usec; /* last */
+        uint64_t broke_usec; /* since when it cannot be read; 0 = it can */
 };
 
 struct pod_logs {
@@ -51,7 +46,6 @@ struct pod_logs {
         struct pod_log *pods;
         size_t pod_count;
         bool ended;             /* the job has */
-        bool looked;            /* since: no pod can come any more */
         bool over;              /* done() was called, or is about to be */
         uint64_t answered_usec; /* when the job was last told of, or was asked for first */
         int error;              /* what done() is told */
@@ -67,34 +61,12 @@ static bool wanted(const struct pod_logs *l, const char *line)
         return l->options.rank == POD_LOGS_ALL || text_starts_with(line, prefix);
 }
 
-/* What stands behind the line's time; NULL = it was told before. What has none was written by no container.
- */
-static const char *behind_stamp(struct pod_log *pod, const char *line)
-{
-        size_t n = strcspn(line, " ");
-        char stamp[STAMP_BYTES];
-
-        if (n <= STAMP_SECONDS || line[10] != 'T' ||
-            !text_format(stamp, sizeof(stamp), "%.*s", (int) n, line))
-                return line;
-        if (pod->behind && strcmp(stamp, pod->last) < 0)
-                return NULL;
-        if (pod->behind && strcmp(stamp, pod->last) == 0 && pod->again > 0) {
-                pod->again--;
-                return NULL;
-        }
-        pod->behind = false;
-        pod->told = strcmp(stamp, pod->last) == 0 ? pod->told + 1 : 1;
-        (void) text_copy(pod->last, sizeof(pod->last), stamp);
-        return line[n] == ' ' ? line + n + 1 : line + n;
-}
-
 static void end_line(struct pod_log *pod)
 {
         const char *line = pod->line.data == NULL ? "" : pod->line.data;
 
         if (pod->logs->options.follow)
-                line = behind_stamp(pod, line);
+                line = log_resume_line(&pod->resume, line);
         pod->news = pod->news || line != NULL;
         if (line != NULL && wanted(pod->logs, line))
                 pod->logs->options.line(pod->logs->options.userdata, line);
@@ -113,8 +85,7 @@ static bool on_chunk(void *userdata, const char *bytes, size_t size)
         struct pod_log *pod = userdata;
         const char *end;
 
-        pod->began = true;
-        pod->broke_usec = 0;
+        pod->began = pod->heard = true;
         while ((end = memchr(bytes, '\n', size)) != NULL) {
                 add_to_line(pod, bytes, (size_t) (end - bytes));
                 end_line(pod);
@@ -150,7 +121,7 @@ static void finish_if_done(struct pod_logs *l)
 
         for (const struct pod_log *pod = l->pods; pod != NULL; pod = pod->next)
                 running = running || pod->call != NULL || (pod->broke_usec > 0 && !pod->done);
-        if (!running && (!l->options.follow || (l->ended && l->looked)))
+        if (!running && (!l->options.follow || l->ended))
                 finish(l, 0, "");
 }
 
@@ -169,14 +140,14 @@ static bool has_ended(struct pod_log *pod, int r)
         uint64_t now = clock_monotonic_usec();
         bool at_once = now - pod->asked_usec < AT_ONCE_USEC;
 
-        if (pod->began && pod->last[0] == '\0')
+        if (pod->began && pod->resume.last[0] == '\0')
                 return true;
         if (r == 0) {
                 pod->broke_usec = 0;
                 return pod->logs->ended ||
-                       (!pod->news && at_once && (pod->last[0] != '\0' || pod->ends++ > 0));
+                       (!pod->news && at_once && (pod->resume.last[0] != '\0' || pod->ends++ > 0));
         }
-        if (pod->broke_usec == 0 && pod->began)
+        if (pod->began && (pod->broke_usec == 0 || pod->news || (pod->heard && !at_once)))
                 pod->broke_usec = now;
         return r == -EPERM || r == -EACCES || (r == -ENOENT && pod->began) ||
                (pod->broke_usec > 0 && now - pod->broke_usec > BAD_USEC);
@@ -198,15 +169,6 @@ static void on_log(void *userdata, const struct http_call_result *result)
         finish_if_done(pod->logs);
 }
 
-/* ... of the second in which the last line was written. */
-static void append_since(struct text *path, const struct pod_log *pod)
-{
-        const char *zone = pod->last + STAMP_SECONDS + strcspn(pod->last + STAMP_SECONDS, "Z+-");
-
-        text_printf(path, "&sinceTime=%.*s", STAMP_SECONDS, pod->last);
-        text_append_escaped(path, zone, ":");
-}
-
 static void start_log(struct pod_logs *l, struct pod_log *pod)
 {
         CLEANUP(text_free) struct text path = { 0 };
@@ -214,13 +176,13 @@ static void start_log(struct pod_logs *l, struct pod_log *pod)
 
         text_printf(&path, "/api/v1/namespaces/%s/pods/%s/log?%s", l->namespace_, pod->name,
                     l->options.follow ? "follow=true&timestamps=true" : "follow=false");
-        if (pod->last[0] != '\0')
-                append_since(&path, pod);
-        else if (l->options.tail_lines > 0)
+        if (pod->resume.last[0] != '\0') {
+                text_append(&path, "&sinceTime=");
+                log_resume_since(&pod->resume, &path);
+        } else if (l->options.tail_lines > 0)
                 text_printf(&path, "&tailLines=%u", l->options.tail_lines);
-        pod->behind = pod->last[0] != '\0';
-        pod->again = pod->told;
-        pod->news = false;
+        log_resume_begin(&pod->resume);
+        pod->heard = pod->news = false;
         pod->asked_usec = clock_monotonic_usec();
         text_reset(&pod->line); /* it comes again, whole */
         request.path = path.data;
@@ -253,7 +215,7 @@ static void give_up_gone(struct pod_log *pod)
 
         finish_log(pod);
         if (pod->broke_usec > 0)
-                o->refused(o->userdata, pod->name, 0, "another pod has its ranks");
+                o->refused(o->userdata, pod->name, 0, "it is not the job's any more");
 }
 
 /* The pods that hold the ranks. */
@@ -284,6 +246,9 @@ static void read_object(struct pod_logs *l, const json_t *object)
         job_view_read_object(object, view, 0);
         l->ended = job_view_ended(view);
         add_pods(l, view);
+        for (struct pod_log *pod = l->pods; l->ended && pod != NULL; pod = pod->next)
+                if (!pod->done && pod->call == NULL)
+                        finish_log(pod); /* no pod can come any more */
 }
 
 static void on_object(void *userdata, const struct http_call_result *result)
@@ -302,10 +267,6 @@ static void on_object(void *userdata, const struct http_call_result *result)
                 finish(l, r, sentence);
         } else {
                 read_object(l, object);
-                l->looked = l->ended;
-                for (struct pod_log *pod = l->pods; l->ended && pod != NULL; pod = pod->next)
-                        if (!pod->done && pod->call == NULL)
-                                finish_log(pod);
                 loop_rearm(l->timer, l->options.look_usec);
                 finish_if_done(l);
         }
@@ -347,6 +308,11 @@ int pod_logs_start(sd_event *loop, struct kube_client *client, const struct pod_
         finish_if_done(l);
         *ret = l;
         return 0;
+}
+
+const char *pod_logs_refusal(int error)
+{
+        return error < 0 ? "is not read" : "has broken off";
 }
 
 void pod_logs_free(struct pod_logs *l)

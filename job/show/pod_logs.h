@@ -28,8 +28,8 @@ struct pod_logs_options {
         uint64_t look_usec;          /* between two questions for the job, when it is followed */
         /* @line: without its end, with [RANK], as the pod wrote it: any bytes but 0 */
         void (*line)(void *userdata, const char *line);
-        /* a pod's log is not there to read, or broke off (@error 0: some of it was told) and could not be
-         * taken up for half a minute: it is given up */
+        /* a pod's log is given up: it is not there to read, or it broke off (@error 0: some of it was told)
+         * and could not be taken up for half a minute, or its pod is the job's no more */
         void (*refused)(void *userdata, const char *pod, int error, const char *sentence);
         /* the end, once, from the loop; with @error < 0 @sentence says why. pod_logs_free() may follow later,
          * not from here */
@@ -40,6 +40,9 @@ struct pod_logs_options {
 /* pod_logs_start() - texts are copied. @client is borrowed. Return: 0 or -ENOMEM. */
 int pod_logs_start(sd_event *loop, struct kube_client *client, const struct pod_logs_options *options,
                    struct pod_logs **ret);
+
+/* pod_logs_refusal() - what became of a log that was refused: "is not read", "has broken off". */
+const char *pod_logs_refusal(int error);
 
 /* pod_logs_free() - nothing more is said. Not from a callback. Accepts NULL. */
 void pod_logs_free(struct pod_logs *logs);

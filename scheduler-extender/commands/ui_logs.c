@@ -159,7 +159,7 @@ static void on_pod_refused(void *userdata, const char *pod, int error, const cha
         char line[700];
 
         (void) text_format(line, sizeof(line), "remuda ui: the log of pod '%s' %s: %s", pod,
-                           error < 0 ? "is not read" : "has broken off", sentence);
+                           pod_logs_refusal(error), sentence);
         add_line(userdata, line);
 }
 
