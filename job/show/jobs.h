@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "cli/command/listing.h"
@@ -40,6 +41,16 @@ int jobs_print_changed(const struct jobs_options *options, const struct job_view
 int jobs_folder_read(const char *work_dir, const char *name, struct job_view_list *views, struct err *err);
 /* jobs_folder_running() - the process that runs the job, 0 = nobody does, -ENOENT: there is no such job. */
 int jobs_folder_running(const char *work_dir, const char *name, bool *ret_running);
+/* jobs_folder_written() - when the files were written that say how a job is; all that it is read of is as it
+ * was while they are. Equal bytes are equal times. */
+struct jobs_folder_written {
+        struct timespec lock, plan, state, events; /* 0 = not there */
+};
+struct jobs_folder_written jobs_folder_written(const char *work_dir, const char *name);
+
+#define JOBS_FOLDER_NAMESPACE "default" /* of its jobs where somebody wants one */
+#define JOBS_FOLDER_KILLED    "Killed"  /* reason: nobody wrote its end down, nor when that was */
+
 /* jobs_folder_of_object() - where a job of a directory store has its folder of `remuda run`, which knows no
  * namespaces: those of "default" have one. Return: is there one? */
 bool jobs_folder_of_object(const char *directory, const char *namespace_, const char *name,

@@ -55,8 +55,31 @@ bool jobs_folder_of_object(const char *directory, const char *namespace_, const 
 {
         bool running;
 
-        return strcmp(namespace_, "default") == 0 && jobs_folder_running(directory, name, &running) >= 0 &&
+        return strcmp(namespace_, JOBS_FOLDER_NAMESPACE) == 0 &&
+               jobs_folder_running(directory, name, &running) >= 0 &&
                path_of(ret_folder, directory, name, "");
+}
+
+static struct timespec time_of(const char *work_dir, const char *name, const char *file)
+{
+        struct stat st = { .st_mtim = { 0 } };
+        char path[PATH_MAX];
+
+        if (path_of(path, work_dir, name, file))
+                (void) lstat(path, &st);
+        return st.st_mtim;
+}
+
+struct jobs_folder_written jobs_folder_written(const char *work_dir, const char *name)
+{
+        struct jobs_folder_written w;
+
+        memset(&w, 0, sizeof(w)); /* what lies between its members, too */
+        w.lock = time_of(work_dir, name, "lock");
+        w.plan = time_of(work_dir, name, "plan.json");
+        w.state = time_of(work_dir, name, "state.json");
+        w.events = time_of(work_dir, name, "events.jsonl");
+        return w;
 }
 
 /* Return: is the file there? */
@@ -159,7 +182,7 @@ static void set_phase(struct job_view *view, bool running, bool seen, bool plann
                                                                       : "Planning";
 
         job_view_set(&view->phase, phase);
-        job_view_set(&view->reason, running ? reason : "Killed");
+        job_view_set(&view->reason, running ? reason : JOBS_FOLDER_KILLED);
         job_view_set(&view->message, running ? (last == NULL ? "" : job_view_word(last->message))
                                              : "`remuda run` ended without a summary, so it was killed; "
                                                "run the job again, with --resume from its last checkpoint");
