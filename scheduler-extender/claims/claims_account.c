@@ -6,6 +6,11 @@
 #include "agent/inventory/dra_share.h"
 #include "scheduler-extender/claims/claims_internal.h"
 
+static uint32_t shares_asked(const struct result *result)
+{
+        return result->shares > 0 ? result->shares : 1;
+}
+
 /* A part of a device, or all of it. */
 static void take(struct offered *device, const struct result *result, bool as_chip)
 {
@@ -14,7 +19,7 @@ static void take(struct offered *device, const struct result *result, bool as_ch
         if (!all) {
                 const struct dra_share_room room = { .memory_bytes = device->memory_bytes,
                                                      .shares = device->shares };
-                uint32_t shares = result->shares > 0 ? result->shares : 1;
+                uint32_t shares = shares_asked(result);
 
                 device->used_shares += shares;
                 device->beside_shares += as_chip ? 0 : shares;
@@ -27,36 +32,34 @@ static void take(struct offered *device, const struct result *result, bool as_ch
         device->held = device->held || as_chip;
 }
 
-static bool take_named(struct place *place, const struct result *result, const char *name, bool as_chip,
-                       const struct slice **ret_slice, const struct offered **ret)
+/* The device of the result's pool that is called so; NULL = no slice that counts has it. */
+static struct offered *find_named(const struct place *place, const struct result *result, const char *name,
+                                  struct slice **ret)
 {
-        bool found = false;
-
         for (struct slice *s = place->slices; s != NULL; s = s->next)
                 for (uint32_t i = 0;
-                     s->counts && i < s->device_count && same_pool(s, result->driver, result->pool); i++) {
-                        if (strcmp(s->text + s->devices[i].name, name) != 0)
-                                continue;
-                        take(&s->devices[i], result, as_chip);
-                        *ret_slice = s;
-                        *ret = &s->devices[i];
-                        found = true;
-                }
-        return found;
+                     s->counts && i < s->device_count && same_pool(s, result->driver, result->pool); i++)
+                        if (strcmp(s->text + s->devices[i].name, name) == 0) {
+                                *ret = s;
+                                return &s->devices[i];
+                        }
+        return NULL;
 }
 
 /* Return: does a slice have the device? With it go those that it stands for. */
 static bool take_device(struct place *place, const struct result *result, bool as_chip)
 {
-        const struct slice *slice, *of;
-        const struct offered *device, *member;
+        struct slice *slice, *of;
+        struct offered *device = find_named(place, result, result->device, &slice), *member;
         const char *name;
 
-        if (!take_named(place, result, result->device, as_chip, &slice, &device))
+        if (device == NULL)
                 return false;
+        take(device, result, as_chip);
         name = slice->text + device->members;
         for (uint32_t i = 0; i < device->member_count; i++, name += strlen(name) + 1)
-                (void) take_named(place, result, name, as_chip, &of, &member);
+                if ((member = find_named(place, result, name, &of)) != NULL)
+                        take(member, result, as_chip);
         return true;
 }
 
@@ -248,23 +251,10 @@ struct telling {
         const struct place *place;
         const struct claim *claim;
         const struct result *result;
-        bool first; /* no claim before has the device */
+        bool first; /* of the claims that count the device for themselves */
         void (*tell)(void *userdata, const struct claims_account_had *had);
         void *userdata;
 };
-
-static const struct offered *find_named(const struct telling *t, const char *name, const struct slice **ret)
-{
-        for (const struct slice *s = t->place->slices; s != NULL; s = s->next)
-                for (uint32_t i = 0;
-                     s->counts && i < s->device_count && same_pool(s, t->result->driver, t->result->pool);
-                     i++)
-                        if (strcmp(s->text + s->devices[i].name, name) == 0) {
-                                *ret = s;
-                                return &s->devices[i];
-                        }
-        return NULL;
-}
 
 static void tell_device(const struct telling *t, const struct slice *slice, const struct offered *device)
 {
@@ -285,8 +275,8 @@ static void tell_device(const struct telling *t, const struct slice *slice, cons
 
 static void tell_result(const struct telling *t)
 {
-        const struct slice *slice, *of;
-        const struct offered *device = find_named(t, t->result->device, &slice), *member;
+        struct slice *slice, *of;
+        const struct offered *device = find_named(t->place, t->result, t->result->device, &slice), *member;
         const char *name = device == NULL ? NULL : slice->text + device->members;
 
         if (device == NULL)
@@ -294,7 +284,7 @@ static void tell_result(const struct telling *t)
         if (device->member_count == 0)
                 tell_device(t, slice, device);
         for (uint32_t i = 0; i < device->member_count; i++, name += strlen(name) + 1)
-                if ((member = find_named(t, name, &of)) != NULL)
+                if ((member = find_named(t->place, t->result, name, &of)) != NULL)
                         tell_device(t, of, member);
 }
 

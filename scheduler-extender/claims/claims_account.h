@@ -38,7 +38,8 @@ struct claims_account_had {
         uint32_t shares;            /* 1 of one that is not shared */
 };
 
-/* claims_account_tell() - of a node, also what pods' requests count already. Shares that are left of a device
+/* claims_account_tell() - of a node, whose account was asked for since it changed; also what pods' requests
+ * count already. Shares that are left of a device
  * without memory are its first claim's. */
 void claims_account_tell(const struct claims *claims, const char *node,
                          void (*tell)(void *userdata, const struct claims_account_had *had), void *userdata);
