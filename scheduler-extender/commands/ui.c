@@ -49,7 +49,7 @@ static const struct option_spec specs[] = {
 const struct option_program command_ui_options = {
         .name = "remuda ui",
         .summary = "Shows the page of a cluster, live or saved: the fleet, what waits, what trains.",
-        .after = "See remuda-ui(1).",
+        .after = "Of the jobs of `remuda run`: remuda ui --store dir:remuda-jobs. See remuda-ui(1).",
         .specs = specs,
 };
 
@@ -173,8 +173,16 @@ static int open_ui(struct ui *ui, const struct ui_options *o, struct err *err)
 {
         int r;
 
-        if (!reads_store(o))
-                return open_forward(ui, o, err);
+        if (!reads_store(o)) {
+                struct err why;
+
+                r = open_forward(ui, o, err);
+                why = *err;
+                return r != -ENOENT ? r
+                                    : err_set(err, r,
+                                              "%.380s; of the jobs of `remuda run`: --store dir:remuda-jobs",
+                                              why.msg);
+        }
         r = ui_store_new(&o->cluster, &ui->store, err);
         if (r == 0)
                 ui->loop = sd_event_ref(ui_store_loop(ui->store));

@@ -131,6 +131,7 @@ function takeFleet(said) {
 function take(kind, said) {
   context.answers[kind] = said;
   tabs();
+  if (kind === "jobs" && !location.hash && fleet.known && fleet.chips === 0 && said.jobs?.length) go("#jobs"); /* a folder of jobs alone */
   if (kind === shown) views[kind].draw();
   if (kind === "waiting" || kind === "jobs") views.fleet.drawSummary();
 }
@@ -199,14 +200,14 @@ function said() {
   setText(sign.firstElementChild, { lost: "Not live", live: "Live", connecting: "Connecting" }[state]);
   document.body.classList.toggle("old", lostAt !== undefined);
   const of = lastAnswer ? `What you see is of ${clock(lastAnswer, true)}.` : "Nothing has been seen yet.";
-  const old = isOld ? "The server has another version of this page, which is loaded a minute after you last touched this one: reload to have it now." : "";
+  const old = isOld ? `The server has another version of this page: reload to have it now, or ${isBusy() ? "close the log and empty the box" : "wait a minute"}.` : "";
   setText(at("banner"), lostAt ? `The server has not answered since ${clock(lostAt, true)}. ${of} Trying again.` : old);
 }
 
 /* An upgraded server has other files, and may answer what these cannot draw. View and filters are in the address; who types or reads is not disturbed. */
+const isBusy = () => [...document.querySelectorAll("textarea")].some((field) => field.value) || Boolean(document.querySelector(".log[open]"));
 function renew() {
-  const busy = [...document.querySelectorAll("textarea")].some((field) => field.value) || document.querySelector(".log[open]");
-  if (!busy && (document.hidden || Date.now() - touchedAt > UNTOUCHED_MS)) location.reload();
+  if (!isBusy() && (document.hidden || Date.now() - touchedAt > UNTOUCHED_MS)) location.reload();
 }
 for (const kind of ["keydown", "pointerdown", "wheel"]) addEventListener(kind, () => (touchedAt = Date.now()), { passive: true });
 
