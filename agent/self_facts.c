@@ -35,8 +35,8 @@ static void add_offer(struct agent_facts *facts, const char *name, bool register
         facts->offer_count++;
 }
 
-/* Where no kubelet is there is nobody to take anything. The driver of claims has no word on that: it is said
- * where the device plugin says otherwise. */
+/* Where no kubelet is there is nobody to take anything. The driver of claims is told of, unless the device
+ * plugin sees no kubelet. */
 static void fill_offers(struct agent_facts *facts, struct kubelet *kubelet)
 {
         struct plugin_status plugin;
