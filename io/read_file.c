@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 
@@ -47,17 +48,17 @@ int read_file(const char *path, size_t max_bytes, char **ret, size_t *ret_bytes,
 
 int read_file_plain(const char *path, size_t max_bytes, char **ret, size_t *ret_bytes, struct err *err)
 {
-        CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-        CLEANUP(fclose_p) FILE *file = NULL;
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        CLEANUP(fclose_p) FILE *file = fd < 0 ? NULL : fdopen(fd, "r"); /* whose fd it is then */
         struct stat st;
 
-        if (fd < 0 || fstat(fd, &st) < 0)
+        if (fd < 0)
                 return err_set(err, -errno, "open '%s': %m", path);
-        if (!S_ISREG(st.st_mode))
-                return err_set(err, -EINVAL, "'%s' is no regular file", path);
-        file = fdopen(fd, "r");
-        if (file == NULL)
+        if (file == NULL) {
+                (void) close(fd);
                 return err_set(err, -ENOMEM, "no memory for '%s'", path);
-        fd = -1; /* the file's */
+        }
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                return err_set(err, -EINVAL, "'%s' is no regular file", path);
         return read_all(file, path, max_bytes, ret, ret_bytes, err);
 }
