@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/timestamp.h"
+
 #define SECONDS_BYTES 19 /* of a time: "2026-11-30T06:58:19" */
 
 void log_resume_begin(struct log_resume *resume)
@@ -23,9 +25,11 @@ const char *log_resume_line(struct log_resume *resume, const char *line)
 {
         char time[LOG_RESUME_TIME_BYTES];
         size_t n = strcspn(line, " ");
+        uint64_t usec;
         int order;
 
-        if (n <= SECONDS_BYTES || line[10] != 'T' || !text_format(time, sizeof(time), "%.*s", (int) n, line))
+        if (n <= SECONDS_BYTES || !text_format(time, sizeof(time), "%.*s", (int) n, line) ||
+            timestamp_parse(time, &usec) < 0) /* it is asked for as it stands */
                 return line;
         order = strcmp(time, resume->last);
         if (resume->repeating && (order < 0 || (order == 0 && resume->repeats > 0))) {

@@ -46,6 +46,7 @@ static void what_has_no_time_is_as_it_is(void **state)
 {
         static const char *const lines[] = {
                 "", "unable to retrieve container logs", "2026-11-30T10:00:01 seconds alone",
+                "a-long-woTd&container=other more",
                 "a-word-of-more-than-forty-letters-without-any-blank-in-it and more"
         };
         struct log_resume resume = { .count = 0 };
