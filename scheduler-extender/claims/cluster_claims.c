@@ -169,22 +169,29 @@ static const struct ledger_node *node_of(const struct cluster *c, const char *cl
         return name == NULL ? NULL : ledger_nodes_find(c->ledger, name, strlen(name));
 }
 
+struct ledger_pod *cluster_claims_pod_of(const struct ledger *ledger, const char *claim_key, const char *name,
+                                         const char *uid)
+{
+        char namespace_[256];
+        struct ledger_pod *pod;
+
+        (void) store_key_split(claim_key, namespace_);
+        pod = name == NULL ? NULL : ledger_pods_find(ledger, namespace_, name);
+        return pod == NULL || strcmp(pod->uid, uid) != 0 ? NULL : pod;
+}
+
 /* The chips of the claim are the pod's, or are not any more: its place in a plan follows. */
 static void tell_pod(struct cluster *c, const char *claim_key, bool claimed)
 {
-        char namespace_[256], key[512];
         const char *uid = NULL, *name = claims_reserved(c->claims, claim_key, &uid);
-        struct ledger_pod *pod;
+        struct ledger_pod *pod = cluster_claims_pod_of(c->ledger, claim_key, name, uid);
         struct ledger_job *job;
 
-        (void) store_key_split(claim_key, namespace_);
-        pod = name == NULL ? NULL : ledger_pods_find(c->ledger, namespace_, name);
-        if (pod == NULL || strcmp(pod->uid, uid) != 0 || pod->claimed == claimed ||
+        if (pod == NULL || pod->claimed == claimed ||
             (claimed && pod->request.by_claims && claims_asked_by(c->claims, pod->key) > 0))
                 return;
         ledger_jobs_set_claimed(c->ledger, pod, claimed, node_of(c, claim_key));
-        job = text_format(key, sizeof(key), "%s/%s", namespace_, name) ? ledger_jobs_planning(c->ledger, key)
-                                                                       : NULL;
+        job = ledger_jobs_planning(c->ledger, pod->key);
         if (job != NULL)
                 ledger_jobs_keep_plan(c->ledger, job);
 }

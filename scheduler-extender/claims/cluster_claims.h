@@ -38,6 +38,11 @@ bool cluster_claims_got(const struct cluster *cluster, const char *namespace_, c
                         struct text *ret);
 const struct claims *cluster_claims(const struct cluster *cluster);
 
+/* cluster_claims_pod_of() - the pod of the claim's namespace for which it is reserved, by name and uid:
+ * another one may be called so by now. NULL = the ledger does not have it. @name: or NULL */
+struct ledger_pod *cluster_claims_pod_of(const struct ledger *ledger, const char *claim_key, const char *name,
+                                         const char *uid);
+
 /* cluster_claims_try() - in a copy of a cluster: the pod of that request takes the devices that it asks for
  * there. */
 void cluster_claims_try(struct cluster *cluster, struct ledger_node *node,

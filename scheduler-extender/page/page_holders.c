@@ -8,9 +8,9 @@
 #include "agent/inventory/dra_name.h"
 #include "base/array.h"
 #include "scheduler-extender/claims/claims_account.h"
+#include "scheduler-extender/claims/cluster_claims.h"
 #include "scheduler-extender/ledger/ledger_account.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
-#include "store/store.h"
 
 struct reading {
         struct page_holders *holders;
@@ -66,22 +66,13 @@ static void name(struct page_holders *holders, size_t part, const char *device, 
                 *named = (struct page_holders_named){ device, part, shares };
 }
 
-static const struct ledger_pod *pod_of(const struct ledger *ledger, const struct claims_account_had *had)
-{
-        const struct ledger_pod *pod;
-        char namespace_[256];
-
-        (void) store_key_split(had->claim, namespace_);
-        pod = had->pod == NULL ? NULL : ledger_pods_find(ledger, namespace_, had->pod);
-        return pod == NULL || strcmp(pod->uid, had->pod_uid) != 0 ? NULL : pod;
-}
-
 static void on_had(void *userdata, const struct claims_account_had *had)
 {
         struct reading *reading = userdata;
         struct page_holders *holders = reading->holders;
         uint32_t group = symbols_find(&reading->ledger->symbols, had->group, strlen(had->group));
-        const struct ledger_pod *pod = pod_of(reading->ledger, had);
+        const struct ledger_pod *pod =
+                cluster_claims_pod_of(reading->ledger, had->claim, had->pod, had->pod_uid);
         size_t own = group == 0 ? holders->count : part_with(holders, group, pod, had->shares), of;
 
         if (own == holders->count && pod != NULL && group != 0 &&
