@@ -48,7 +48,6 @@ static void __attribute__((noreturn)) become_guard(const struct guard_what *guar
                 _exit(exit_code);
         (void) setenv("TMPDIR", guard->folders[0], 1);
         (void) setenv(GUARD_MARK, guard->folders[0], 1);
-        (void) setenv("PMIX_MCA_gds", "hash", 1); /* no shared memory of PMIx itself */
         what.environment = environ;
         if (supervise(&what, &exit_code, NULL) < 0)
                 exit_code = 127;
