@@ -30,10 +30,14 @@ static char *plain_word(char *word)
         return word;
 }
 
+#define SEGMENTS "OMPI_MCA_btl_vader_backing_directory"
+
 /* The group's own table and subtask, whatever the manager's command line says; nothing of another Open MPI
  * but how the site's ranks talk. */
-static void set_environment(const struct group_daemon *daemon)
+static void set_environment(struct group_daemon *daemon)
 {
+        const char *segments = getenv(SEGMENTS);
+
         for (char **variable = environ; *variable != NULL;) {
                 CLEANUP(free_p) char *name = strndup(*variable, strcspn(*variable, "="));
 
@@ -45,7 +49,9 @@ static void set_environment(const struct group_daemon *daemon)
         }
         (void) setenv("REMUDA_LAUNCH_PROGRAMS", daemon->programs, 1);
         (void) setenv("REMUDA_LAUNCH_RANK_FILE", daemon->rank_file, 1);
-        (void) setenv("OMPI_MCA_btl_vader_backing_directory", daemon->folder, 0);
+        /* of the world before is not the site's: that folder went with it */
+        (void) setenv(SEGMENTS, daemon->folder, segments != NULL && strcmp(segments, daemon->told) == 0);
+        (void) text_format(daemon->told, sizeof(daemon->told), "%s", daemon->folder);
 }
 
 int group_daemon_start(struct group_daemon *daemon, char **argv, size_t argc, pid_t *ret, struct err *err)
