@@ -9,7 +9,7 @@
 struct group_daemon {
         const char *work, *programs, *rank_file; /* paths; borrowed */
         char folder[64];                         /* private; "" = none. See SUPERVISE_FOLDER */
-        char told[64]; /* the last folder that ranks were given for shared memory: no site's word */
+        char told[64]; /* the last folder that ranks were given for shared memory, had no site named one */
 };
 
 /* group_daemon_start() - run `orted` as mpirun says, and nothing else.

@@ -202,6 +202,8 @@ static int open_levels(struct exchange *x, struct err *err)
                 &t->world,
                 levels_open(&x->levels, &x->group, &t->backend, t->sums, t->model.parameter_count, err), err);
         x->two_levels = r == 0 && (!t->options->groups_proposed || levels_trial(&x->levels, t));
+        if (r == 0 && !x->two_levels)
+                levels_close(&x->levels);
         if (x->two_levels && t->world.rank == 0)
                 (void) fprintf(stderr, "remuda-train: groups add up their gradients %s\n",
                                x->levels.in_memory

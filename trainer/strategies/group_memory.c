@@ -49,8 +49,8 @@ struct whereabouts {
         uint64_t mark[2];
 };
 
-/* A file without a name, with all of its memory: nothing is left behind, and nobody is killed for touching
- * what there is no room for. Return: a descriptor, or -1. */
+/* A file without a name, with all of its memory: nothing is left behind, and where there is no room it is
+ * said here and not by a signal later. Return: a descriptor, or -1. */
 static int make_file(size_t size_bytes)
 {
         int fd = memfd_create("remuda-group", MFD_CLOEXEC);
@@ -62,21 +62,17 @@ static int make_file(size_t size_bytes)
         return fd;
 }
 
-/* Of a process in another PID namespace it may be another file. */
+/* In another PID namespace it may be another process, and another file: looked at before it is opened. */
 static int open_file(const struct whereabouts *at, size_t size_bytes)
 {
         char path[64];
         struct stat st;
-        int fd = -1;
 
-        if (at->pid > 0 &&
-            text_format(path, sizeof(path), "/proc/%lld/fd/%lld", (long long) at->pid, (long long) at->fd))
-                fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != (off_t) size_bytes)) {
-                (void) close(fd);
-                fd = -1;
-        }
-        return fd;
+        if (at->pid <= 0 ||
+            !text_format(path, sizeof(path), "/proc/%lld/fd/%lld", (long long) at->pid, (long long) at->fd) ||
+            stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != (off_t) size_bytes)
+                return -1;
+        return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 }
 
 static struct group_memory_shared *map_file(int fd, size_t size_bytes)

@@ -8,9 +8,9 @@
  *      take    every member copies it out
  *
  * A number passes from rank to rank by being read where it lies: a piece costs a member two copies and the
- * reading of one M-th of each other's. Nobody spins: who has nothing to do sleeps in the kernel (futex) until
- * the last of those that it waits for has come. Members are added in their order, so that the same numbers
- * give the same bits.
+ * reading of one M-th of each other's. Who has nothing to do may sleep in the kernel (futex) until the last
+ * of those that it waits for has come. Members are added in their order, so that the same numbers give the
+ * same bits.
  *
  * Pieces have serial numbers from 0, each member goes through them in order, GROUP_MEMORY_DEPTH of them under
  * way at most: piece k lies where k - DEPTH did. Invariant: a place is written anew only when nobody reads it

@@ -13,7 +13,7 @@
  * its leader, which may need the core. A piece of 1 MiB takes 9 ms on a link of 1 Gbit/s. */
 #define LOOKS      16
 #define NAP_USEC   20
-#define SLEEP_USEC 10000 /* at most, where it is woken */
+#define SLEEP_USEC 500 /* at most, where it is woken: what else travels needs the library */
 
 /* Messages inside a group cost their number: large pieces, few at once. Through memory they are of the size
  * that goes between leaders without asking first (Open MPI over TCP: 64 KiB with the header), for the answer
@@ -45,22 +45,28 @@ int levels_open(struct levels *l, const struct group *g, const struct backend *b
         l->piece = l->in_memory ? l->piece : MESSAGE_PIECE;
         l->depth = l->in_memory ? GROUP_MEMORY_DEPTH : MESSAGE_DEPTH;
         l->piece_count = (count + l->piece - 1) / l->piece;
-        l->received = calloc(l->depth * l->piece, sizeof(*l->received));
         if (g->leader) {
                 MPI_Comm_rank(g->all_leaders, &l->leader);
                 MPI_Comm_size(g->all_leaders, &l->leader_count);
+                l->received = calloc(l->depth * l->piece, sizeof(*l->received));
         }
         (void) prctl(PR_SET_TIMERSLACK, 1000UL); /* of this thread: otherwise a nap is three times as long */
-        return l->received != NULL ? 0 : err_set(err, -ENOMEM, "no memory for the exchange");
+        return l->received != NULL || !g->leader ? 0 : err_set(err, -ENOMEM, "no memory for the exchange");
 }
 
 void levels_close(struct levels *l)
 {
+        bool under_way =
+                l->finished < l->started; /* after an error: messages may still come, the world ends */
+
         if (l->group != NULL) {
+                (void) prctl(PR_SET_TIMERSLACK, 0UL); /* the usual one */
                 MPI_Comm_free(&l->down);
-                group_memory_close(&l->memory);
+                if (!under_way)
+                        group_memory_close(&l->memory);
         }
-        free(l->received);
+        if (!under_way)
+                free(l->received);
         *l = (struct levels){ 0 };
 }
 
@@ -231,11 +237,15 @@ static void advance(struct levels *l, size_t piece)
                         return;
 }
 
-/* Every piece that is under way, and those that may be. Return: has any gone on? */
+/* Every piece that is under way, and those that may be. Return: has any gone on? Others may wait for what
+ * this rank has sent them before, samples or words: the library moves it, in memory or not. */
 static bool progress(struct levels *l)
 {
         size_t steps = l->steps;
+        int none;
 
+        if (l->in_memory)
+                MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, l->down, &none, MPI_STATUS_IGNORE);
         for (size_t i = l->finished; i < l->started; i++)
                 advance(l, i);
         while (l->finished < l->started && piece_of(l, l->finished)->stage == LEVELS_DONE)

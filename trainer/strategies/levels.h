@@ -11,7 +11,7 @@
  *      piece 1          add   .     ring  ring  spread          `depth` at once
  *
  * Inside, memory that the members share is used where every group is on one host (trainer/strategies/
- * group_memory.h), and the library's messages elsewhere: between 2 hosts of 4 workers on two cores, 36 and 55
+ * group_memory.h), and the library's messages elsewhere: between 2 hosts of 4 workers on two cores, 35 and 55
  * ms a step over 1 Gbit/s, of which the link takes 28.
  *
  * Invariant: every rank begins the adding, and the spreading, of piece k before that of piece k+1: the
@@ -55,7 +55,7 @@ struct levels {
         size_t started, finished;                     /* pieces, in their order */
         size_t steps;                                 /* that pieces have gone on */
         struct levels_piece pieces[LEVELS_DEPTH_MAX]; /* piece k is pieces[k % depth] */
-        float *received;                              /* depth pieces; owned */
+        float *received;                              /* depth pieces; owned; a leader's */
         MPI_Comm down;                                /* members, for spreading; owned */
         int leader, leader_count;                     /* this rank among the leaders */
         uint64_t begin_usec;  /* when the first piece was started during the backward pass; 0 = not yet */
