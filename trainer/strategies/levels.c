@@ -38,7 +38,8 @@ static bool open_memory(struct levels *l, size_t piece)
 int levels_open(struct levels *l, const struct group *g, const struct backend *b, float *values, size_t count,
                 struct err *err)
 {
-        *l = (struct levels){ .group = g, .backend = b, .values = values, .count = count };
+        *l = (struct levels){ .group = g, .backend = b, .count = count };
+        l->values = values;
         MPI_Comm_dup(g->members, &l->down);
         l->piece = PART * (g->count < PARTS_MAX ? g->count : PARTS_MAX);
         l->in_memory = open_memory(l, l->piece);
@@ -292,7 +293,7 @@ static bool in_ring(struct levels *l)
 
 static void rest(struct levels *l)
 {
-        const struct timespec nap = { .tv_nsec = NAP_USEC * 1000 };
+        const struct timespec nap = { .tv_nsec = NAP_USEC * 1000L };
 
         if (l->in_memory)
                 group_memory_sleep(&l->memory, in_ring(l) ? NAP_USEC : SLEEP_USEC);
