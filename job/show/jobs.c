@@ -79,16 +79,43 @@ long jobs_rank(const struct jobs_options *options, struct err *err)
         return (long) rank;
 }
 
+static bool has_job(const struct job_view_list *views, const char *job)
+{
+        for (size_t i = 0; i < views->count; i++)
+                if (strcmp(job_view_word(views->items[i].namespace_), JOBS_FOLDER_NAMESPACE) == 0 &&
+                    strcmp(job_view_word(views->items[i].job), job) == 0)
+                        return true;
+        return false;
+}
+
+/* Those that the store has no TrainingJob of: what it has goes before. */
+static void take_others(struct job_view_list *folder, struct job_view_list *views)
+{
+        for (size_t i = 0, in_store = views->count; i < folder->count; i++) {
+                struct job_view_list stored = { .items = views->items, .count = in_store };
+                struct job_view *to = has_job(&stored, job_view_word(folder->items[i].job))
+                                              ? NULL
+                                              : job_view_list_add(views);
+
+                if (to != NULL) {
+                        *to = folder->items[i];
+                        folder->items[i] = (struct job_view){ 0 };
+                }
+        }
+}
+
 /* A directory store may also be the work folder of `remuda run`: what lies below it are jobs, too. */
 static int read_directory(const struct jobs_options *options, const char *name, struct job_view_list *views,
                           struct err *err)
 {
-        const char *path = store_directory(options->store);
+        struct job_view_list folder = { 0 };
         int r = jobs_store_read(options, name, views, err);
 
         if (r < 0 || (name != NULL && views->count > 0))
                 return r;
-        r = jobs_folder_read(path, name, views, err);
+        r = jobs_folder_read(store_directory(options->store), name, &folder, err);
+        take_others(&folder, views);
+        job_view_list_free(&folder);
         return r == -ENOENT ? 0 : r;
 }
 
