@@ -79,11 +79,11 @@ long jobs_rank(const struct jobs_options *options, struct err *err)
         return (long) rank;
 }
 
-static bool has_job(const struct job_view_list *views, const char *job)
+static bool has_job(const struct job_view *views, size_t count, const char *job)
 {
-        for (size_t i = 0; i < views->count; i++)
-                if (strcmp(job_view_word(views->items[i].namespace_), JOBS_FOLDER_NAMESPACE) == 0 &&
-                    strcmp(job_view_word(views->items[i].job), job) == 0)
+        for (size_t i = 0; i < count; i++)
+                if (strcmp(job_view_word(views[i].namespace_), JOBS_FOLDER_NAMESPACE) == 0 &&
+                    strcmp(job_view_word(views[i].job), job) == 0)
                         return true;
         return false;
 }
@@ -91,16 +91,17 @@ static bool has_job(const struct job_view_list *views, const char *job)
 /* Those that the store has no TrainingJob of: what it has goes before. */
 static void take_others(struct job_view_list *folder, struct job_view_list *views)
 {
-        for (size_t i = 0, in_store = views->count; i < folder->count; i++) {
-                struct job_view_list stored = { .items = views->items, .count = in_store };
-                struct job_view *to = has_job(&stored, job_view_word(folder->items[i].job))
-                                              ? NULL
-                                              : job_view_list_add(views);
+        const size_t in_store = views->count;
+        struct job_view *to;
 
-                if (to != NULL) {
-                        *to = folder->items[i];
-                        folder->items[i] = (struct job_view){ 0 };
-                }
+        for (size_t i = 0; i < folder->count; i++) {
+                if (has_job(views->items, in_store, job_view_word(folder->items[i].job)))
+                        continue;
+                to = job_view_list_add(views);
+                if (to == NULL)
+                        return;
+                *to = folder->items[i];
+                folder->items[i] = (struct job_view){ 0 };
         }
 }
 
