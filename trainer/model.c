@@ -1,6 +1,7 @@
 /* The shipped models' tables; what is done to any list of operators: sizes, places, first values, fusion. */
 #include "trainer/model.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -14,24 +15,35 @@ struct row { /* one operator of a model's table */
         size_t width;  /* outputs of a matmul, channels of a convolution, floats a word of an embedding; 0 =
                           classes */
         size_t kernel; /* convolution */
+        size_t around; /* add: nodes that its branch goes around */
 };
 
 /* clang-format off */
 static const struct row mlp[] = {
-        { OP_MATMUL, 256, 0 }, { OP_BIAS, 0, 0 }, { OP_RELU, 0, 0 },
-        { OP_MATMUL, 128, 0 }, { OP_BIAS, 0, 0 }, { OP_RELU, 0, 0 },
-        { OP_MATMUL,   0, 0 }, { OP_BIAS, 0, 0 }, { OP_SOFTMAX, 0, 0 }, { OP_CROSS_ENTROPY, 0, 0 },
+        { OP_MATMUL, 256, 0, 0 }, { OP_BIAS, 0, 0, 0 }, { OP_RELU, 0, 0, 0 },
+        { OP_MATMUL, 128, 0, 0 }, { OP_BIAS, 0, 0, 0 }, { OP_RELU, 0, 0, 0 },
+        { OP_MATMUL,   0, 0, 0 }, { OP_BIAS, 0, 0, 0 }, { OP_SOFTMAX, 0, 0, 0 }, { OP_CROSS_ENTROPY, 0, 0, 0 },
 };
 static const struct row cnn[] = {
-        { OP_CONVOLUTION, 8, 5 },  { OP_BIAS, 0, 0 }, { OP_RELU, 0, 0 }, { OP_POOL, 0, 0 },
-        { OP_CONVOLUTION, 24, 5 }, { OP_BIAS, 0, 0 }, { OP_RELU, 0, 0 }, { OP_POOL, 0, 0 },
-        { OP_MATMUL, 128, 0 }, { OP_BIAS, 0, 0 }, { OP_RELU, 0, 0 },
-        { OP_MATMUL,   0, 0 }, { OP_BIAS, 0, 0 }, { OP_SOFTMAX, 0, 0 }, { OP_CROSS_ENTROPY, 0, 0 },
+        { OP_CONVOLUTION, 8, 5, 0 },  { OP_BIAS, 0, 0, 0 }, { OP_RELU, 0, 0, 0 }, { OP_POOL, 0, 0, 0 },
+        { OP_CONVOLUTION, 24, 5, 0 }, { OP_BIAS, 0, 0, 0 }, { OP_RELU, 0, 0, 0 }, { OP_POOL, 0, 0, 0 },
+        { OP_MATMUL, 128, 0, 0 }, { OP_BIAS, 0, 0, 0 }, { OP_RELU, 0, 0, 0 },
+        { OP_MATMUL,   0, 0, 0 }, { OP_BIAS, 0, 0, 0 }, { OP_SOFTMAX, 0, 0, 0 }, { OP_CROSS_ENTROPY, 0, 0, 0 },
+};
+static const struct row resnet[] = {
+        { OP_CONVOLUTION, 8, 5, 0 },  { OP_BIAS, 0, 0, 0 }, { OP_RELU, 0, 0, 0 }, { OP_POOL, 0, 0, 0 },
+        { OP_CONVOLUTION, 8, 3, 0 },  { OP_BIAS, 0, 0, 0 }, { OP_RELU, 0, 0, 0 },
+        { OP_CONVOLUTION, 8, 3, 0 },  { OP_BIAS, 0, 0, 0 }, { OP_ADD, 0, 0, 5 }, { OP_RELU, 0, 0, 0 },
+        { OP_CONVOLUTION, 24, 5, 0 }, { OP_BIAS, 0, 0, 0 }, { OP_RELU, 0, 0, 0 }, { OP_POOL, 0, 0, 0 },
+        { OP_CONVOLUTION, 24, 3, 0 }, { OP_BIAS, 0, 0, 0 }, { OP_RELU, 0, 0, 0 },
+        { OP_CONVOLUTION, 24, 3, 0 }, { OP_BIAS, 0, 0, 0 }, { OP_ADD, 0, 0, 5 }, { OP_RELU, 0, 0, 0 },
+        { OP_MATMUL, 128, 0, 0 }, { OP_BIAS, 0, 0, 0 }, { OP_RELU, 0, 0, 0 },
+        { OP_MATMUL,   0, 0, 0 }, { OP_BIAS, 0, 0, 0 }, { OP_SOFTMAX, 0, 0, 0 }, { OP_CROSS_ENTROPY, 0, 0, 0 },
 };
 static const struct row text[] = {
-        { OP_EMBEDDING, 8, 0 },
-        { OP_MATMUL, 192, 0 }, { OP_BIAS, 0, 0 }, { OP_RELU, 0, 0 },
-        { OP_MATMUL,   0, 0 }, { OP_BIAS, 0, 0 }, { OP_SOFTMAX, 0, 0 }, { OP_CROSS_ENTROPY, 0, 0 },
+        { OP_EMBEDDING, 8, 0, 0 },
+        { OP_MATMUL, 192, 0, 0 }, { OP_BIAS, 0, 0, 0 }, { OP_RELU, 0, 0, 0 },
+        { OP_MATMUL,   0, 0, 0 }, { OP_BIAS, 0, 0, 0 }, { OP_SOFTMAX, 0, 0, 0 }, { OP_CROSS_ENTROPY, 0, 0, 0 },
 };
 static const struct {
         const char *name;
@@ -41,6 +53,7 @@ static const struct {
 } models[] = {
         { "mlp",  mlp,  ARRAY_SIZE(mlp),  0.3F, 0.8F },
         { "cnn",  cnn,  ARRAY_SIZE(cnn),  0.2F, 0.8F },
+        { "resnet", resnet, ARRAY_SIZE(resnet), 0.2F, 0.8F },
         { "text", text, ARRAY_SIZE(text), 0.5F, 1 },
 };
 /* clang-format on */
@@ -89,19 +102,31 @@ void model_size_node(struct model_node *n, size_t width, size_t kernel, size_t v
         }
 }
 
-static void place_parameters(struct model *m, struct model_node *n)
+/* @within: a branch goes around it and something before it, so that no layer may begin with it */
+static void place_parameters(struct model *m, struct model_node *n, bool within)
 {
         if (n->weight_count > 0) {
-                n->layer = m->layer_count++;
+                m->layer_count += within ? 0 : 1;
+                m->unit_count++;
+        }
+        n->layer = m->layer_count - 1;
+        n->unit = m->unit_count - 1;
+        if (n->weight_count > 0) {
                 n->weight = m->parameter_count;
                 add_tensor(m, n->weight_count, n->layer, false);
-        } else {
-                n->layer = m->layer_count - 1;
         }
         if (n->bias_count > 0) {
                 n->bias = m->parameter_count;
                 add_tensor(m, n->bias_count, n->layer, true);
         }
+}
+
+static bool is_within(const struct row *rows, size_t count, size_t at)
+{
+        for (size_t add = at + 1; add < count; add++)
+                if (rows[add].around > add - at)
+                        return true;
+        return false;
 }
 
 int model_build(const char *name, const struct model_size *size, struct model *ret, struct err *err)
@@ -113,7 +138,7 @@ int model_build(const char *name, const struct model_size *size, struct model *r
         while (which < ARRAY_SIZE(models) && strcmp(models[which].name, name) != 0)
                 which++;
         if (which == ARRAY_SIZE(models))
-                return err_set(err, -EINVAL, "no model '%s': mlp, cnn and text are there", name);
+                return err_set(err, -EINVAL, "no model '%s': mlp, cnn, resnet and text are there", name);
         m.name = models[which].name;
         m.default_rate = models[which].default_rate;
         m.rate_decay = models[which].rate_decay;
@@ -121,11 +146,12 @@ int model_build(const char *name, const struct model_size *size, struct model *r
                 const struct row *row = &models[which].rows[i];
                 struct model_node *n = &m.nodes[m.node_count++];
 
-                *n = (struct model_node){ .op = row->op, .in = at };
+                *n = (struct model_node){ .op = row->op, .in = at, .around = row->around };
                 model_size_node(n, row->width != 0 ? row->width : m.classes, row->kernel, m.classes);
+                assert(n->around <= i && shape_size(&m.nodes[i - n->around].in) == shape_size(&n->in));
                 if (shape_size(&n->out) == 0)
                         return err_set(err, -EINVAL, "model %s wants images of 4 x 4 at the least", m.name);
-                place_parameters(&m, n);
+                place_parameters(&m, n, is_within(models[which].rows, models[which].count, i));
                 at = n->out;
         }
         *ret = m;
@@ -142,7 +168,7 @@ bool model_has(const struct model_node *n, enum op part)
 
 static bool feeds_relu(const struct model *m, const struct model_node *n)
 {
-        for (const struct model_node *next = n; next < m->nodes + m->node_count && next->layer == n->layer;
+        for (const struct model_node *next = n; next < m->nodes + m->node_count && next->unit == n->unit;
              next++)
                 if (model_has(next, OP_RELU) || model_has(next, OP_ACTIVATION))
                         return true;
@@ -155,7 +181,7 @@ void model_initialise(const struct model *m, uint64_t seed, size_t first_node, s
         float *at = parameters;
 
         for (const struct model_node *n = m->nodes + first_node; n <= m->nodes + last_node; n++) {
-                struct random_source r = random_for(seed, "parameters", n->layer);
+                struct random_source r = random_for(seed, "parameters", n->unit);
                 size_t inputs = n->kernel > 0 ? n->kernel * n->kernel * n->in.channels : shape_size(&n->in);
                 float limit = (float) sqrt((feeds_relu(m, n) ? 6.0 : 3.0) / (double) inputs);
 
@@ -210,7 +236,8 @@ static void explain_one(const struct model_node *first, const struct fusion_rule
         text_free(&line);
 }
 
-/* Each operator of a model reads what comes out of the one before. */
+/* Each operator of a model reads what comes out of the one before; an add what went into an earlier one, too:
+ * the samples (no node's) or what the one before that gave. */
 static struct fusion_graph graph_of(const struct model *m)
 {
         struct fusion_graph g = { .count = m->node_count };
@@ -219,6 +246,8 @@ static struct fusion_graph graph_of(const struct model *m)
                 g.nodes[i].op = m->nodes[i].op;
                 g.nodes[i].input_count = i > 0;
                 g.nodes[i].inputs[0] = i > 0 ? i - 1 : 0;
+                if (m->nodes[i].around > 0 && m->nodes[i].around < i)
+                        g.nodes[i].inputs[g.nodes[i].input_count++] = model_branch_begin(m->nodes, i) - 1;
         }
         return g;
 }
@@ -245,15 +274,19 @@ void model_fuse(struct model *m, const struct fusion_table *rules,
                 void (*explain)(void *context, const char *line), void *context)
 {
         struct fusion_graph g = graph_of(m);
-        size_t to = 0, count;
+        size_t became[MODEL_NODES_MAX] = { 0 }, to = 0, count;
 
         for (size_t at = 0; at < m->node_count; at += count, to++) {
                 const struct fusion_rule *rule = fusion_match(&g, rules, at).rule;
+                size_t from = model_branch_begin(m->nodes, at);
 
                 count = rule != NULL ? rule->part_count : 1;
                 if (rule != NULL && explain != NULL)
                         explain_one(&m->nodes[at], rule, explain, context);
+                became[at] = to;
                 m->nodes[to] = rule != NULL ? join(&m->nodes[at], rule) : m->nodes[at];
+                /* What a branch reads has two readers: a node begins behind it, fused or not. */
+                m->nodes[to].around = from < at ? to - became[from] : 0;
         }
         m->node_count = to;
 }

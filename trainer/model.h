@@ -1,11 +1,14 @@
 /* Model: a list of operators, one table a model, sized for a data set.
  *
- * A layer is an operator with parameters and what follows it up to the next one; `--stages` and REMUDA_LAYERS
- * count layers from 0. A tensor is one weight or bias array; `--segments` and REMUDA_SEGMENTS count tensors
- * in backward order: tensor 0 is the last layer's bias, whose gradient is ready first. All parameters lie in
- * one array, in forward order: layer 0's weights (input-major: row = input, column = output; convolutions:
- * row = window position and input channel, embeddings: row = word), layer 0's bias, layer 1's weights... Pure
- * but for the heap. */
+ * A node reads what comes out of the one before; an add reads what went into an earlier one, too (a residual
+ * connection: trainer/operators/node_buffers.h). A layer is an operator with parameters and what follows it
+ * up to the next one, and all that an add's branch goes around is one layer: `--stages` and REMUDA_LAYERS
+ * count layers from 0, and nothing but what comes out of a layer goes on to the next. A unit is an operator
+ * with parameters and what follows it, whatever goes around it. A tensor is one weight or bias array;
+ * `--segments` and REMUDA_SEGMENTS count tensors in backward order: tensor 0 is the last layer's bias, whose
+ * gradient is ready first. All parameters lie in one array, in forward order: layer 0's weights (input-major:
+ * row = input, column = output; convolutions: row = window position and input channel, embeddings: row =
+ * word), layer 0's bias, layer 1's weights... Pure but for the heap. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,9 +30,10 @@ struct model_node {
         struct shape in, out;
         size_t kernel;               /* convolution: edge of the window */
         size_t vocabulary;           /* embedding: rows of the table */
+        size_t around;               /* add: nodes that its branch goes around, those before it; 0 = no add */
         size_t weight, weight_count; /* offset into the parameters, in floats; count 0 = none */
         size_t bias, bias_count;
-        size_t layer;
+        size_t layer, unit;
 };
 
 struct model_tensor { /* forward order */
@@ -41,7 +45,7 @@ struct model {
         const char *name;
         const char *activation; /* in place of the ReLUs, NULL = those */
         struct model_node nodes[MODEL_NODES_MAX];
-        size_t node_count, layer_count, parameter_count;
+        size_t node_count, layer_count, unit_count, parameter_count;
         struct model_tensor tensors[MODEL_NODES_MAX];
         size_t tensor_count;
         struct shape input;
@@ -61,8 +65,16 @@ struct model_size {
  * @vocabulary: of an embedding */
 void model_size_node(struct model_node *n, size_t width, size_t kernel, size_t vocabulary);
 
-/* model_build() - @name: mlp, cnn or text. Return: 0, -EINVAL (unknown name, or the data do not fit it). */
+/* model_build() - @name: mlp, cnn, resnet or text. Return: 0, -EINVAL (unknown name, or the data do not fit
+ * it). */
 int model_build(const char *name, const struct model_size *size, struct model *ret, struct err *err);
+
+/* model_branch_begin() - the node around which and its followers the branch goes that ends in nodes[i]; i:
+ * none does. */
+static inline size_t model_branch_begin(const struct model_node *nodes, size_t i)
+{
+        return i - nodes[i].around;
+}
 
 /* model_initialise() - uniform in +-sqrt(6 / inputs) before a ReLU, +-sqrt(3 / inputs) elsewhere; biases 0.
  * The same on every build.

@@ -22,6 +22,7 @@ static const struct {
 #define BY "the model's table: behind each large tensor; not measured"
         { "mlp",  { 3, 5 },    2, BY },
         { "cnn",  { 1, 3, 7 }, 3, BY },
+        { "resnet", { 1, 3, 7, 15 }, 4, BY },
         { "text", { 1, 4 },    2, BY },
 #undef BY
 };

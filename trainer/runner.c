@@ -1,11 +1,11 @@
-/* The chain of activations and gradients, and the calls of the operators between them. */
+/* The order of calls: tiles first, then node by node, and all of it backwards. */
 #include "trainer/runner.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "trainer/operators/operator.h"
+#include "trainer/operators/node_buffers.h"
 #include "trainer/tiles/tiled.h"
 
 struct runner {
@@ -16,16 +16,9 @@ struct runner {
         struct tiled *tiled; /* of the first tiling.nodes nodes; NULL = none go through tiles */
         const float *input;
         const int32_t *labels;
-        float *activations[MODEL_NODES_MAX + 1]; /* [i] goes into node first + i; [0] is not used */
-        float *gradients[MODEL_NODES_MAX + 1];   /* of the same */
-        uint8_t *which[MODEL_NODES_MAX];         /* pooling's choices */
-        float *scratch;
+        struct node_buffers
+                buffers; /* of all nodes; those that go through tiles have no room here but the last one */
 };
-
-static float *floats(struct runner *n, size_t count)
-{
-        return backend_allocate(n->backend, (count > 0 ? count : 1) * sizeof(float));
-}
 
 /* Of nodes that go through tiles only what the last one gives is kept. */
 static int allocate_node(struct runner *n, size_t i)
@@ -34,14 +27,10 @@ static int allocate_node(struct runner *n, size_t i)
 
         if (i + 1 < n->tiling.nodes)
                 return 0;
-        n->activations[i + 1] = floats(n, n->capacity * shape_size(&node->out));
-        n->gradients[i + 1] = floats(n, n->capacity * shape_size(&node->out));
-        if (i >= n->tiling.nodes && model_has(node, OP_POOL)) {
-                n->which[i] = backend_allocate(n->backend, n->capacity * shape_size(&node->out));
-                if (n->which[i] == NULL)
-                        return -ENOMEM;
-        }
-        return n->activations[i + 1] == NULL || n->gradients[i + 1] == NULL ? -ENOMEM : 0;
+        if (i + 1 == n->tiling.nodes)
+                return node_buffers_result(&n->buffers, i, n->capacity * shape_size(&node->out));
+        return node_buffers_room(&n->buffers, node, i, n->capacity * shape_size(&node->in),
+                                 n->capacity * shape_size(&node->out));
 }
 
 static void runner_free_p(struct runner **n)
@@ -72,9 +61,10 @@ int runner_new(const struct backend *b, const struct model *m, size_t first, siz
         if (n == NULL)
                 return err_set(err, -ENOMEM, "no memory for the runner");
         *n = (struct runner){ .backend = b, .model = m, .first = first, .last = last, .capacity = capacity };
+        n->buffers = (struct node_buffers){ .backend = b, .count = last - first + 1 };
         if (plan_tiles(n, err) < 0)
                 return err->code;
-        n->gradients[0] = first > 0 ? floats(n, capacity * inputs) : NULL;
+        n->buffers.gradients[0] = first > 0 ? backend_floats(b, capacity * inputs) : NULL;
         for (size_t i = 0; i <= last - first; i++) {
                 size_t wants = i >= n->tiling.nodes
                                        ? operator_scratch(&b->kernels, &m->nodes[first + i], capacity)
@@ -84,8 +74,8 @@ int runner_new(const struct backend *b, const struct model *m, size_t first, siz
                 if (allocate_node(n, i) < 0)
                         return err_set(err, -ENOMEM, "no memory for a batch of %zu samples", capacity);
         }
-        n->scratch = floats(n, scratch);
-        if ((first > 0 && n->gradients[0] == NULL) || n->scratch == NULL)
+        n->buffers.scratch = backend_floats(b, scratch);
+        if ((first > 0 && n->buffers.gradients[0] == NULL) || n->buffers.scratch == NULL)
                 return err_set(err, -ENOMEM, "no memory for a batch of %zu samples", capacity);
         *ret = TAKE(n);
         return 0;
@@ -95,13 +85,7 @@ void runner_free(struct runner *n)
 {
         if (n == NULL)
                 return;
-        for (size_t i = 0; i <= MODEL_NODES_MAX; i++) {
-                backend_release(n->backend, n->activations[i]);
-                backend_release(n->backend, n->gradients[i]);
-                if (i < MODEL_NODES_MAX)
-                        backend_release(n->backend, n->which[i]);
-        }
-        backend_release(n->backend, n->scratch);
+        node_buffers_release(&n->buffers);
         tiled_free(n->tiled);
         free(n);
 }
@@ -119,38 +103,26 @@ const struct tiling *runner_tiling(const struct runner *n)
 
 float *runner_output(struct runner *n)
 {
-        return n->activations[n->last - n->first + 1];
+        return n->buffers.values[n->last - n->first + 1];
 }
 
 float *runner_output_gradient(struct runner *n)
 {
-        return n->gradients[n->last - n->first + 1];
+        return n->buffers.gradients[n->last - n->first + 1];
 }
 
 float *runner_input_gradient(struct runner *n)
 {
-        return n->gradients[0];
+        return n->buffers.gradients[0];
 }
 
-static struct operator_call call_of(struct runner *n, size_t i, const float *parameters, size_t count)
+static struct operator_call call_of(const struct runner *n, size_t i, const float *parameters, size_t count)
 {
-        const struct model_node *node = &n->model->nodes[n->first + i];
+        struct operator_call call =
+                node_buffers_call(&n->buffers, &n->model->nodes[n->first], i, n->input, parameters, count);
 
-        return (struct operator_call){
-                .kernels = &n->backend->kernels,
-                .state = n->backend->state,
-                .node = node,
-                .count = count,
-                .x = i == 0 ? n->input : n->activations[i],
-                .y = n->activations[i + 1],
-                .dx = n->gradients[i],
-                .dy = n->gradients[i + 1],
-                .weight = parameters + node->weight,
-                .bias = parameters + node->bias,
-                .which = n->which[i],
-                .labels = n->labels,
-                .scratch = n->scratch,
-        };
+        call.labels = n->labels;
+        return call;
 }
 
 static struct tiled_call tiled_call_of(struct runner *n, const float *parameters, float *gradients,
@@ -159,10 +131,10 @@ static struct tiled_call tiled_call_of(struct runner *n, const float *parameters
         return (struct tiled_call){ .parameters = parameters,
                                     .count = count,
                                     .x = n->input,
-                                    .y = n->activations[n->tiling.nodes],
+                                    .y = n->buffers.values[n->tiling.nodes],
                                     .gradients = gradients,
-                                    .dy = n->gradients[n->tiling.nodes],
-                                    .dx = n->gradients[0] };
+                                    .dy = n->buffers.gradients[n->tiling.nodes],
+                                    .dx = n->buffers.gradients[0] };
 }
 
 double runner_forward(struct runner *n, const float *parameters, size_t count)
@@ -203,10 +175,10 @@ void runner_backward(struct runner *n, const float *parameters, float *gradients
                 if (i + 1 == n->tiling.nodes && count > 0)
                         tiled_backward(n->tiled, &tiled);
                 if (i >= n->tiling.nodes && count > 0)
-                        operator_backward(&call);
+                        node_buffers_backward(&n->buffers, &n->model->nodes[n->first], i, &call);
                 if (ready != NULL)
                         ready->call(ready->context, call.node);
         }
-        if (n->gradients[0] != NULL && count > 0)
-                backend_to_host(n->backend, n->gradients[0]);
+        if (n->buffers.gradients[0] != NULL && count > 0)
+                backend_to_host(n->backend, n->buffers.gradients[0]);
 }

@@ -89,7 +89,7 @@ static void test_what_is_no_line_of_ours_is_passed_over(void **state)
 /* What is shipped is a model's; a setting is tuned where it is used. */
 static void test_each_model_has_its_cuts(void **state)
 {
-        static const char *const models[] = { "mlp", "cnn", "text" };
+        static const char *const models[] = { "mlp", "cnn", "resnet", "text" };
         struct preset p;
 
         (void) state;

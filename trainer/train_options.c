@@ -26,7 +26,7 @@ struct row {
 /* clang-format off */
 static const struct row rows[] = {
         { "--data", "DIR", STRING, AT(data), 0, 0, "directory with the data files" },
-        { "--model", "mlp|cnn|text", CHOICE, AT(model), 0, 0, "what to train" },
+        { "--model", "mlp|cnn|resnet|text", CHOICE, AT(model), 0, 0, "what to train" },
         { "--strategy", "serial|allreduce|ps-sync|ps-async|ps-ssp|split", CHOICE, AT(strategy), 0, 0,
           "how the ranks work together (default: serial alone, allreduce in a world)" },
         { "--batch", "B", COUNT, AT(batch), 1, 1 << 24, "samples of a global batch (default 128)" },
@@ -101,7 +101,7 @@ static const struct row rows[] = {
 
 void train_options_help(const char *program)
 {
-        printf("usage: %s --data DIR --model mlp|cnn|text [OPTION]...\n"
+        printf("usage: %s --data DIR --model mlp|cnn|resnet|text [OPTION]...\n"
                "Train a model, alone or as a rank of one mpirun. See remuda-train(1).\n\n",
                program);
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -420,7 +420,7 @@ static int check(const struct train_options *o, struct err *err)
         if (o->help || o->version || o->conformance || o->tune || train_options_lists_devices(o))
                 return 0;
         if (o->model == NULL)
-                return err_set(err, -EINVAL, "--model is wanted: mlp, cnn or text");
+                return err_set(err, -EINVAL, "--model is wanted: mlp, cnn, resnet or text");
         if (o->data == NULL)
                 return err_set(err, -EINVAL, "--data is wanted: the directory with the data files");
         if (o->activation != NULL && o->quantise != NULL)

@@ -1,6 +1,6 @@
 /* Operators of one's own for the reference trainer: another kernel for the ReLU, an activation that the
- * trainer lacks, and that activation fused with the bias before it. At its end the library says how often it
- * was called.
+ * trainer lacks, and that activation fused with the bias before it, and with the add in which a branch of a
+ * model comes together. At its end the library says how often it was called.
  *
  *     cc -shared -fPIC -I. docs/examples/operators.c -o liboperators.so -lm
  *     remuda-train-cpu --operator ramp=./liboperators.so --conformance      # judged
@@ -88,6 +88,29 @@ void remuda_fused_bias_silu_gradient(void *state, struct kernels_fused_call *c)
                         if (c->dx != NULL)
                                 c->dx[r * cols + k] = d;
                 }
+}
+
+/* The sum of both branches and the SiLU in one pass; dx is the gradient of both. */
+void remuda_fused_add_silu(void *state, struct kernels_fused_call *c)
+{
+        size_t total = c->count * c->in_height * c->in_width * c->in_channels;
+
+        (void) state;
+        fused_calls++;
+        for (size_t i = 0; i < total; i++) {
+                float x = c->x[i] + c->other[i];
+
+                c->y[i] = x / (1 + expf(-x));
+        }
+}
+
+void remuda_fused_add_silu_gradient(void *state, struct kernels_fused_call *c)
+{
+        size_t total = c->count * c->in_height * c->in_width * c->in_channels;
+
+        (void) state;
+        for (size_t i = 0; i < total; i++)
+                c->dx[i] = c->dy[i] * slope(c->x[i] + c->other[i]);
 }
 
 __attribute__((destructor)) static void say(void)

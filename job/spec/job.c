@@ -165,21 +165,20 @@ static int check_roles(const struct job *job, struct err *err)
         return 0;
 }
 
-/* The reference trainer knows three models; a job of a program of one's own names its model as it likes. */
+/* The reference trainer knows four models; a job of a program of one's own names its model as it likes. */
 static int check_model(const struct job *job, struct err *err)
 {
-        static const char *const known[] = { "mlp", "cnn", "text" };
+        static const char *const known[] = { "mlp", "cnn", "resnet", "text" };
 
         if (!job_arguments_taken(job))
                 return 0;
         for (size_t i = 0; i < ARRAY_SIZE(known); i++)
                 if (strcmp(job->model, known[i]) == 0)
                         return 0;
-        return err_set(
-                err, -EINVAL,
-                "spec.model: '%s' is not mlp, cnn or text; a program of your own is given its options by "
-                "spec.args and may then name any model",
-                job->model);
+        return err_set(err, -EINVAL,
+                       "spec.model: '%s' is not mlp, cnn, resnet or text; a program of your own is given its "
+                       "options by spec.args and may then name any model",
+                       job->model);
 }
 
 /* So it is with the steps of its own data. */

@@ -271,7 +271,7 @@ static const struct json_table_row spec_rows[] = {
         { "replicas",          JSON_TABLE_CUSTOM, .decode = decode_replicas, .help = "give auto, or a number of pipelines, 1 to 256" },
         { "stages",            JSON_TABLE_LIST,   AT(stages), .count = offsetof(struct job, stage_count), .max = JOB_LAYERS_MAX, .table = &stage_table, .help = "give a list of at most 512 entries such as {layers: \"0:5\", \"on\": {runtime: cuda}}" },
         { "profile",           JSON_TABLE_OBJECT, AT(profile), .table = &job_split_profile_table, .help = "give {layers: []}, of `remuda plan model NAME --as split`, or {configMapKeyRef: {name, key}}, or leave it out" },
-        { "model",             JSON_TABLE_CHARS,   AT(model),        .min = 1, .given = offsetof(struct job, has_model), .help = "mlp, cnn or text" },
+        { "model",             JSON_TABLE_CHARS,   AT(model),        .min = 1, .given = offsetof(struct job, has_model), .help = "mlp, cnn, resnet or text" },
         { "seed",              JSON_TABLE_UINT,   AT(seed),        .max = 9007199254740992, .given = offsetof(struct job, has_seed), .help = "of every random choice" },
         { "learningRate",      JSON_TABLE_DOUBLE,   AT(learning_rate), .least = 1e-12, .most = 1e6, .help = "such as 0.1" },
         { "globalBatch",       JSON_TABLE_UINT,   AT(global_batch), .min = 1, .max = 1 << 24, .help = "samples of one step over all workers" },

@@ -221,7 +221,7 @@ static const struct {
         { LEAST "  strategy: ps-ssp\n  microbatches: 8\n",      "spec.microbatches: 8 is for strategy split alone, and strategy is ps-ssp" },
         { LEAST "  data: {path: /d, preprocess: 'scale,blur'}\n", "spec.data.preprocess: step 'blur'" },
         { LEAST "  data: {path: /d, preprocess: 'tokenise:byte'}\n", "step 'tokenise' is for text" },
-        { LEAST "  model: transformer\n  data: {path: /d}\n", "spec.model: 'transformer' is not mlp, cnn or text" },
+        { LEAST "  model: transformer\n  data: {path: /d}\n", "spec.model: 'transformer' is not mlp, cnn, resnet or text" },
         { LEAST "  seed: 1.5\n",                                "spec.seed: 1.5 is not a whole number" },
         { LEAST "  learningRate: 0\n",                          "spec.learningRate: 0 is not a number in" },
         { LEAST "  learningRate: fast\n",                       "spec.learningRate: \"fast\" is not a number" },

@@ -94,6 +94,17 @@ static struct known_layer full(uint64_t inputs, uint64_t outputs)
         return (struct known_layer){ inputs * outputs, outputs, inputs * outputs, outputs, 3 * outputs };
 }
 
+/* A residual block: two convolutions of 3 x 3, what came in is added, as large as that. What is held: the
+ * first convolution's three results, the second's two, the sum's two; of gradients one more, the branch's
+ * own. */
+static struct known_layer residual(uint64_t height, uint64_t width, uint64_t channels)
+{
+        uint64_t pixels = height * width, one = 9 * channels * channels;
+
+        return (struct known_layer){ 2 * one, 2 * channels, 2 * pixels * one, pixels * channels,
+                                     7 * pixels * channels + pixels * channels / 2 };
+}
+
 /* 5 x 5, as large as its input; then halved both ways. */
 static struct known_layer convolution(uint64_t height, uint64_t width, uint64_t from, uint64_t to)
 {
@@ -126,7 +137,7 @@ static bool image_of(const char *preprocess, uint64_t *height, uint64_t *width)
 
 bool stage_profile_trainer(const struct job *job, struct job_split_profile *ret)
 {
-        struct known_layer known[4];
+        struct known_layer known[6];
         uint64_t height, width;
         size_t count = 0;
 
@@ -140,6 +151,13 @@ bool stage_profile_trainer(const struct job *job, struct job_split_profile *ret)
         } else if (strcmp(job->model, "cnn") == 0) {
                 known[count++] = convolution(height, width, 1, 8);
                 known[count++] = convolution(height / 2, width / 2, 8, 24);
+                known[count++] = full((height / 4) * (width / 4) * 24, 128);
+                known[count++] = full(128, 10);
+        } else if (strcmp(job->model, "resnet") == 0) {
+                known[count++] = convolution(height, width, 1, 8);
+                known[count++] = residual(height / 2, width / 2, 8);
+                known[count++] = convolution(height / 2, width / 2, 8, 24);
+                known[count++] = residual(height / 4, width / 4, 24);
                 known[count++] = full((height / 4) * (width / 4) * 24, 128);
                 known[count++] = full(128, 10);
         }

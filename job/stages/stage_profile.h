@@ -12,10 +12,10 @@
 int stage_profile_decode(const char *bytes, size_t size_bytes, struct job_split_profile *ret,
                          struct err *err);
 
-/* stage_profile_trainer() - of the reference trainer's mlp and cnn on images of one channel in ten classes,
- * 28 x 28 unless the job's preprocessing resizes them: what IDX files hold as a rule. A trainer on other data
- * measures itself (`remuda run`), or is given a profile.
- * Return: false for other models, programs and formats, or without memory. */
+/* stage_profile_trainer() - of the reference trainer's mlp, cnn and resnet on images of one channel in ten
+ * classes, 28 x 28 unless the job's preprocessing resizes them: what IDX files hold as a rule. A trainer on
+ * other data measures itself (`remuda run`), or is given a profile. Return: false for other models, programs
+ * and formats, or without memory. */
 bool stage_profile_trainer(const struct job *job, struct job_split_profile *ret);
 
 /* stage_profile_bare() - of a job whose stages bind every layer, one to each of its ranks: so many layers, of

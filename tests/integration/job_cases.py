@@ -81,7 +81,7 @@ def cases():
     for field, value in (("spec.data.path", "-rf"), ("spec.data.path", "--data=/etc"), ("spec.checkpoint.path", "--force"), ("spec.workers[].group", "../g"),
                          ("spec.workers[].runtime", "../cpu"), ("spec.workers[].vendor", "-x"), ("spec.workers[].minChips", 2), ("spec.segments", [3, 3]),
                          ("spec.programs.RUNTIME.image", "--privileged"), ("spec.programs.RUNTIME.image", "../x"), ("spec.programs.RUNTIME.image", "a b"),
-                         ("spec.model", "resnet"), ("spec.stages[].layers", "5:0"), ("spec.stages[].layers", "0:9"), ("spec.stages[].layers", "0"), ("spec.stages[].layers", "0:4096"),
+                         ("spec.model", "transformer"), ("spec.stages[].layers", "5:0"), ("spec.stages[].layers", "0:9"), ("spec.stages[].layers", "0"), ("spec.stages[].layers", "0:4096"),
                          ("spec.stages[].on", {"runtmie": "cpu"}), ("spec.stages", [{"layers": "0:0"}, {"layers": "1:1"}]), ("spec.profile", {}), ("spec.profile.layers", [{"ms": {"cpu": -1}}]),
                          ("spec.profile.samples", 0), ("spec.profile.samples", "8"), ("spec.profile.layers", []), ("spec.profile.layers", [{"memory_bytes": 0.5}]), ("spec.profile.layers", [{"memory": 1}]), ("spec.staleness", 3), ("spec.microbatches", 2), ("metadata.namespace", "../x"),
                          ("metadata.labels", {"../../x": "a"}), ("metadata.labels", {"--x": "a"}), ("metadata.labels", {"a/b/c": "x"}), ("metadata.labels", {"": "x"}),

@@ -77,19 +77,18 @@ class Dense:
 
 
 class Convolution:
-    """5 x 5, zero outside, then bias, ramp and the largest of each 2 x 2 square (the first of equals)."""
-    EDGE = 5
+    """Square windows, zero outside, and bias, as `places`; then ramp and the largest of each 2 x 2 square (the first of equals)."""
 
-    def __init__(self, height, width, channels, outputs):
-        self.height, self.width, self.channels = height, width, channels
-        self.product = Dense(self.EDGE * self.EDGE * channels, outputs, True)
+    def __init__(self, height, width, channels, outputs, edge=5):
+        self.height, self.width, self.channels, self.edge = height, width, channels, edge
+        self.product = Dense(edge * edge * channels, outputs, False)
         self.outputs, self.count = outputs, self.product.count
 
     def load(self, values):
         self.product.load(values)
 
     def patch(self, x, row, col):
-        half, out = self.EDGE // 2, []
+        half, out = self.edge // 2, []
         for r in range(row - half, row + half + 1):
             for c in range(col - half, col + half + 1):
                 inside = 0 <= r < self.height and 0 <= c < self.width
@@ -97,12 +96,16 @@ class Convolution:
                 out += x[at:at + self.channels] if inside else [0.0] * self.channels
         return out
 
-    def forward(self, x):
+    def places(self, x):
         self.patches = [self.patch(x, r, c) for r in range(self.height) for c in range(self.width)]
         self.sums = []
         for patch in self.patches:
             self.product.forward(patch)
             self.sums.append(self.product.z)
+        return [v for place in self.sums for v in place]
+
+    def forward(self, x):
+        self.places(x)
         self.chosen, out = [], []
         for r in range(self.height // 2):
             for c in range(self.width // 2):
@@ -116,8 +119,12 @@ class Convolution:
     def backward(self, dy):
         places = [[0.0] * self.outputs for _ in self.patches]
         for (at, k), d in zip(self.chosen, dy):
-            places[at][k] += d
-        dx, half = [0.0] * (self.height * self.width * self.channels), self.EDGE // 2
+            places[at][k] += d * ramp_slope(self.sums[at][k])
+        return self.places_backward(places)
+
+    def places_backward(self, places):
+        """Of what `places` gave, before any ramp."""
+        dx, half = [0.0] * (self.height * self.width * self.channels), self.edge // 2
         for at, d in enumerate(places):
             if not any(d):
                 continue
@@ -125,7 +132,7 @@ class Convolution:
             back, row, col = self.product.backward(d), at // self.width, at % self.width
             for i, v in enumerate(back):
                 window, channel = divmod(i, self.channels)
-                r, c = row - half + window // self.EDGE, col - half + window % self.EDGE
+                r, c = row - half + window // self.edge, col - half + window % self.edge
                 if 0 <= r < self.height and 0 <= c < self.width:
                     dx[(r * self.width + c) * self.channels + channel] += v
         return dx
@@ -134,10 +141,43 @@ class Convolution:
         return self.product.flat_gradient()
 
 
+class Residual:
+    """What comes in, and two convolutions of it with a ramp between them, are added; then a ramp."""
+
+    def __init__(self, height, width, channels):
+        self.channels = channels
+        self.first, self.second = (Convolution(height, width, channels, channels, 3) for _ in range(2))
+        self.count = self.first.count + self.second.count
+
+    def load(self, values):
+        self.first.load(values[:self.first.count])
+        self.second.load(values[self.first.count:])
+
+    def forward(self, x):
+        self.between = self.first.places(x)
+        self.sum = [a + b for a, b in zip(x, self.second.places([ramp(v) for v in self.between]))]
+        return [ramp(v) for v in self.sum]
+
+    def backward(self, dy):
+        def rows(values):
+            return [values[i:i + self.channels] for i in range(0, len(values), self.channels)]
+
+        dsum = [d * ramp_slope(v) for d, v in zip(dy, self.sum)]
+        dramp = self.second.places_backward(rows(dsum))
+        dx = self.first.places_backward(rows([d * ramp_slope(v) for d, v in zip(dramp, self.between)]))
+        return [a + b for a, b in zip(dsum, dx)]
+
+    def flat_gradient(self):
+        return self.first.flat_gradient() + self.second.flat_gradient()
+
+
 def build(model, height, width, classes):
     if model == "mlp":
         return [Dense(height * width, 256, True), Dense(256, 128, True), Dense(128, classes, False)]
     h, w = height // 2, width // 2
+    if model == "resnet":
+        return [Convolution(height, width, 1, 8), Residual(h, w, 8), Convolution(h, w, 8, 24), Residual(h // 2, w // 2, 24),
+                Dense(h // 2 * (w // 2) * 24, 128, True), Dense(128, classes, False)]
     return [Convolution(height, width, 1, 8), Convolution(h, w, 8, 24), Dense(h // 2 * (w // 2) * 24, 128, True),
             Dense(128, classes, False)]
 

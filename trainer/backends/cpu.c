@@ -108,6 +108,21 @@ ON_BEST_UNIT static void cpu_scale(void *state, size_t count, float factor, cons
                 y[i] = factor * x[i];
 }
 
+ON_BEST_UNIT static void cpu_plus(void *state, size_t count, const float *x, const float *other, float *y)
+{
+        (void) state;
+        for (size_t i = 0; i < count; i++)
+                y[i] = x[i] + other[i];
+}
+
+ON_BEST_UNIT static void cpu_plus_relu(void *state, size_t count, const float *x, const float *other,
+                                       float *y)
+{
+        (void) state;
+        for (size_t i = 0; i < count; i++)
+                y[i] = relu_of(x[i] + other[i]);
+}
+
 ON_BEST_UNIT static void cpu_relu(void *state, size_t count, const float *x, float *y)
 {
         (void) state;
@@ -551,6 +566,8 @@ const struct backend_row backend_linked = {
                         .bias = cpu_bias,
                         .bias_gradient = cpu_bias_gradient,
                         .scale = cpu_scale,
+                        .plus = cpu_plus,
+                        .plus_relu = cpu_plus_relu,
                         .relu = cpu_relu,
                         .relu_gradient = cpu_relu_gradient,
                         .bias_relu = cpu_bias_relu,

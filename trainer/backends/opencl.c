@@ -36,25 +36,13 @@ struct allocation {
 };
 
 /* Of opencl_kernels.cl. */
-static const char *const kernel_names[] = { "bias_add",
-                                            "sums",
-                                            "sums_add",
-                                            "scale",
-                                            "relu",
-                                            "relu_gradient",
-                                            "im2col",
-                                            "col2im",
-                                            "pool",
-                                            "pool_gradient",
-                                            "softmax",
-                                            "softmax_gradient",
-                                            "pick",
-                                            "cross_entropy_gradient",
-                                            "softmax_cross_entropy_gradient",
-                                            "embed",
-                                            "embed_gradient",
-                                            "update",
-                                            "update_momentum" };
+/* clang-format off */
+static const char *const kernel_names[] = {
+        "bias_add", "sums", "sums_add", "scale", "plus", "relu", "relu_gradient", "im2col", "col2im",
+        "pool", "pool_gradient", "softmax", "softmax_gradient", "pick", "cross_entropy_gradient",
+        "softmax_cross_entropy_gradient", "embed", "embed_gradient", "update", "update_momentum",
+};
+/* clang-format on */
 #define KERNELS ARRAY_SIZE(kernel_names)
 
 struct opencl {
@@ -340,6 +328,16 @@ static void opencl_scale(void *state, size_t count, float factor, const float *x
         run(state, "scale", count, 1, "mmf", x, y, (double) factor);
 }
 
+static void opencl_plus(void *state, size_t count, const float *x, const float *other, float *y)
+{
+        run(state, "plus", count, 1, "mmmi", x, other, y, 0);
+}
+
+static void opencl_plus_relu(void *state, size_t count, const float *x, const float *other, float *y)
+{
+        run(state, "plus", count, 1, "mmmi", x, other, y, 1);
+}
+
 static void opencl_relu(void *state, size_t count, const float *x, float *y)
 {
         run(state, "relu", count, 1, "mm", x, y);
@@ -564,6 +562,8 @@ const struct backend_row backend_linked = {
                 .bias = opencl_bias,
                 .bias_gradient = opencl_bias_gradient,
                 .scale = opencl_scale,
+                .plus = opencl_plus,
+                .plus_relu = opencl_plus_relu,
                 .relu = opencl_relu,
                 .relu_gradient = opencl_relu_gradient,
                 .bias_relu = opencl_bias_relu,

@@ -52,6 +52,14 @@ kernel void scale(global const float *x, ulong x0, global float *y, ulong y0, fl
         y[y0 + i] = factor * x[x0 + i];
 }
 
+kernel void plus(global const float *x, ulong x0, global const float *other, ulong other0, global float *y, ulong y0, uint activate)
+{
+        size_t i = get_global_id(0);
+        float v = x[x0 + i] + other[other0 + i];
+
+        y[y0 + i] = activate ? relu_of(v) : v;
+}
+
 kernel void relu(global const float *x, ulong x0, global float *y, ulong y0)
 {
         size_t i = get_global_id(0);

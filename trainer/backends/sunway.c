@@ -110,6 +110,19 @@ static void sunway_add(void *state, size_t count, const float *x, float *sum)
         s->merged += count;
 }
 
+static void sunway_plus(void *state, size_t count, const float *x, const float *other, float *y)
+{
+        run_vector(state, &(struct cpe_vector){
+                                  .what = CPE_VECTOR_PLUS, .count = count, .x = x, .x2 = other, .y = y });
+}
+
+static void sunway_plus_relu(void *state, size_t count, const float *x, const float *other, float *y)
+{
+        run_vector(state,
+                   &(struct cpe_vector){
+                           .what = CPE_VECTOR_PLUS_RELU, .count = count, .x = x, .x2 = other, .y = y });
+}
+
 static void sunway_relu(void *state, size_t count, const float *x, float *y)
 {
         run_vector(state, &(struct cpe_vector){ .what = CPE_VECTOR_RELU, .count = count, .x = x, .y = y });
@@ -473,6 +486,8 @@ const struct backend_row backend_linked = {
                 .bias = sunway_bias,
                 .bias_gradient = sunway_bias_gradient,
                 .scale = sunway_scale,
+                .plus = sunway_plus,
+                .plus_relu = sunway_plus_relu,
                 .relu = sunway_relu,
                 .relu_gradient = sunway_relu_gradient,
                 .bias_relu = sunway_bias_relu,

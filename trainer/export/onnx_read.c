@@ -52,10 +52,10 @@ static int read_weight(const Onnx__GraphProto *g, const struct model_node *n, fl
         const Onnx__TensorProto *t, *scale = NULL;
         char name[64];
 
-        (void) text_format(name, sizeof(name), "layer%zu.weight", n->layer);
+        (void) text_format(name, sizeof(name), "layer%zu.weight", n->unit);
         t = find(g, name, n->weight_count, true, err);
         if (t != NULL && t->data_type == ONNX_INT8) {
-                (void) text_format(name, sizeof(name), "layer%zu.weight.scale", n->layer);
+                (void) text_format(name, sizeof(name), "layer%zu.weight.scale", n->unit);
                 scale = find(g, name, cols, false, err);
         }
         if (t == NULL || (t->data_type == ONNX_INT8 && scale == NULL))
@@ -74,7 +74,7 @@ static int read_bias(const Onnx__GraphProto *g, const struct model_node *n, floa
         const Onnx__TensorProto *t;
         char name[64];
 
-        (void) text_format(name, sizeof(name), "layer%zu.bias", n->layer);
+        (void) text_format(name, sizeof(name), "layer%zu.bias", n->unit);
         t = find(g, name, n->bias_count, false, err);
         for (size_t i = 0; t != NULL && i < n->bias_count; i++)
                 to[i] = value_at(t, i);

@@ -20,12 +20,18 @@
  * rows. */
 enum layout { CHANNELS_LAST, CHANNELS_FIRST, ROWS };
 
+struct laid_out {
+        const char *name;
+        enum layout layout;
+};
+
 struct writer {
         struct onnx_builder graph;
         const struct model *model;
         float *parameters;
         bool int8;
         enum layout layout;
+        struct laid_out given[MODEL_NODES_MAX]; /* what goes into each node */
 };
 
 #define I(value) ((int64_t) (value))
@@ -55,7 +61,7 @@ static const char *add_weight(struct writer *w, const struct model_node *n, char
                 return NULL;
         if (w->int8)
                 channels_quantise(rows, cols, values, bytes, scales);
-        (void) text_format(name, name_bytes, "layer%zu.weight", n->layer);
+        (void) text_format(name, name_bytes, "layer%zu.weight", n->unit);
         to = onnx_builder_tensor(&w->graph, name, w->int8 ? ONNX_INT8 : ONNX_FLOAT, byte, window ? 4 : 2,
                                  window ? window_dims : matrix);
         for (size_t i = 0; to != NULL && i < n->weight_count; i++)
@@ -139,7 +145,7 @@ static void add_bias(struct writer *w, const struct model_node *n)
         char name[64];
         float *to;
 
-        (void) text_format(name, sizeof(name), "layer%zu.bias", n->layer);
+        (void) text_format(name, sizeof(name), "layer%zu.bias", n->unit);
         to = onnx_builder_tensor(&w->graph, name, ONNX_FLOAT, sizeof(float), w->layout == ROWS ? 1 : 3, dims);
         if (to != NULL)
                 memcpy(to, w->parameters + n->bias, n->bias_count * sizeof(*to));
@@ -176,6 +182,20 @@ static void add_pool(struct writer *w)
         onnx_builder_ints(&w->graph, node, "strides", 2, two);
 }
 
+/* What the branch went around is brought to the layout of what it comes together with. */
+static void add_sum(struct writer *w, const struct laid_out *other)
+{
+        struct laid_out now = { w->graph.at, w->layout };
+        const char *second;
+
+        w->graph.at = other->name;
+        w->layout = other->layout;
+        to_layout(w, now.layout);
+        second = w->graph.at;
+        w->graph.at = now.name;
+        (void) onnx_builder_node(&w->graph, "Add", second, NULL);
+}
+
 static int add_part(struct writer *w, const struct model_node *n, enum op part, struct err *err)
 {
         switch (part) {
@@ -190,6 +210,9 @@ static int add_part(struct writer *w, const struct model_node *n, enum op part, 
                 break;
         case OP_BIAS:
                 add_bias(w, n);
+                break;
+        case OP_ADD:
+                add_sum(w, &w->given[model_branch_begin(w->model->nodes, (size_t) (n - w->model->nodes))]);
                 break;
         case OP_RELU:
                 add_relu(w);
@@ -224,6 +247,7 @@ static int add_model(struct writer *w, struct err *err)
         for (size_t i = 0; i < w->model->node_count; i++) {
                 const struct model_node *n = &w->model->nodes[i];
 
+                w->given[i] = (struct laid_out){ w->graph.at, w->layout };
                 for (size_t k = 0; k < n->part_count; k++)
                         if (add_part(w, n, n->parts[k], err) < 0)
                                 return err->code;

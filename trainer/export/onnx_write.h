@@ -2,10 +2,10 @@
  *
  * Input "samples", float32, as the model is trained on them after preprocessing: N x height x width x
  * channels, or N x words as numbers; output "probabilities", N x classes. Weights are initialisers
- * "layerN.weight" and "layerN.bias", matrices row = input, column = output, convolutions as ONNX wants them:
- * output x input x window. In 8 bits a weight is int8 with a scale for each output channel,
- * "layerN.weight.scale", and a DequantizeLinear. The rounded ReLU (trainer/operators/relu.h) has no name in
- * ONNX and is written as Clip, Relu, Mul, Sub, Add. */
+ * "layerN.weight" and "layerN.bias", N counting operators with weights (a unit of trainer/model.h), matrices
+ * row = input, column = output, convolutions as ONNX wants them: output x input x window. In 8 bits a weight
+ * is int8 with a scale for each output channel, "layerN.weight.scale", and a DequantizeLinear. The rounded
+ * ReLU (trainer/operators/relu.h) has no name in ONNX and is written as Clip, Relu, Mul, Sub, Add. */
 #pragma once
 
 #include "base/err.h"

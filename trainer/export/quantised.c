@@ -16,11 +16,13 @@
 #define FOUR 4  /* bytes that one step of a 32-bit sum takes */
 #define WIDE 16 /* sums side by side */
 
-struct layer {
+struct layer {                /* a unit of the model */
         enum op op;           /* matmul, convolution or embedding */
         struct shape in, out; /* of the products: a convolution's before pooling */
         size_t kernel, inner, cols, vocabulary;
-        bool relu, pool;
+        bool relu, pool, adds;
+        size_t other; /* of one that adds: the layer whose values it adds */
+        float *kept;  /* values that a layer behind the next one wants, too; NULL = they give way */
         size_t inner_room, cols_room; /* rounded up to FOUR and WIDE */
         float *scales, *bias;         /* of each column */
         int8_t *weights;              /* [inner_room / 4][cols_room][4]; an embedding's table as it is */
@@ -147,14 +149,24 @@ static struct levels quantise(size_t count, const float *x, uint8_t *ret)
         return l;
 }
 
-/* Sums of one row to values: levels, weights' scales, bias, ReLU. */
-static void finish_row(const struct layer *l, struct levels levels, const int32_t *sums, float *y)
+/* Sums of one row to values: levels, weights' scales, bias, what a branch brings, ReLU.
+ * @other: a row of that; NULL = no branch ends here */
+static void finish_row(const struct layer *l, struct levels levels, const int32_t *sums, const float *other,
+                       float *y)
 {
         for (size_t c = 0; c < l->cols; c++)
                 y[c] = levels.scale * l->scales[c] * (float) (sums[c] - levels.zero * l->columns[c]) +
                        l->bias[c];
+        for (size_t c = 0; other != NULL && c < l->cols; c++)
+                y[c] += other[c];
         for (size_t c = 0; l->relu && c < l->cols; c++)
                 y[c] = relu_of(y[c]);
+}
+
+/* NULL: no branch ends in this layer */
+static const float *other_row(const struct quantised *q, const struct layer *l, size_t row)
+{
+        return l->adds ? q->layers[l->other].kept + row * l->cols : NULL;
 }
 
 static void run_matmul(struct quantised *q, const struct layer *l, const float *x, size_t count, float *y)
@@ -165,7 +177,7 @@ static void run_matmul(struct quantised *q, const struct layer *l, const float *
                 levels[r] = quantise(l->inner, x + r * l->inner, q->rows + r * l->inner_room);
         product(&(struct product){ count, l->inner_room, l->cols_room, q->rows, l->weights, q->sums });
         for (size_t r = 0; r < count; r++)
-                finish_row(l, levels[r], q->sums + r * l->cols_room, y + r * l->cols);
+                finish_row(l, levels[r], q->sums + r * l->cols_room, other_row(q, l, r), y + r * l->cols);
 }
 
 /* The windows of all positions of an image, a row each. */
@@ -225,7 +237,7 @@ static void run_convolution(struct quantised *q, const struct layer *l, const fl
                 if (l->pool)
                         pool(l, q->sums);
                 for (size_t r = 0; r < places; r++, y += l->cols)
-                        finish_row(l, levels, q->sums + r * l->cols_room, y);
+                        finish_row(l, levels, q->sums + r * l->cols_room, other_row(q, l, n * places + r), y);
         }
 }
 
@@ -240,7 +252,7 @@ const float *quantised_forward(struct quantised *q, const float *x, size_t count
 {
         for (size_t i = 0; i < q->count; i++) {
                 const struct layer *l = &q->layers[i];
-                float *y = q->values[i % 2];
+                float *y = l->kept != NULL ? l->kept : q->values[i % 2];
 
                 if (l->op == OP_EMBEDDING)
                         run_embedding(l, x, count, y);
@@ -253,16 +265,32 @@ const float *quantised_forward(struct quantised *q, const float *x, size_t count
         return x;
 }
 
-/* What a layer is, from its nodes, fused or not. */
-static void describe(const struct model *m, size_t layer, struct layer *l)
+/* A branch that ends in this node: whose values it brings. Return: false: of no one layer. */
+static bool describe_branch(const struct model *m, size_t node, struct layer *l)
 {
+        size_t begin = model_branch_begin(m->nodes, node);
+
+        l->adds = true;
+        l->other = begin > 0 ? m->nodes[begin - 1].unit : 0;
+        return begin > 0 && l->other != m->nodes[begin].unit;
+}
+
+/* What a layer is, from its nodes, fused or not. */
+static bool describe(const struct model *m, size_t unit, struct layer *l)
+{
+        bool whole = true;
+
         for (size_t i = m->node_count; i-- > 0;) {
                 const struct model_node *n = &m->nodes[i];
 
-                if (n->layer != layer)
+                if (n->unit != unit)
                         continue;
+                if (l->adds && (model_has(n, OP_RELU) || model_has(n, OP_POOL))) /* before the sum */
+                        whole = false;
                 l->relu = l->relu || model_has(n, OP_RELU);
                 l->pool = l->pool || model_has(n, OP_POOL);
+                if (model_has(n, OP_ADD))
+                        whole = !l->pool && describe_branch(m, i, l) && whole;
                 if (n->weight_count == 0)
                         continue;
                 l->in = n->in;
@@ -276,6 +304,7 @@ static void describe(const struct model *m, size_t layer, struct layer *l)
         }
         l->inner_room = (l->inner + FOUR - 1) / FOUR * FOUR;
         l->cols_room = (l->cols + WIDE - 1) / WIDE * WIDE;
+        return whole;
 }
 
 static void pack(struct layer *l, const int8_t *from)
@@ -313,6 +342,27 @@ static size_t larger(size_t a, size_t b)
         return a > b ? a : b;
 }
 
+static size_t values_of(const struct layer *l)
+{
+        size_t positions = l->op == OP_CONVOLUTION ? l->in.height * l->in.width : 1;
+
+        return QUANTISED_BATCH * positions * l->cols;
+}
+
+/* What a branch brings is kept until the layer in which it ends. */
+static int open_kept(struct quantised *q)
+{
+        for (size_t i = 0; i < q->count; i++) {
+                struct layer *other = &q->layers[q->layers[i].other];
+
+                if (q->layers[i].adds && other->kept == NULL)
+                        other->kept = calloc(values_of(other) + 1, sizeof(float));
+                if (q->layers[i].adds && other->kept == NULL)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
 static int open_room(struct quantised *q)
 {
         size_t values = 1, image = 1, rows = 1, sums = 1;
@@ -324,7 +374,7 @@ static int open_room(struct quantised *q)
 
                 values = larger(values,
                                 QUANTISED_BATCH * shape_size(&l->in) * (l->op == OP_EMBEDDING ? l->cols : 1));
-                values = larger(values, QUANTISED_BATCH * positions * l->cols);
+                values = larger(values, values_of(l));
                 if (l->op == OP_EMBEDDING)
                         continue;
                 image = larger(image, shape_size(&l->in));
@@ -338,7 +388,7 @@ static int open_room(struct quantised *q)
         q->sums = calloc(sums, sizeof(*q->sums));
         return q->values[0] != NULL && q->values[1] != NULL && q->image != NULL && q->rows != NULL &&
                                q->sums != NULL
-                       ? 0
+                       ? open_kept(q)
                        : -ENOMEM;
 }
 
@@ -355,9 +405,11 @@ int quantised_open(const struct model *m, const unsigned char *bytes, size_t siz
         if (!r.int8 || r.tensors != m->tensor_count || strcmp(r.model, m->name) != 0)
                 return err_set(err, -EINVAL, "it is no 8-bit export of model %s", m->name);
         q->model = m;
-        q->count = m->layer_count;
+        q->count = m->unit_count;
         for (size_t i = 0; i < q->count; i++) {
-                describe(m, i, &q->layers[i]);
+                if (!describe(m, i, &q->layers[i]))
+                        return err_set(err, -ENOTSUP, "no 8-bit products for the branches of model %s",
+                                       m->name);
                 if (read_layer(&q->layers[i], &r, err) < 0)
                         return err->code;
         }
@@ -380,6 +432,7 @@ void quantised_free_p(struct quantised **p)
                 free(q->layers[i].columns);
                 free(q->layers[i].scales);
                 free(q->layers[i].bias);
+                free(q->layers[i].kept);
         }
         free(q->values[0]);
         free(q->values[1]);

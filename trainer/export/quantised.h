@@ -15,7 +15,7 @@
 struct quantised; /* opaque */
 
 /* quantised_open() - @bytes: of an export file with quantise=int8, of model `m` (borrowed, must outlive it).
- * Return: 0, -EINVAL (damaged, of another model), -ENOMEM. */
+ * Return: 0, -EINVAL (damaged, of another model), -ENOTSUP (a branch that no shipped model has), -ENOMEM. */
 int quantised_open(const struct model *m, const unsigned char *bytes, size_t size_bytes,
                    struct quantised **ret, struct err *err);
 void quantised_free_p(struct quantised **p);

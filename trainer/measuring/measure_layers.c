@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/median.h"
+#include "trainer/operators/node_buffers.h"
 
 #define TIMES_MAX    1024 /* rounds of passes that are remembered */
 #define LEAST_ROUNDS 12   /* however long they take */
@@ -182,17 +183,13 @@ static double begin_ms(const struct training *t, const struct timed *layers, siz
         return fmin(fmax(apart - both_ms(&t->slow, &layers[n], rounds), 0) / (double) (n - 1), least);
 }
 
-/* What the layer keeps of a sample from its forward to its backward pass: outputs and their gradients (as
- * trainer/runner.c allocates them; what an operator computes with for a moment is not counted). */
+/* What the layer keeps of a sample from its forward to its backward pass. */
 static size_t held_bytes(const struct model *m, size_t first, size_t last)
 {
         size_t bytes = 0;
 
-        for (size_t i = first; i <= last; i++) {
-                size_t outputs = shape_size(&m->nodes[i].out);
-
-                bytes += 2 * outputs * sizeof(float) + (model_has(&m->nodes[i], OP_POOL) ? outputs : 0);
-        }
+        for (size_t i = first; i <= last; i++)
+                bytes += node_buffers_held_bytes(&m->nodes[i]);
         return bytes;
 }
 

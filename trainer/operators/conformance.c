@@ -31,7 +31,7 @@ static const struct {
         { 3, { 34, 37, 5 }, 41, 5, 301 }, { 5, { 101, 119, 5 }, 3, 3, 1009 },
 };
 
-enum side { INPUT, WEIGHT, BIAS, SIDES };
+enum side { INPUT, OTHER, WEIGHT, BIAS, SIDES };
 
 struct trial {
         const struct backend *backend;
@@ -148,6 +148,7 @@ static int run_reference(struct trial *t)
         struct reference_call c = { .node = &t->node,
                                     .count = t->count,
                                     .x = t->wide[INPUT],
+                                    .other = t->wide[OTHER],
                                     .weight = t->wide[WEIGHT],
                                     .bias = t->wide[BIAS],
                                     .labels = t->labels,
@@ -173,6 +174,7 @@ static void run_operator(struct trial *t, double *loss)
                                       .node = &t->node,
                                       .count = t->count,
                                       .x = t->values[INPUT],
+                                      .other = t->values[OTHER],
                                       .y = t->y,
                                       .dx = t->node.parts[0] == OP_EMBEDDING ? NULL : t->gradients[INPUT],
                                       .dy = t->dy,
@@ -230,7 +232,7 @@ static struct verdict judge_gradients(const struct trial *t)
         struct verdict v = { 0 };
 
         for (int side = t->node.parts[0] == OP_EMBEDDING ? WEIGHT : INPUT; side < SIDES && good(&v); side++) {
-                if (t->sizes[side] == 0)
+                if (t->sizes[side] == 0 || side == OTHER) /* has the input's */
                         continue;
                 v = (struct verdict){ 0 };
                 for (size_t i = 0; i < t->sizes[side]; i++)
@@ -275,6 +277,7 @@ static bool open_trial(struct trial *t, size_t index)
 {
         t->count = trials[index].count;
         t->sizes[INPUT] = t->count * shape_size(&t->node.in);
+        t->sizes[OTHER] = model_has(&t->node, OP_ADD) ? t->sizes[INPUT] : 0;
         t->sizes[WEIGHT] = t->node.weight_count;
         t->sizes[BIAS] = t->node.bias_count;
         t->outputs = t->count * shape_size(&t->node.out);
@@ -314,17 +317,18 @@ static int try_operator(const struct backend *b, enum op op, const struct fusion
         return 0;
 }
 
-/* What no operator calls, or only as a copy: the steps of the parameters, factors, sums of other workers'
- * gradients. */
+/* What no operator calls, or only as a copy, or otherwise: the steps of the parameters, factors, sums of
+ * other workers' gradients. */
 static const struct {
         const char *what;
-        bool scale, add, velocity;
+        bool scale, add, plus, velocity;
         float factor, momentum;
 } arrays[] = {
         { "update without momentum", .factor = 0.05F },
         { "update with momentum", .velocity = true, .factor = 0.05F, .momentum = 0.9F },
         { "scale", .scale = true, .factor = 0.375F },
         { "add", .add = true },
+        { "plus in place", .plus = true },
 };
 /* fewer numbers than a vector, an odd rest, and more than all slave cores or work groups take at a time */
 static const size_t array_counts[] = { 1, 37, 4099, 64 * 4096 + 13 };
@@ -335,6 +339,8 @@ static void run_array(const struct backend *b, size_t which, size_t count, float
 {
         if (arrays[which].scale)
                 b->kernels.scale(b->state, count, arrays[which].factor, memory[GIVEN], memory[RESULT]);
+        else if (arrays[which].plus)
+                b->kernels.plus(b->state, count, memory[RESULT], memory[GIVEN], memory[RESULT]);
         else if (arrays[which].add)
                 backend_add(b, count, memory[GIVEN], memory[RESULT]);
         else
@@ -354,7 +360,7 @@ static struct verdict judge_array(size_t which, size_t count, float *const *from
 
                 if (arrays[which].scale)
                         compare(&result, memory[RESULT][i], arrays[which].factor * given);
-                else if (arrays[which].add)
+                else if (arrays[which].add || arrays[which].plus)
                         compare(&result, memory[RESULT][i], before + given);
                 else
                         compare(&result, memory[RESULT][i], before - arrays[which].factor * step);

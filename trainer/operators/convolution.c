@@ -68,6 +68,11 @@ static void convolve_backward(struct operator_call *c, size_t first, size_t samp
         c->kernels->col2im(c->state, &s, c->scratch, c->dx + first * operator_inputs(c));
 }
 
+static size_t places(const struct operator_call *c, size_t samples)
+{
+        return samples * c->node->in.height * c->node->in.width;
+}
+
 static void convolution_forward(struct operator_call *c)
 {
         size_t step = samples_at_once(c->kernels, c->node, c->count);
@@ -78,8 +83,10 @@ static void convolution_forward(struct operator_call *c)
 
                 convolve(c, first, samples, y);
                 if (c->node->op == OP_CONVOLUTION_BIAS_RELU)
-                        c->kernels->bias_relu(c->state, samples * c->node->in.height * c->node->in.width,
-                                              c->node->out.channels, c->bias, y);
+                        c->kernels->bias_relu(c->state, places(c, samples), c->node->out.channels, c->bias,
+                                              y);
+                else if (c->node->op == OP_CONVOLUTION_BIAS)
+                        c->kernels->bias(c->state, places(c, samples), c->node->out.channels, y, c->bias, y);
         }
 }
 
@@ -92,9 +99,11 @@ static void convolution_backward(struct operator_call *c)
                 float *dy = c->dy + first * operator_outputs(c);
 
                 if (c->node->op == OP_CONVOLUTION_BIAS_RELU)
-                        c->kernels->bias_relu_gradient(
-                                c->state, samples * c->node->in.height * c->node->in.width,
-                                c->node->out.channels, c->y + first * operator_outputs(c), dy, c->dbias);
+                        c->kernels->bias_relu_gradient(c->state, places(c, samples), c->node->out.channels,
+                                                       c->y + first * operator_outputs(c), dy, c->dbias);
+                else if (c->node->op == OP_CONVOLUTION_BIAS)
+                        c->kernels->bias_gradient(c->state, places(c, samples), c->node->out.channels, dy,
+                                                  c->dbias);
                 convolve_backward(c, first, samples, dy);
         }
 }
@@ -179,6 +188,8 @@ static size_t pooled_scratch(const struct kernels *k, const struct model_node *n
 }
 
 const struct operator operator_convolution = { convolution_forward, convolution_backward, patch_scratch };
+const struct operator operator_convolution_bias = { convolution_forward, convolution_backward,
+                                                    patch_scratch };
 const struct operator operator_convolution_bias_relu = { convolution_forward, convolution_backward,
                                                          patch_scratch };
 const struct operator operator_convolution_bias_relu_pool = { convolution_pool_forward,

@@ -24,7 +24,8 @@ static bool is_symbol(const char *name)
         return name[0] != '\0' && name[strspn(name, letters)] == '\0';
 }
 
-/* A layer begins with its weights, and a stage of a split with a layer: a pass is of one layer. */
+/* A layer begins with its weights, and a stage of a split with a layer; a pass has weights and a bias once.
+ */
 static int check_order(const struct json_field *at, const struct fusion_file_row *row, struct err *err)
 {
         size_t biases = 0;
@@ -34,9 +35,13 @@ static int check_order(const struct json_field *at, const struct fusion_file_row
 
                 if (i > 0 && has_weights(op))
                         return json_field_error(at, err,
-                                                "operators: '%s' begins a layer, and a rule is of one "
-                                                "layer: it may only stand first",
+                                                "operators: '%s' has weights, which a pass has once and "
+                                                "first: it may only stand first",
                                                 op_name(op));
+                if (i > 0 && op == OP_ADD)
+                        return json_field_error(at, err,
+                                                "operators: 'add' reads two values, of which a pass goes "
+                                                "on with one: it may only stand first");
                 if (i + 1 < row->part_count && op == OP_CROSS_ENTROPY)
                         return json_field_error(at, err,
                                                 "operators: 'cross-entropy' ends a model: it may only "
@@ -44,7 +49,7 @@ static int check_order(const struct json_field *at, const struct fusion_file_row
                 biases += op == OP_BIAS;
         }
         if (biases > 1)
-                return json_field_error(at, err, "operators: one 'bias' at most, as in a layer");
+                return json_field_error(at, err, "operators: one 'bias' at most, as a pass has it");
         return 0;
 }
 

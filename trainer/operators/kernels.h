@@ -34,8 +34,11 @@ struct kernels {
         void (*bias)(void *state, size_t rows, size_t cols, const float *x, const float *b, float *y);
         void (*bias_gradient)(void *state, size_t rows, size_t cols, const float *dy, float *db);
         void (*scale)(void *state, size_t count, float factor, const float *x, float *y);
+        void (*plus)(void *state, size_t count, const float *x, const float *other,
+                     float *y); /* y may be either */
         void (*relu)(void *state, size_t count, const float *x, float *y);
         void (*relu_gradient)(void *state, size_t count, const float *y, const float *dy, float *dx);
+        void (*plus_relu)(void *state, size_t count, const float *x, const float *other, float *y);
         void (*bias_relu)(void *state, size_t rows, size_t cols, const float *b, float *y); /* in place */
         /* dy becomes the gradient before the activation, db its column sums */
         void (*bias_relu_gradient)(void *state, size_t rows, size_t cols, const float *y, float *dy,
@@ -105,6 +108,7 @@ struct kernels_fused_call {
         float *dy;              /* of y, may be overwritten */
         float *dx;              /* backward overwrites it; NULL: nobody wants it */
         float *dweight, *dbias; /* backward adds to them */
+        const float *other;     /* with an add: what else it reads, as large as x; dx is its gradient, too */
 };
 
 struct kernels_fused {

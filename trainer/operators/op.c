@@ -5,7 +5,7 @@
 const char *const op_single_names[OP_SINGLES + 1] = {
         [OP_MATMUL] = "matmul", [OP_BIAS] = "bias", [OP_RELU] = "ramp", [OP_CONVOLUTION] = "convolution",
         [OP_POOL] = "pool", [OP_SOFTMAX] = "softmax", [OP_CROSS_ENTROPY] = "cross-entropy",
-        [OP_EMBEDDING] = "embedding", [OP_ACTIVATION] = "activation",
+        [OP_EMBEDDING] = "embedding", [OP_ADD] = "add", [OP_ACTIVATION] = "activation",
 };
 
 static const struct {
@@ -16,9 +16,11 @@ static const struct {
 #define FUSED(op) [(op) - OP_SINGLES]
         FUSED(OP_MATMUL_BIAS) = { "matmul+bias", 2, { OP_MATMUL, OP_BIAS } },
         FUSED(OP_MATMUL_BIAS_RELU) = { "matmul+bias+ramp", 3, { OP_MATMUL, OP_BIAS, OP_RELU } },
+        FUSED(OP_CONVOLUTION_BIAS) = { "convolution+bias", 2, { OP_CONVOLUTION, OP_BIAS } },
         FUSED(OP_CONVOLUTION_BIAS_RELU) = { "convolution+bias+ramp", 3, { OP_CONVOLUTION, OP_BIAS, OP_RELU } },
         FUSED(OP_CONVOLUTION_BIAS_RELU_POOL) =
                 { "convolution+bias+ramp+pool", 4, { OP_CONVOLUTION, OP_BIAS, OP_RELU, OP_POOL } },
+        FUSED(OP_ADD_RELU) = { "add+ramp", 2, { OP_ADD, OP_RELU } },
         FUSED(OP_SOFTMAX_CROSS_ENTROPY) = { "softmax+cross-entropy", 2, { OP_SOFTMAX, OP_CROSS_ENTROPY } },
 #undef FUSED
 };

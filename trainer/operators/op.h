@@ -21,12 +21,15 @@ enum op {
         OP_SOFTMAX,
         OP_CROSS_ENTROPY,
         OP_EMBEDDING,
+        OP_ADD,        /* of what comes in and of what went into a node before: a branch comes together */
         OP_ACTIVATION, /* a library's own (trainer/operators/operator_library.h) */
         OP_SINGLES,    /* how many do one thing each */
         OP_MATMUL_BIAS = OP_SINGLES,
         OP_MATMUL_BIAS_RELU,
+        OP_CONVOLUTION_BIAS,
         OP_CONVOLUTION_BIAS_RELU,
         OP_CONVOLUTION_BIAS_RELU_POOL,
+        OP_ADD_RELU,
         OP_SOFTMAX_CROSS_ENTROPY,
         OP_COUNT,
         OP_OWN = OP_COUNT /* fused, a library's own: its parts are its rule's */

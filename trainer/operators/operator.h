@@ -18,8 +18,9 @@ struct operator_call {
         const struct model_node *node;
         size_t count; /* samples */
         const float *x;
+        const float *other; /* of an add: what else it reads */
         float *y;
-        float *dx; /* NULL: nobody wants it */
+        float *dx; /* NULL: nobody wants it; of an add: `other` has the same */
         float *dy; /* may be overwritten */
         const float *weight, *bias;
         float *dweight, *dbias;
@@ -39,9 +40,10 @@ struct operator
 };
 
 extern const struct operator operator_matmul, operator_matmul_bias, operator_matmul_bias_relu, operator_bias,
-        operator_relu, operator_convolution, operator_convolution_bias_relu,
+        operator_relu, operator_convolution, operator_convolution_bias, operator_convolution_bias_relu,
         operator_convolution_bias_relu_pool, operator_pool, operator_softmax, operator_cross_entropy,
-        operator_softmax_cross_entropy, operator_embedding, operator_activation, operator_own;
+        operator_softmax_cross_entropy, operator_embedding, operator_add, operator_add_relu,
+        operator_activation, operator_own;
 
 void operator_forward(struct operator_call *call);
 void operator_backward(struct operator_call *call);

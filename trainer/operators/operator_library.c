@@ -14,7 +14,9 @@
 /* The names by which libraries know the kernels: they stay, whatever the table calls a kernel. */
 #define KERNEL(member) offsetof(struct kernels, member)
 #define POOLED         OP_BIT(OP_CONVOLUTION_BIAS_RELU_POOL)
-#define RAMPED         (OP_BIT(OP_MATMUL_BIAS_RELU) | OP_BIT(OP_CONVOLUTION_BIAS_RELU) | POOLED)
+#define SUMMED         OP_BIT(OP_ADD_RELU)
+#define BIASED         (OP_BIT(OP_MATMUL_BIAS_RELU) | OP_BIT(OP_CONVOLUTION_BIAS_RELU) | POOLED)
+#define RAMPED         (BIASED | SUMMED)
 #define LOSS           OP_BIT(OP_SOFTMAX_CROSS_ENTROPY)
 /* clang-format off */
 static const struct {
@@ -22,9 +24,10 @@ static const struct {
         size_t offset;
         uint32_t bypass; /* the fused operators that do its work without calling it */
 } table[] = {
-        { "matmul", KERNEL(matmul), 0 }, { "bias", KERNEL(bias), RAMPED },
-        { "bias_gradient", KERNEL(bias_gradient), RAMPED }, { "scale", KERNEL(scale), 0 },
-        { "ramp", KERNEL(relu), RAMPED }, { "ramp_gradient", KERNEL(relu_gradient), RAMPED },
+        { "matmul", KERNEL(matmul), 0 }, { "bias", KERNEL(bias), BIASED },
+        { "bias_gradient", KERNEL(bias_gradient), BIASED }, { "scale", KERNEL(scale), 0 },
+        { "plus", KERNEL(plus), SUMMED }, { "plus_ramp", KERNEL(plus_relu), 0 },
+        { "ramp", KERNEL(relu), RAMPED }, { "ramp_gradient", KERNEL(relu_gradient), BIASED },
         { "bias_ramp", KERNEL(bias_relu), POOLED }, { "bias_ramp_gradient", KERNEL(bias_relu_gradient), POOLED },
         { "gather", KERNEL(im2col), 0 }, { "scatter", KERNEL(col2im), 0 },
         { "pool", KERNEL(pool), POOLED }, { "pool_gradient", KERNEL(pool_gradient), POOLED },

@@ -23,7 +23,8 @@ static struct kernels_fused_call own_call(const struct operator_call *c)
                                             .dy = c->dy,
                                             .dx = c->dx,
                                             .dweight = c->dweight,
-                                            .dbias = c->dbias };
+                                            .dbias = c->dbias,
+                                            .other = c->other };
 }
 
 static void own_forward(struct operator_call *c)

@@ -138,6 +138,10 @@ static void run_part(struct reference_call *c, enum op part, struct shape *at, c
         case OP_BIAS:
                 bias(total, at->channels, c->bias, x, y);
                 break;
+        case OP_ADD:
+                for (size_t i = 0; i < total; i++)
+                        y[i] = x[i] + c->other[i];
+                break;
         case OP_RELU:
                 relu(total, x, y);
                 break;
@@ -346,6 +350,10 @@ static void run_part_backward(const struct reference_call *c, const struct chain
         case OP_BIAS:
                 for (size_t i = 0; i < total; i++)
                         c->dbias[i % in->channels] += dx[i] = dy[i];
+                break;
+        case OP_ADD:
+                for (size_t i = 0; i < total; i++)
+                        dx[i] = dy[i];
                 break;
         case OP_RELU:
                 relu_gradient(total, x, dy, dx);

@@ -12,13 +12,15 @@ struct reference_call {
         const struct model_node *node;
         size_t count;
         const double *x, *weight, *bias;
+        const double *other; /* of an add */
         const int32_t *labels;
         void (*activation)(size_t rows, size_t cols, const double *x, double *y); /* of OP_ACTIVATION */
         double *y;                                                                /* forward writes it */
         double loss; /* of the cross-entropy; both write it */
         const double *dy;
-        double scale;                 /* of the loss; in its place dy counts nothing */
-        double *dx, *dweight, *dbias; /* backward: dx is overwritten, to the others it is added */
+        double scale;            /* of the loss; in its place dy counts nothing */
+        double *dx;              /* backward overwrites it; of an add: `other` has the same */
+        double *dweight, *dbias; /* backward adds to them */
 };
 
 /* reference_forward() - fused operators run as their parts. Return: 0, or -ENOMEM. */

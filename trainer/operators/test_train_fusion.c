@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "trainer/model.h"
 #include "trainer/operators/fusion.h"
 #include "trainer/operators/fusion_file.h"
 
@@ -78,10 +80,10 @@ static void a_value_with_two_readers_is_not_fused_away(void **state)
         assert_null(m.refused);
 }
 
-/* A residual: 3 adds (here: a bias with two inputs stands for it) what 0 and 2 give. */
+/* A residual: 3 adds what 0 and 2 give. */
 static void a_residual_is_not_fused_around(void **state)
 {
-        static const enum op ops[] = { OP_MATMUL, OP_BIAS, OP_RELU, OP_BIAS };
+        static const enum op ops[] = { OP_MATMUL, OP_BIAS, OP_RELU, OP_ADD };
         struct fusion_graph g = chain(ops, 4);
         struct fusion_table t = fusion_built_in(0);
         struct fusion_match m;
@@ -96,6 +98,44 @@ static void a_residual_is_not_fused_around(void **state)
         g.nodes[3].inputs[1] = 2; /* twice what 2 gives, which is a result anyway */
         m = fusion_match(&g, &t, 0);
         assert_rule(&m, "matmul+bias+ramp");
+}
+
+/* Of a model's own branches: what is fused, and where each of them comes from then. */
+static void a_model_with_branches_is_fused(void **state)
+{
+        static const struct {
+                enum op op;
+                size_t layer, around;
+        } want[] = {
+                { OP_CONVOLUTION_BIAS_RELU_POOL, 0, 0 }, { OP_CONVOLUTION_BIAS_RELU, 1, 0 },
+                { OP_CONVOLUTION_BIAS, 1, 0 },           { OP_ADD_RELU, 1, 2 },
+                { OP_CONVOLUTION_BIAS_RELU_POOL, 2, 0 }, { OP_CONVOLUTION_BIAS_RELU, 3, 0 },
+                { OP_CONVOLUTION_BIAS, 3, 0 },           { OP_ADD_RELU, 3, 2 },
+                { OP_MATMUL_BIAS_RELU, 4, 0 },           { OP_MATMUL_BIAS, 5, 0 },
+                { OP_SOFTMAX_CROSS_ENTROPY, 5, 0 },
+        };
+        const struct model_size size = { .input = { 12, 12, 1 }, .classes = 10 };
+        struct fusion_table t = fusion_built_in(0);
+        struct model m, alone;
+        struct err err = { 0 };
+
+        (void) state;
+        assert_int_equal(model_build("resnet", &size, &m, &err), 0);
+        assert_int_equal(m.layer_count, 6);
+        assert_int_equal(m.unit_count, 8);
+        alone = m;
+        model_fuse(&m, &t, NULL, NULL);
+        assert_int_equal(m.node_count, ARRAY_SIZE(want));
+        for (size_t i = 0; i < m.node_count; i++) {
+                assert_int_equal(m.nodes[i].op, want[i].op);
+                assert_int_equal(m.nodes[i].layer, want[i].layer);
+                assert_int_equal(m.nodes[i].around, want[i].around);
+        }
+        t.count = 0;
+        model_fuse(&alone, &t, NULL, NULL);
+        assert_int_equal(alone.node_count, 29);
+        assert_int_equal(alone.nodes[9].op, OP_ADD);
+        assert_int_equal(alone.nodes[9].around, 5);
 }
 
 /* What follows in the list need not follow in the graph. */
@@ -172,7 +212,8 @@ static void what_no_pass_could_do_is_refused(void **state)
                 { "matmul", "'fused':'none'", "rules[0]: operators: 2 to 4" },
                 { "matmul','bias','ramp','pool','softmax", "'fused':'none'", "rules[0].operators" },
                 { "matmul','relu", "'fused':'none'", "must be one of matmul, bias, ramp" },
-                { "ramp','matmul", "'fused':'x','library':'x.so'", "'matmul' begins a layer" },
+                { "ramp','matmul", "'fused':'x','library':'x.so'", "'matmul' has weights" },
+                { "ramp','add", "'fused':'none'", "'add' reads two values" },
                 { "cross-entropy','bias", "'fused':'none'", "may only stand last" },
                 { "matmul','bias','bias", "'fused':'none'", "one 'bias' at most" },
                 { "matmul','bias", "'library':'x.so'", "fused: is missing" },
@@ -206,6 +247,7 @@ int main(void)
                 cmocka_unit_test(the_longest_rule_counts),
                 cmocka_unit_test(a_value_with_two_readers_is_not_fused_away),
                 cmocka_unit_test(a_residual_is_not_fused_around),
+                cmocka_unit_test(a_model_with_branches_is_fused),
                 cmocka_unit_test(readers_are_followed_not_neighbours),
                 cmocka_unit_test(a_row_replaces_the_one_with_its_operators),
                 cmocka_unit_test(a_file_brings_rows),

@@ -14,7 +14,7 @@
 #define SCALE 0.25
 #define ROOM  4096
 
-enum { INPUT, WEIGHT, BIAS, SIDES };
+enum { INPUT, OTHER, WEIGHT, BIAS, SIDES };
 
 struct fixture {
         struct model_node node;
@@ -29,6 +29,7 @@ static struct reference_call call_of(struct fixture *f)
         return (struct reference_call){ .node = &f->node,
                                         .count = f->count,
                                         .x = f->values[INPUT],
+                                        .other = f->values[OTHER],
                                         .weight = f->values[WEIGHT],
                                         .bias = f->values[BIAS],
                                         .labels = f->labels,
@@ -78,6 +79,7 @@ static void prepare(struct fixture *f, enum op op)
                 f->node.in = (struct shape){ 1, 1, 60 };
         model_size_node(&f->node, 5, 3, 11);
         f->sizes[INPUT] = f->count * shape_size(&f->node.in);
+        f->sizes[OTHER] = model_has(&f->node, OP_ADD) ? f->sizes[INPUT] : 0;
         f->sizes[WEIGHT] = f->node.weight_count;
         f->sizes[BIAS] = f->node.bias_count;
         for (int side = 0; side < SIDES; side++) {
@@ -110,7 +112,8 @@ static void gradients_are_differences(void **state)
                 assert_int_equal(reference_backward(&c), 0);
                 for (int side = op == OP_EMBEDDING ? WEIGHT : INPUT; side < SIDES; side++)
                         for (size_t i = 0; i < f->sizes[side]; i++) {
-                                double wanted = difference_of(f, side, i), got = f->gradients[side][i];
+                                double wanted = difference_of(f, side, i);
+                                double got = f->gradients[side == OTHER ? INPUT : side][i];
 
                                 if (fabs(got - wanted) > 1e-5)
                                         fail_msg("%s, side %d, %zu: %g instead of %g", op_name((enum op) op),

@@ -21,7 +21,8 @@ static bool tensor_of(const struct segmented *x, size_t tensor, const struct mod
 {
         const struct model_tensor *s = &x->t->model.tensors[tensor];
 
-        return s->layer == node->layer && (s->bias ? node->bias_count > 0 : node->weight_count > 0);
+        return s->bias ? node->bias_count > 0 && node->bias == s->offset
+                       : node->weight_count > 0 && node->weight == s->offset;
 }
 
 void segmented_begin(struct segmented *x)

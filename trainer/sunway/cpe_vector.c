@@ -18,6 +18,14 @@ static void vector_piece(const struct cpe_vector *job, size_t count, const float
                 for (size_t i = 0; i < count; i++)
                         y[i] += x[i];
                 break;
+        case CPE_VECTOR_PLUS:
+                for (size_t i = 0; i < count; i++)
+                        y[i] = x[i] + other[i];
+                break;
+        case CPE_VECTOR_PLUS_RELU:
+                for (size_t i = 0; i < count; i++)
+                        y[i] = relu_of(x[i] + other[i]);
+                break;
         case CPE_VECTOR_RELU:
                 for (size_t i = 0; i < count; i++)
                         y[i] = relu_of(x[i]);
@@ -52,7 +60,7 @@ static bool reads_y(const struct cpe_vector *job)
 
 static bool has_other(const struct cpe_vector *job)
 {
-        return job->what == CPE_VECTOR_RELU_GRADIENT || job->what == CPE_VECTOR_UPDATE_MOMENTUM;
+        return job->x2 != NULL || job->y2 != NULL;
 }
 
 static void begin_piece(struct cpe *core, const struct cpe_vector *job, struct piece *p, size_t at,

@@ -7,10 +7,12 @@
 
 #include "trainer/sunway/cpe.h"
 
-/* One array in, one array out, piece by piece. */
+/* One array in, or two, one array out, piece by piece. */
 enum cpe_vector_operation {
         CPE_VECTOR_SCALE,
-        CPE_VECTOR_ADD, /* y += x */
+        CPE_VECTOR_ADD,  /* y += x */
+        CPE_VECTOR_PLUS, /* y = x + x2 */
+        CPE_VECTOR_PLUS_RELU,
         CPE_VECTOR_RELU,
         CPE_VECTOR_RELU_GRADIENT,
         CPE_VECTOR_UPDATE,

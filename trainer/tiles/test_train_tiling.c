@@ -23,15 +23,11 @@ static void scale(void *state, size_t count, float factor, const float *x, float
                 y[i] = factor * x[i];
 }
 
-static void update(void *state, size_t count, float rate, float momentum, const float *g, float *velocity,
-                   float *w)
+static void plus(void *state, size_t count, const float *x, const float *other, float *y)
 {
         (void) state;
-        for (size_t i = 0; i < count; i++) {
-                if (velocity != NULL)
-                        velocity[i] = momentum * velocity[i] + g[i];
-                w[i] -= rate * (velocity != NULL ? velocity[i] : g[i]);
-        }
+        for (size_t i = 0; i < count; i++)
+                y[i] = x[i] + other[i];
 }
 
 static void forward(void *state, const struct convolution *c)
@@ -52,24 +48,29 @@ static struct backend backend_with(uint64_t tile_bytes)
 {
         return (struct backend){ .row = &row,
                                  .kernels = { .scale = scale,
-                                              .update = update,
+                                              .plus = plus,
                                               .convolution_pool = forward,
                                               .convolution_pool_gradient = backward },
                                  .tile_bytes = tile_bytes };
 }
 
-static struct model model_for(size_t height, size_t width, size_t channels)
+static struct model model_of(const char *name, size_t height, size_t width, size_t channels)
 {
         const struct model_size size = { .input = { height, width, channels }, .classes = 10 };
         const struct fusion_table rules = fusion_built_in(0);
         struct model m;
         struct err err = { 0 };
 
-        assert_int_equal(model_build("cnn", &size, &m, &err), 0);
+        assert_int_equal(model_build(name, &size, &m, &err), 0);
         model_fuse(&m, &rules, NULL, NULL);
         for (size_t i = 0; i < m.node_count; i++) /* into a table that is gone */
                 m.nodes[i].own = NULL;
         return m;
+}
+
+static struct model model_for(size_t height, size_t width, size_t channels)
+{
+        return model_of("cnn", height, width, channels);
 }
 
 /* What a pass over nodes first..1 gives. */
@@ -248,6 +249,27 @@ static void models_without_images_have_no_tiles(void **state)
         assert_int_equal(tiling_plan(&rule).nodes, 0);
 }
 
+/* Tiles leave what comes out of the last of their nodes, and nothing else that a branch could read. */
+static void a_branch_is_not_cut(void **state)
+{
+        struct backend b = backend_with(1);
+        struct model m = model_of("resnet", 64, 64, 1);
+        struct tiling_rule rule = rule_for(&b.kernels, &m, 2, 1);
+        struct tiling t = tiling_plan(&rule);
+
+        (void) state;
+        assert_int_equal(t.nodes, 8); /* all but the product and the loss */
+        assert_int_equal(t.scale, 4);
+        assert_int_equal(t.halo,
+                         20); /* 5 x 5: 2, pooled 1; twice 3 x 3: 3; 5 x 5: 5, pooled 3; twice 3 x 3: 5 */
+        m.nodes[6].parts[0] = OP_MATMUL; /* within the second block */
+        t = tiling_plan(&rule);
+        assert_int_equal(t.nodes, 5);    /* up to where its branch begins */
+        m.nodes[5].parts[0] = OP_MATMUL; /* the first of it */
+        t = tiling_plan(&rule);
+        assert_int_equal(t.nodes, 5);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -255,6 +277,7 @@ int main(void)
                 cmocka_unit_test(what_is_planned_fits),
                 cmocka_unit_test(tiles_cover_an_image_once),
                 cmocka_unit_test(models_without_images_have_no_tiles),
+                cmocka_unit_test(a_branch_is_not_cut),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

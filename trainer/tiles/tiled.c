@@ -6,16 +6,14 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "trainer/operators/operator.h"
+#include "trainer/operators/node_buffers.h"
 
 struct tiled {
         const struct backend *backend;
         const struct model_node *nodes;
         struct tiling plan;
-        float *activations[MODEL_NODES_MAX + 1]; /* [i] goes into node i; [0] is not used */
-        float *gradients[MODEL_NODES_MAX + 1];   /* of the same; [0] NULL: nobody wants it */
-        uint8_t *which[MODEL_NODES_MAX];
-        float *scratch, *zeros; /* zeros: the halo's rows of the result */
+        struct node_buffers buffers; /* of one tile */
+        float *zeros;                /* the halo's rows of the result */
 };
 
 struct tile {
@@ -69,18 +67,14 @@ static bool allocate(struct tiled *t, bool input_gradient)
                 shape_tile(t, at, &tile);
                 measure_tile(t, &tile, floats, &scratch);
         }
-        for (size_t i = 0; i <= t->plan.nodes; i++) {
-                if (i > 0)
-                        whole = (t->activations[i] = backend_floats(t->backend, floats[i])) != NULL && whole;
-                if (i > 0 || input_gradient)
-                        whole = (t->gradients[i] = backend_floats(t->backend, floats[i])) != NULL && whole;
-                if (i > 0 && model_has(&t->nodes[i - 1], OP_POOL))
-                        whole = (t->which[i - 1] = backend_allocate(t->backend, floats[i] + 1)) != NULL &&
-                                whole;
-        }
-        t->scratch = backend_floats(t->backend, scratch);
+        for (size_t i = 0; i < t->plan.nodes; i++)
+                whole = node_buffers_room(&t->buffers, &t->nodes[i], i, floats[i], floats[i + 1]) == 0 &&
+                        whole;
+        if (input_gradient)
+                whole = (t->buffers.gradients[0] = backend_floats(t->backend, floats[0])) != NULL && whole;
+        t->buffers.scratch = backend_floats(t->backend, scratch);
         t->zeros = backend_floats(t->backend, t->plan.halo / t->plan.scale * row_floats(out_of(t)));
-        return whole && t->scratch != NULL && t->zeros != NULL;
+        return whole && t->buffers.scratch != NULL && t->zeros != NULL;
 }
 
 int tiled_new(const struct backend *b, const struct model_node *nodes, const struct tiling *plan,
@@ -90,7 +84,9 @@ int tiled_new(const struct backend *b, const struct model_node *nodes, const str
 
         if (t == NULL)
                 return err_set(err, -ENOMEM, "no memory for tiles");
-        *t = (struct tiled){ .backend = b, .nodes = nodes, .plan = *plan };
+        *t = (struct tiled){
+                .backend = b, .nodes = nodes, .plan = *plan, .buffers = { .backend = b, .count = plan->nodes }
+        };
         if (!allocate(t, input_gradient)) {
                 tiled_free(t);
                 return err_set(err, -ENOMEM,
@@ -106,13 +102,7 @@ void tiled_free(struct tiled *t)
 {
         if (t == NULL)
                 return;
-        for (size_t i = 0; i <= MODEL_NODES_MAX; i++) {
-                backend_release(t->backend, t->activations[i]);
-                backend_release(t->backend, t->gradients[i]);
-                if (i < MODEL_NODES_MAX)
-                        backend_release(t->backend, t->which[i]);
-        }
-        backend_release(t->backend, t->scratch);
+        node_buffers_release(&t->buffers);
         backend_release(t->backend, t->zeros);
         free(t);
 }
@@ -128,23 +118,11 @@ static const float *input(const struct tiled *t, const struct tile *tile, const 
         return x + tile->first * shape_size(in_of(t)) + tile->rows.first * row_floats(in_of(t));
 }
 
-static struct operator_call call_of(struct tiled *t, const struct tile *tile, const struct tiled_call *c,
-                                    size_t i)
+static struct operator_call call_of(const struct tiled *t, const struct tile *tile,
+                                    const struct tiled_call *c, size_t i)
 {
-        const struct model_node *node = &tile->nodes[i];
-
-        return (struct operator_call){ .kernels = &t->backend->kernels,
-                                       .state = t->backend->state,
-                                       .node = node,
-                                       .count = tile->samples,
-                                       .x = i == 0 ? input(t, tile, c->x) : t->activations[i],
-                                       .y = t->activations[i + 1],
-                                       .dx = t->gradients[i],
-                                       .dy = t->gradients[i + 1],
-                                       .weight = c->parameters + node->weight,
-                                       .bias = c->parameters + node->bias,
-                                       .which = t->which[i],
-                                       .scratch = t->scratch };
+        return node_buffers_call(&t->buffers, tile->nodes, i, input(t, tile, c->x), c->parameters,
+                                 tile->samples);
 }
 
 static void compute(struct tiled *t, const struct tile *tile, const struct tiled_call *c)
@@ -183,7 +161,7 @@ static void forward_tile(struct tiled *t, const struct tile *tile, const struct 
         size_t row = row_floats(out_of(t));
 
         compute(t, tile, c);
-        copy(t, t->activations[t->plan.nodes] + tile->rows.skip * row, c->y + out_at(t, tile),
+        copy(t, t->buffers.values[t->plan.nodes] + tile->rows.skip * row, c->y + out_at(t, tile),
              tile->samples * tile->rows.rows * row);
 }
 
@@ -197,7 +175,7 @@ static void take_gradient(const struct tiled *t, const struct tile *tile, const 
 {
         size_t row = row_floats(out_of(t)), all = tile->nodes[t->plan.nodes - 1].out.height;
         size_t above = tile->rows.skip, below = all - above - tile->rows.rows;
-        float *to = t->gradients[t->plan.nodes];
+        float *to = t->buffers.gradients[t->plan.nodes];
 
         copy(t, t->zeros, to, above * row);
         copy(t, dy + out_at(t, tile), to + above * row, tile->samples * tile->rows.rows * row);
@@ -205,7 +183,7 @@ static void take_gradient(const struct tiled *t, const struct tile *tile, const 
 }
 
 /* A row of the image may have gradients from two tiles: those that the tile before wrote are added to, the
- * others are written. Adding is a step of -1 down the gradient (w -= rate * g). */
+ * others are written. */
 static void give_gradient(const struct tiled *t, const struct tile *tile, float *dx)
 {
         size_t row = row_floats(in_of(t)), first = tile->rows.first, end = first + tile->rows.count, done = 0;
@@ -216,10 +194,10 @@ static void give_gradient(const struct tiled *t, const struct tile *tile, float 
                                                         tile->rows.at - t->plan.rows);
 
                 done = before.first + before.count - first;
-                t->backend->kernels.update(t->backend->state, done * row, -1.0F, 0, t->gradients[0], NULL,
-                                           to + first * row);
+                t->backend->kernels.plus(t->backend->state, done * row, to + first * row,
+                                         t->buffers.gradients[0], to + first * row);
         }
-        copy(t, t->gradients[0] + done * row, to + (first + done) * row,
+        copy(t, t->buffers.gradients[0] + done * row, to + (first + done) * row,
              tile->samples * (end - first - done) * row);
 }
 
@@ -232,7 +210,7 @@ static void backward_tile(struct tiled *t, const struct tile *tile, const struct
 
                 call.dweight = c->gradients + call.node->weight;
                 call.dbias = c->gradients + call.node->bias;
-                operator_backward(&call);
+                node_buffers_backward(&t->buffers, tile->nodes, i, &call);
         }
         if (c->dx != NULL)
                 give_gradient(t, tile, c->dx);

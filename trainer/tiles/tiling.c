@@ -1,14 +1,14 @@
 /* How far a tile's edge reaches, and the largest tile that fits. */
 #include "trainer/tiles/tiling.h"
 
-#include "trainer/operators/operator.h"
+#include "trainer/operators/node_buffers.h"
 
 /* Does it compute each place of an image from those around it, with no other size than theirs? */
 static bool by_places(const struct model_node *n)
 {
         for (size_t i = 0; i < n->part_count; i++)
                 if (n->parts[i] != OP_CONVOLUTION && n->parts[i] != OP_BIAS && n->parts[i] != OP_RELU &&
-                    n->parts[i] != OP_ACTIVATION && n->parts[i] != OP_POOL)
+                    n->parts[i] != OP_ACTIVATION && n->parts[i] != OP_POOL && n->parts[i] != OP_ADD)
                         return false;
         return n->part_count > 0;
 }
@@ -17,9 +17,16 @@ static size_t leading(const struct tiling_rule *rule, bool *ret_convolves)
 {
         size_t count = 0;
 
-        *ret_convolves = false;
         while (count < rule->count && by_places(&rule->nodes[count]))
-                *ret_convolves = model_has(&rule->nodes[count++], OP_CONVOLUTION) || *ret_convolves;
+                count++;
+        /* Of what comes out of the tiles' nodes the last one's is left, and nothing else that a branch could
+         * read. */
+        for (size_t i = rule->count; i-- > count;)
+                if (model_branch_begin(rule->nodes, i) < count)
+                        count = model_branch_begin(rule->nodes, i);
+        *ret_convolves = false;
+        for (size_t i = 0; i < count; i++)
+                *ret_convolves = *ret_convolves || model_has(&rule->nodes[i], OP_CONVOLUTION);
         return count;
 }
 
@@ -50,10 +57,9 @@ static uint64_t bytes_of(const struct tiling_rule *rule, size_t nodes, size_t sa
         if (rule->input_gradient)
                 bytes += samples * height * row_floats(&rule->nodes[0].in) * sizeof(float);
         for (size_t i = 0; i < nodes; i++) {
-                uint64_t places = samples * shape_size(&n[i].out);
                 uint64_t wants = operator_scratch(rule->kernels, &n[i], samples) * sizeof(float);
 
-                bytes += 2 * places * sizeof(float) + (model_has(&n[i], OP_POOL) ? places : 0);
+                bytes += samples * node_buffers_held_bytes(&n[i]);
                 scratch = wants > scratch ? wants : scratch;
         }
         return bytes + scratch;

@@ -2,9 +2,9 @@
  *
  * A tile is some rows of the image, as wide as the image, so that it lies in one piece in memory, with a halo
  * of rows above and below. The leading operators of a model that look at places of an image (convolution,
- * bias, ReLU, pooling) all go through a tile before the next one; what they keep from the way forward to the
- * way back is that of one tile, and is computed again on the way back. Of what comes out the rows that came
- * of the halo are left out: they are wrong, as a tile ends where the image goes on.
+ * bias, add, ReLU, pooling) all go through a tile before the next one; what they keep from the way forward to
+ * the way back is that of one tile, and is computed again on the way back. Of what comes out the rows that
+ * came of the halo are left out: they are wrong, as a tile ends where the image goes on.
  *
  *         image      a tile            convolution 5 x 5      pooled         what counts
  *         row  0..7                                           0..3
@@ -15,6 +15,9 @@
  * A halo has as many rows as can be wrong in the end, times the rows of the image that make one: so tiles
  * begin where a square of every pooling begins. The image's own edges need none: there the zeros outside are
  * what the whole image has, too.
+ *
+ * A branch (trainer/operators/node_buffers.h) that goes around nodes of a tile comes together in it, or
+ * begins behind it.
  *
  * Every place of a tile has the sums that it has in the whole image, so the way forward has the same bits
  * where a kernel adds up in one order. Gradients of weights are added tile by tile: the same numbers added in
