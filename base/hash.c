@@ -23,13 +23,16 @@ static size_t hash_lanes(const unsigned char *at, size_t size_bytes, uint64_t *h
         uint64_t lanes[LANES], words[LANES];
         size_t done = 0;
 
+#pragma GCC unroll 4
         for (size_t i = 0; i < LANES; i++)
                 lanes[i] = *hash + i;
         for (; size_bytes - done >= sizeof(words); done += sizeof(words)) {
                 memcpy(words, at + done, sizeof(words));
+#pragma GCC unroll 4 /* LANES: a lane in a register, not in memory */
                 for (size_t i = 0; i < LANES; i++)
                         lanes[i] = mix(lanes[i] ^ words[i], UINT64_C(0xe7037ed1a0b428db));
         }
+#pragma GCC unroll 4
         for (size_t i = 0; i < LANES; i++)
                 *hash = mix(*hash ^ lanes[i], UINT64_C(0xe7037ed1a0b428db));
         return done;
