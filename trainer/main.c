@@ -335,6 +335,7 @@ static int carry_out(struct train_options *o, const struct world *w, const char 
 
 int main(int argc, char **argv)
 {
+        static char lines[1 << 16]; /* each goes out as one: a terminal, as mpirun's, has 1,024 bytes */
         const char *program = strrchr(argv[0], '/') != NULL ? strrchr(argv[0], '/') + 1 : argv[0];
         struct train_options o = { 0 };
         struct world w;
@@ -345,6 +346,7 @@ int main(int argc, char **argv)
         if (backend_linked.prepare != NULL)
                 backend_linked.prepare(argv);
         (void) signal(SIGPIPE, SIG_IGN); /* who read our progress may leave */
+        (void) setvbuf(stdout, lines, _IOLBF, sizeof(lines));
         if (world_open(&w, &err) < 0) {
                 say(program, &err);
                 return EXIT_FAILED;
