@@ -6,9 +6,9 @@
  * count layers from 0, and nothing but what comes out of a layer goes on to the next. A unit is an operator
  * with parameters and what follows it, whatever goes around it. A tensor is one weight or bias array;
  * `--segments` and REMUDA_SEGMENTS count tensors in backward order: tensor 0 is the last layer's bias, whose
- * gradient is ready first. All parameters lie in one array, in forward order: layer 0's weights (input-major:
+ * gradient is ready first. All parameters lie in one array, in forward order: unit 0's weights (input-major:
  * row = input, column = output; convolutions: row = window position and input channel, embeddings: row =
- * word), layer 0's bias, layer 1's weights... Pure but for the heap. */
+ * word), unit 0's bias, unit 1's weights... Pure but for the heap. */
 #pragma once
 
 #include <stdbool.h>

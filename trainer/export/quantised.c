@@ -344,7 +344,9 @@ static size_t larger(size_t a, size_t b)
 
 static size_t values_of(const struct layer *l)
 {
-        size_t positions = l->op == OP_CONVOLUTION ? l->in.height * l->in.width : 1;
+        size_t positions = l->op == OP_CONVOLUTION ? l->in.height * l->in.width
+                           : l->op == OP_EMBEDDING ? shape_size(&l->in)
+                                                   : 1;
 
         return QUANTISED_BATCH * positions * l->cols;
 }
@@ -372,8 +374,7 @@ static int open_room(struct quantised *q)
                 bool windows = l->op == OP_CONVOLUTION;
                 size_t positions = windows ? l->in.height * l->in.width : 1;
 
-                values = larger(values,
-                                QUANTISED_BATCH * shape_size(&l->in) * (l->op == OP_EMBEDDING ? l->cols : 1));
+                values = larger(values, QUANTISED_BATCH * shape_size(&l->in));
                 values = larger(values, values_of(l));
                 if (l->op == OP_EMBEDDING)
                         continue;
