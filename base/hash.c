@@ -1,4 +1,5 @@
-/* Multiply and fold, eight bytes at a time: the inner loop of wyhash. */
+/* Multiply and fold: short keys eight bytes at a time, as the inner loop of wyhash does, long ones sixteen.
+ */
 #include "base/hash.h"
 
 #include <string.h>
@@ -16,11 +17,13 @@ static uint64_t mix(uint64_t a, uint64_t b)
 
 #define LANES 4
 
-/* A product waits for the one before: four hashes side by side, each of every fourth word, keep the
- * multiplier busy. Return: the bytes that are done. */
+/* A product waits for the one before: four hashes side by side keep the multiplier busy. Each takes two words
+ * at a time, either of which is first mixed with the hash so far, and with another half of it: nobody who
+ * does not know it can choose words that make the product 0, or that are each other's exchanged. Return: the
+ * bytes that are done. */
 static size_t hash_lanes(const unsigned char *at, size_t size_bytes, uint64_t *hash)
 {
-        uint64_t lanes[LANES], words[LANES];
+        uint64_t lanes[LANES], words[2 * LANES];
         size_t done = 0;
 
 #pragma GCC unroll 4
@@ -30,7 +33,8 @@ static size_t hash_lanes(const unsigned char *at, size_t size_bytes, uint64_t *h
                 memcpy(words, at + done, sizeof(words));
 #pragma GCC unroll 4 /* LANES: a lane in a register, not in memory */
                 for (size_t i = 0; i < LANES; i++)
-                        lanes[i] = mix(lanes[i] ^ words[i], UINT64_C(0xe7037ed1a0b428db));
+                        lanes[i] = mix(lanes[i] ^ words[2 * i],
+                                       (lanes[i] << 32 | lanes[i] >> 32) ^ words[2 * i + 1]);
         }
 #pragma GCC unroll 4
         for (size_t i = 0; i < LANES; i++)
