@@ -21,13 +21,18 @@ struct header {
         uint64_t step, samples, hash;
 };
 
+struct outgoing {
+        uint8_t *head, *values;
+        MPI_Request sending[2];
+};
+
 struct stream_to {
         int rank;
         size_t worker, steps;
         uint64_t question, sent; /* samples of the steps before `sent` */
         bool ended;
-        uint8_t *head, *values;
-        MPI_Request sending[2];
+        struct outgoing parts[STREAM_AHEAD];
+        size_t part; /* that is packed next */
 };
 
 /* Of a sample without its label. */
@@ -79,22 +84,23 @@ static int open_to(struct training *t, int rank, struct stream_to *to, struct er
         size_t worker = shares_worker(&t->shares, rank), samples = step_samples(t, worker);
         size_t all = part_steps(t, samples) * samples, bytes = all * part_sample_bytes(t->data);
 
-        *to = (struct stream_to){ .rank = rank,
-                                  .worker = worker,
-                                  .steps = part_steps(t, samples),
-                                  .sent = t->step,
-                                  .head = calloc(1, head_bytes(t, all)),
-                                  .values = malloc(all * value_bytes(t)),
-                                  .sending = { MPI_REQUEST_NULL, MPI_REQUEST_NULL } };
+        *to = (struct stream_to){
+                .rank = rank, .worker = worker, .steps = part_steps(t, samples), .sent = t->step
+        };
         if (bytes > INT_MAX)
                 return err_set(
                         err, -EINVAL,
                         "--distribute manager: a step of rank %d has %zu samples, which are %zu bytes: "
                         "take a batch of which it gets less than 2 GB",
                         rank, samples, bytes);
-        return to->head != NULL && to->values != NULL
-                       ? 0
-                       : err_set(err, -ENOMEM, "no memory for a part of %zu bytes", bytes);
+        for (size_t i = 0; i < STREAM_AHEAD; i++) {
+                to->parts[i] = (struct outgoing){ .head = calloc(1, head_bytes(t, all)),
+                                                  .values = malloc(all * value_bytes(t)),
+                                                  .sending = { MPI_REQUEST_NULL, MPI_REQUEST_NULL } };
+                if (to->parts[i].head == NULL || to->parts[i].values == NULL)
+                        return err_set(err, -ENOMEM, "no memory for a part of %zu bytes", bytes);
+        }
+        return 0;
 }
 
 static void expect(struct training *t, size_t i, MPI_Request *questions)
@@ -126,12 +132,15 @@ static int open_worker(struct training *t, struct err *err)
 
         *s = (struct stream){ .gets = true,
                               .ready = t->step,
+                              .asked = t->step,
                               .step_samples = step_samples(t, shares_worker(&t->shares, t->world.rank)) };
         s->steps = part_steps(t, s->step_samples);
-        s->head = calloc(1, head_bytes(t, s->steps * s->step_samples));
-        if (s->head == NULL)
-                return err_set(err, -ENOMEM, "no memory for a part of %zu samples",
-                               s->steps * s->step_samples);
+        for (size_t i = 0; i < STREAM_SLOTS; i++) {
+                s->slots[i].head = calloc(1, head_bytes(t, s->steps * s->step_samples));
+                if (s->slots[i].head == NULL)
+                        return err_set(err, -ENOMEM, "no memory for a part of %zu samples",
+                                       s->steps * s->step_samples);
+        }
         return part_open(t->data, STREAM_SLOTS * s->steps * s->step_samples, err);
 }
 
@@ -149,13 +158,15 @@ void stream_close(struct training *t)
 {
         struct stream *s = &t->stream;
 
-        for (size_t i = 0; i < s->to_count; i++) {
-                free(s->to[i].head);
-                free(s->to[i].values);
-        }
+        for (size_t i = 0; i < s->to_count; i++)
+                for (size_t k = 0; k < STREAM_AHEAD; k++) {
+                        free(s->to[i].parts[k].head);
+                        free(s->to[i].parts[k].values);
+                }
         free(s->to);
         free(s->questions);
-        free(s->head);
+        for (size_t i = 0; i < STREAM_SLOTS; i++)
+                free(s->slots[i].head);
 }
 
 /* The samples of a step, in the order of their use, behind `total` others. Return: their number, or a
@@ -163,9 +174,10 @@ void stream_close(struct training *t)
 static int pack_step(struct training *t, const struct stream_to *to, uint64_t step, size_t total,
                      struct err *err)
 {
+        const struct outgoing *part = &to->parts[to->part];
         size_t each = value_bytes(t), label = part_label_bytes(t->data), epoch_step;
-        uint8_t *values = to->values + total * each,
-                *labels = to->head + sizeof(struct header) + total * label;
+        uint8_t *values = part->values + total * each,
+                *labels = part->head + sizeof(struct header) + total * label;
         uint64_t epoch;
         int count;
 
@@ -211,6 +223,7 @@ static uint64_t hash_part(const struct training *t, const uint8_t *head, const u
 static int answer(struct training *t, size_t i, struct err *err)
 {
         struct stream_to *to = &t->stream.to[i];
+        struct outgoing *part = &to->parts[to->part];
         struct header h = { .step = to->question };
         int64_t count;
 
@@ -220,18 +233,19 @@ static int answer(struct training *t, size_t i, struct err *err)
         if (to->question != to->sent || to->sent >= t->last_step)
                 return err_set(err, -EIO, "rank %d asks for the samples of step %llu, step %llu is next",
                                to->rank, (unsigned long long) to->question, (unsigned long long) to->sent);
-        MPI_Waitall(2, to->sending, MPI_STATUSES_IGNORE); /* who asks has the part before */
+        MPI_Waitall(2, part->sending, MPI_STATUSES_IGNORE); /* of what was in its place */
         to->sent = part_end(t, to->question, to->steps);
         count = pack(t, to, to->sent, err);
         if (count < 0)
                 return (int) count;
         h.samples = (uint64_t) count;
-        h.hash = hash_part(t, to->head, to->values, h.samples);
-        memcpy(to->head, &h, sizeof(h));
-        MPI_Isend(to->head, (int) head_bytes(t, h.samples), MPI_BYTE, to->rank, TAG_HEAD, MPI_COMM_WORLD,
-                  &to->sending[0]);
-        MPI_Isend(to->values, (int) (h.samples * value_bytes(t)), MPI_BYTE, to->rank, TAG_PART,
-                  MPI_COMM_WORLD, &to->sending[1]);
+        h.hash = hash_part(t, part->head, part->values, h.samples);
+        memcpy(part->head, &h, sizeof(h));
+        MPI_Isend(part->head, (int) head_bytes(t, h.samples), MPI_BYTE, to->rank, TAG_HEAD, MPI_COMM_WORLD,
+                  &part->sending[0]);
+        MPI_Isend(part->values, (int) (h.samples * value_bytes(t)), MPI_BYTE, to->rank, TAG_PART,
+                  MPI_COMM_WORLD, &part->sending[1]);
+        to->part = (to->part + 1) % STREAM_AHEAD;
         t->distribution.sent_bytes += h.samples * part_sample_bytes(t->data);
         expect(t, i, t->stream.questions);
         return 0;
@@ -285,26 +299,26 @@ int stream_any(struct training *t, MPI_Request *requests, int count, struct err 
         return index;
 }
 
-/* The first place of the slot that is filled next. */
-static size_t first_place(const struct stream *s)
+/* The first of a slot's places. */
+static size_t first_place(const struct stream *s, size_t slot)
 {
-        return s->slot * s->steps * s->step_samples;
+        return slot * s->steps * s->step_samples;
 }
 
 /* What came is known by its samples' numbers. */
 static int unpack(struct training *t, struct err *err)
 {
         struct stream *s = &t->stream;
-        size_t place = first_place(s), total = 0, label = part_label_bytes(t->data);
-        uint64_t end = part_end(t, s->question, s->steps);
+        struct stream_slot *slot = &s->slots[s->slot];
+        size_t place = first_place(s, s->slot), total = 0, label = part_label_bytes(t->data);
         struct header h;
 
-        memcpy(&h, s->head, sizeof(h));
-        if (h.step != s->question || h.samples > s->steps * s->step_samples ||
-            hash_part(t, s->head, part_values(t->data, place), h.samples) != h.hash)
+        memcpy(&h, slot->head, sizeof(h));
+        if (h.step != s->ready || h.samples > s->steps * s->step_samples ||
+            hash_part(t, slot->head, part_values(t->data, place), h.samples) != h.hash)
                 return err_set(err, -EIO, "the samples from step %llu on came damaged",
-                               (unsigned long long) s->question);
-        for (uint64_t step = s->question; step < end; step++) {
+                               (unsigned long long) s->ready);
+        for (uint64_t step = s->ready; step < slot->end; step++) {
                 uint64_t epoch;
                 size_t epoch_step, count;
 
@@ -317,14 +331,15 @@ static int unpack(struct training *t, struct err *err)
                                   t->ids) < 0)
                         return err_set(err, -ENOMEM, "no memory for the sample order");
                 for (size_t i = 0; i < count; i++, total++)
-                        part_name(t->data, place + total, t->ids[i], s->head + sizeof(h) + total * label);
+                        part_name(t->data, place + total, t->ids[i], slot->head + sizeof(h) + total * label);
         }
         if (total != h.samples)
                 return err_set(err, -EIO, "the manager sent %llu samples from step %llu on, others are due",
-                               (unsigned long long) h.samples, (unsigned long long) s->question);
+                               (unsigned long long) h.samples, (unsigned long long) s->ready);
         t->distribution.received_bytes += total * part_sample_bytes(t->data);
-        s->ends[s->slot] = s->ready = end;
+        s->ready = slot->end;
         s->slot = (s->slot + 1) % STREAM_SLOTS;
+        s->coming--;
         return 0;
 }
 
@@ -333,23 +348,26 @@ static bool may_ask(const struct training *t)
 {
         const struct stream *s = &t->stream;
 
-        return !s->asked && s->ready < t->last_step && s->ends[s->slot] <= t->step &&
-               distribution_known(t, s->ready);
+        return s->coming < STREAM_AHEAD && s->asked < t->last_step &&
+               s->slots[(s->slot + s->coming) % STREAM_SLOTS].end <= t->step &&
+               distribution_known(t, s->asked);
 }
 
 /* The samples come to lie in their slot, whose steps are done. */
 static void ask(struct training *t)
 {
         struct stream *s = &t->stream;
-        size_t samples = s->steps * s->step_samples;
+        size_t samples = s->steps * s->step_samples, next = (s->slot + s->coming) % STREAM_SLOTS;
+        struct stream_slot *slot = &s->slots[next];
 
-        s->question = s->ready;
-        MPI_Irecv(s->head, (int) head_bytes(t, samples), MPI_BYTE, 0, TAG_HEAD, MPI_COMM_WORLD,
-                  &s->requests[0]);
-        MPI_Irecv(part_values(t->data, first_place(s)), (int) (samples * value_bytes(t)), MPI_BYTE, 0,
-                  TAG_PART, MPI_COMM_WORLD, &s->requests[1]);
-        MPI_Isend(&s->question, 1, MPI_UINT64_T, 0, TAG_QUESTION, MPI_COMM_WORLD, &s->requests[2]);
-        s->asked = true;
+        slot->question = s->asked;
+        slot->end = s->asked = part_end(t, s->asked, s->steps);
+        MPI_Irecv(slot->head, (int) head_bytes(t, samples), MPI_BYTE, 0, TAG_HEAD, MPI_COMM_WORLD,
+                  &slot->requests[0]);
+        MPI_Irecv(part_values(t->data, first_place(s, next)), (int) (samples * value_bytes(t)), MPI_BYTE, 0,
+                  TAG_PART, MPI_COMM_WORLD, &slot->requests[1]);
+        MPI_Isend(&slot->question, 1, MPI_UINT64_T, 0, TAG_QUESTION, MPI_COMM_WORLD, &slot->requests[2]);
+        s->coming++;
 }
 
 bool stream_has(const struct training *t, uint64_t step)
@@ -365,18 +383,17 @@ int stream_wait(struct training *t, uint64_t step, struct err *err)
         int there;
 
         for (;;) {
-                if (s->gets && may_ask(t))
+                while (s->gets && may_ask(t))
                         ask(t);
                 there = 0;
-                if (s->asked && !stream_has(t, step)) {
-                        patience_wait(s->requests, 3);
+                if (s->coming > 0 && !stream_has(t, step)) {
+                        patience_wait(s->slots[s->slot].requests, 3);
                         there = 1;
-                } else if (s->asked) {
-                        MPI_Testall(3, s->requests, &there, MPI_STATUSES_IGNORE);
+                } else if (s->coming > 0) {
+                        MPI_Testall(3, s->slots[s->slot].requests, &there, MPI_STATUSES_IGNORE);
                 }
                 if (!there)
                         break;
-                s->asked = false;
                 if (unpack(t, err) < 0)
                         return err->code;
         }
@@ -389,15 +406,14 @@ int stream_wait(struct training *t, uint64_t step, struct err *err)
 
 int stream_end(struct training *t, struct err *err)
 {
+        const uint64_t no_more = NO_MORE;
         struct stream *s = &t->stream;
         int r = 0;
 
         if (s->gets) {
-                if (s->asked)
-                        patience_wait(s->requests, 3);
-                s->asked = false;
-                s->question = NO_MORE;
-                MPI_Send(&s->question, 1, MPI_UINT64_T, 0, TAG_QUESTION, MPI_COMM_WORLD);
+                for (; s->coming > 0; s->coming--, s->slot = (s->slot + 1) % STREAM_SLOTS)
+                        patience_wait(s->slots[s->slot].requests, 3);
+                MPI_Send(&no_more, 1, MPI_UINT64_T, 0, TAG_QUESTION, MPI_COMM_WORLD);
         }
         for (size_t i = 0; r == 0 && i < s->to_count; i++)
                 while (r == 0 && !s->to[i].ended) {
@@ -405,6 +421,7 @@ int stream_end(struct training *t, struct err *err)
                         r = answer(t, i, err);
                 }
         for (size_t i = 0; r == 0 && i < s->to_count; i++)
-                MPI_Waitall(2, s->to[i].sending, MPI_STATUSES_IGNORE);
+                for (size_t k = 0; k < STREAM_AHEAD; k++)
+                        MPI_Waitall(2, s->to[i].parts[k].sending, MPI_STATUSES_IGNORE);
         return r;
 }

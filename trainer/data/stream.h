@@ -2,16 +2,19 @@
  * manager).
  *
  * A worker has room for STREAM_SLOTS parts, each of the samples of some steps in a row: about
- * STREAM_PART_BYTES, at least one step. As soon as a part is there and room for another, it asks for the
- * next; the manager answers when it looks, before each of its steps and while it waits. So a worker that is
- * twice as fast asks, and gets, twice as often, and the next part travels while one is trained on:
+ * STREAM_PART_BYTES, at least one step. Wherever there is room it asks, so for the next but one before the
+ * next is there; the manager answers when it looks, before each of its steps and while it waits. So a worker
+ * that is twice as fast asks, and gets, twice as often, and parts travel while one is trained on:
  *
- *         room  [ steps 0..19, in use ][ 20..39, there ][ 40..59, asked for ]
+ *         room  [ steps 0..19, in use ][ 20..39, there or asked for ][ 40..59, asked for ]
+ *
+ * With one question at a time a part of one step would be packed in the step before its use at the earliest,
+ * and where the manager begins its steps first, in that of its use: the worker would wait in every step.
  *
  * Invariant: a place is not written anew before the steps that use it are done, so the manager never has more
- * than one part a worker on its way, which is all the memory that it needs beside the data themselves; and a
- * worker that trains on step s has asked for all up to s + 1, so a manager that waits, before its step s + 1,
- * for those who have not got it waits for a message that is on its way.
+ * than STREAM_AHEAD parts a worker on their way, which is all the memory that it needs beside the data
+ * themselves; and a worker that trains on step s has asked for all up to s + 1, so a manager that waits,
+ * before its step s + 1, for those who have not got it waits for a message that is on its way.
  *
  * A part is two messages: a head with the labels, and the samples themselves, which come to lie where they
  * are used. Both have a hash that the worker checks. */
@@ -25,22 +28,26 @@
 #include "base/err.h"
 
 #define STREAM_SLOTS      3
-#define STREAM_PART_BYTES ((size_t) 1 << 18)
+#define STREAM_AHEAD      (STREAM_SLOTS - 1) /* parts asked for at once */
+#define STREAM_PART_BYTES ((size_t) 1 << 17)
 
 struct training;
 struct stream_to; /* a worker, at the manager */
 
+struct stream_slot {
+        uint64_t question, end; /* the first step of what is in it, and the one after the last */
+        uint8_t *head;
+        MPI_Request requests[3];
+};
+
 struct stream {
         /* of a worker that gets samples */
-        bool gets, asked;            /* a part is asked for and not there yet */
-        size_t step_samples;         /* room for a step */
-        size_t steps;                /* of a part */
-        uint64_t ready;              /* samples of the steps before that one are there */
-        uint64_t ends[STREAM_SLOTS]; /* the step after the last one of what is in each slot */
-        size_t slot;                 /* that is filled next */
-        uint8_t *head;
-        uint64_t question;
-        MPI_Request requests[3];
+        bool gets;
+        size_t step_samples;   /* room for a step */
+        size_t steps;          /* of a part */
+        uint64_t ready, asked; /* samples of the steps before that one are there, or asked for */
+        size_t slot, coming;   /* that is filled next; parts that are asked for and not there yet */
+        struct stream_slot slots[STREAM_SLOTS];
         /* of the manager */
         struct stream_to *to;
         MPI_Request *questions; /* of each */
