@@ -18,9 +18,10 @@ static uint64_t mix(uint64_t a, uint64_t b)
 #define LANES 4
 
 /* A product waits for the one before: four hashes side by side keep the multiplier busy. Each takes two words
- * at a time, either of which is first mixed with the hash so far, and with another half of it: nobody who
- * does not know it can choose words that make the product 0, or that are each other's exchanged. Return: the
- * bytes that are done. */
+ * at a time, either of which is first mixed with the hash so far, the second with its bits in other places:
+ * nobody who does not know it can choose words that make the product 0, or exchange them unnoticed. By an odd
+ * number of places, as hash and turned hash would else differ in 2^32 ways alone. Return: the bytes that are
+ * done. */
 static size_t hash_lanes(const unsigned char *at, size_t size_bytes, uint64_t *hash)
 {
         uint64_t lanes[LANES], words[2 * LANES];
@@ -34,7 +35,7 @@ static size_t hash_lanes(const unsigned char *at, size_t size_bytes, uint64_t *h
 #pragma GCC unroll 4 /* LANES: a lane in a register, not in memory */
                 for (size_t i = 0; i < LANES; i++)
                         lanes[i] = mix(lanes[i] ^ words[2 * i],
-                                       (lanes[i] << 32 | lanes[i] >> 32) ^ words[2 * i + 1]);
+                                       (lanes[i] << 29 | lanes[i] >> 35) ^ words[2 * i + 1]);
         }
 #pragma GCC unroll 4
         for (size_t i = 0; i < LANES; i++)
