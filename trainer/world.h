@@ -13,7 +13,7 @@
 #include "base/text.h"
 
 /* Raised whenever what travels between ranks changes; ranks of different protocols refuse each other. */
-#define WORLD_PROTOCOL 7
+#define WORLD_PROTOCOL 8
 
 struct world {
         int rank, size;

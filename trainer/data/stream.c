@@ -233,7 +233,8 @@ static int answer(struct training *t, size_t i, struct err *err)
         if (to->question != to->sent || to->sent >= t->last_step)
                 return err_set(err, -EIO, "rank %d asks for the samples of step %llu, step %llu is next",
                                to->rank, (unsigned long long) to->question, (unsigned long long) to->sent);
-        MPI_Waitall(2, part->sending, MPI_STATUSES_IGNORE); /* of what was in its place */
+        MPI_Waitall(2, part->sending,
+                    MPI_STATUSES_IGNORE); /* who asks has had the part that was in its place */
         to->sent = part_end(t, to->question, to->steps);
         count = pack(t, to, to->sent, err);
         if (count < 0)
@@ -343,7 +344,8 @@ static int unpack(struct training *t, struct err *err)
         return 0;
 }
 
-/* May the next part be asked for? Its slot's steps are done, and its epoch's samples are known. */
+/* May the next part be asked for? Its slot's steps are done, and its epoch's samples are known; and the last
+ * part but one has come, so that the manager has room for it without waiting for anybody. */
 static bool may_ask(const struct training *t)
 {
         const struct stream *s = &t->stream;

@@ -2,9 +2,10 @@
  * manager).
  *
  * A worker has room for STREAM_SLOTS parts, each of the samples of some steps in a row: about
- * STREAM_PART_BYTES, at least one step. Wherever there is room it asks, so for the next but one before the
- * next is there; the manager answers when it looks, before each of its steps and while it waits. So a worker
- * that is twice as fast asks, and gets, twice as often, and parts travel while one is trained on:
+ * STREAM_PART_BYTES, at least one step. Wherever there is room it asks, for STREAM_AHEAD parts at once, so
+ * for the next but one before the next is there; the manager answers when it looks, before each of its steps
+ * and while it waits. So a worker that is twice as fast asks, and gets, twice as often, and parts travel
+ * while one is trained on:
  *
  *         room  [ steps 0..19, in use ][ 20..39, there or asked for ][ 40..59, asked for ]
  *
