@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "planner/splits/pipeline_cut.h"
 #include "planner/splits/pipeline_mixes.h"
+#include "planner/splits/pipeline_schedule.h"
 
 #define CUTS_MAX 4000 /* of the search by exchange */
 #define STARTS   3
@@ -390,4 +391,13 @@ uint64_t pipeline_microbatches(uint64_t microbatches, uint64_t part, uint64_t wh
 double pipeline_step_ms(const struct pipeline_plan *plan, unsigned microbatches)
 {
         return plan->sum_ms + plan->period_ms * (microbatches - 1);
+}
+
+double pipeline_foretold_ms(const struct pipeline_stage *stages, size_t count, unsigned microbatches)
+{
+        double load_ms[PIPELINE_LAYERS_MAX]; /* a stage has a layer or more */
+
+        for (size_t k = 0; k < count; k++)
+                load_ms[k] = stages[k].load_ms;
+        return pipeline_schedule_ms(load_ms, count, microbatches);
 }

@@ -105,6 +105,8 @@ uint64_t pipeline_microbatches(uint64_t microbatches, uint64_t part, uint64_t wh
 /* pipeline_alike() - can no plan tell two workers apart? */
 bool pipeline_alike(const struct pipeline_problem *problem, size_t a, size_t b);
 
-/* pipeline_step_ms() - a step of all microbatches: the first goes through alone, the others follow, one a
- * period. */
+/* pipeline_step_ms() - a step of all microbatches as planners compare them: the first goes through alone, the
+ * others follow, one a period. pipeline_foretold_ms() - the same as its passes go (pipeline_schedule.h),
+ * which is what to expect, and never longer. @count: > 0 */
 double pipeline_step_ms(const struct pipeline_plan *plan, unsigned microbatches);
+double pipeline_foretold_ms(const struct pipeline_stage *stages, size_t count, unsigned microbatches);

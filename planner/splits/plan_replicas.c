@@ -112,10 +112,10 @@ json_t *plan_replicas_encode(const struct plan_split_input *input, const struct 
                                                           plan->replicas[i].plan.period_ms, "step_ms",
                                                           plan->replicas[i].step_ms, "stages",
                                                           stages_json(input, &plan->replicas[i].plan)));
-        return json_pack("{s:f, s:f, s:o, s:b, s:o, s:o, s:o, s:f}", "step_ms", plan->step_ms, "exchange_ms",
-                         plan->exchange_ms, "replicas", replicas, "exact", (int) plan->exact, "data_alone_ms",
-                         number_or_null(plan->data_ms), "pipeline_alone_ms",
-                         number_or_null(plan->pipeline_ms), "gain",
+        return json_pack("{s:f, s:f, s:f, s:o, s:b, s:o, s:o, s:o, s:f}", "step_ms", plan->step_ms,
+                         "foretold_ms", plan->foretold_ms, "exchange_ms", plan->exchange_ms, "replicas",
+                         replicas, "exact", (int) plan->exact, "data_alone_ms", number_or_null(plan->data_ms),
+                         "pipeline_alone_ms", number_or_null(plan->pipeline_ms), "gain",
                          number_or_null(alone < 0 ? -1 : alone / plan->step_ms), "planning_ms", planning_ms);
 }
 
@@ -142,8 +142,8 @@ void plan_replicas_table(const struct plan_split_input *input, const struct repl
                                     plan->replicas[i].microbatches, input->types[class_of(input, s->worker)],
                                     input->layers[s->first], input->layers[s->last], s->load_ms);
                 }
-        text_printf(out, "\nstep %.3f ms%s, %.3f of it the exchange of gradients", plan->step_ms,
-                    plan->exact ? " (exact)" : "", plan->exchange_ms);
+        text_printf(out, "\nstep %.3f ms%s, %.3f of it the exchange of gradients, %.3f ms foretold",
+                    plan->step_ms, plan->exact ? " (exact)" : "", plan->exchange_ms, plan->foretold_ms);
         append_baseline(out, "data alone", plan->data_ms);
         append_baseline(out, "pipeline alone", plan->pipeline_ms);
         if (alone >= 0)

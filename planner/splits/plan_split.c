@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "planner/shards/plan_field.h"
 #include "planner/shards/shards.h"
+#include "planner/splits/pipeline_schedule.h"
 
 #define BYTES_MAX  ((uint64_t) 1 << 53)
 #define COUNT_MAX  4096
@@ -296,13 +297,26 @@ static json_t *stages_json(const struct plan_split_input *input, const struct ch
         return stages;
 }
 
+/* A step of all microbatches: as its passes go, where forward and backward ones take turns. */
+static double foretold_ms(const struct plan_split_input *input, const struct chain_plan *plan)
+{
+        double load_ms[CHAIN_LAYERS_MAX];
+
+        if (input->problem.schedule != CHAIN_1F1B)
+                return plan->latency_ms + (input->problem.microbatches - 1) * plan->period_ms;
+        for (size_t k = 0; k < plan->stage_count; k++)
+                load_ms[k] = plan->stages[k].load_ms;
+        return pipeline_schedule_ms(load_ms, plan->stage_count, input->problem.microbatches);
+}
+
 json_t *plan_split_encode(const struct plan_split_input *input, const struct chain_plan *plan,
                           double planning_ms)
 {
         json_t *stages = stages_json(input, plan);
 
-        return json_pack("{s:f, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f}", "period_ms", plan->period_ms,
-                         "latency_ms", plan->latency_ms, "stages", stages, "max_load", plan->period_ms,
+        return json_pack("{s:f, s:f, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f}", "period_ms",
+                         plan->period_ms, "latency_ms", plan->latency_ms, "foretold_ms",
+                         foretold_ms(input, plan), "stages", stages, "max_load", plan->period_ms,
                          "lower_bound", plan->lower_bound_ms, "gap",
                          plan->lower_bound_ms > 0 ? plan->period_ms / plan->lower_bound_ms - 1 : 0.0, "exact",
                          (int) plan->exact, "equal_layers_ms",
@@ -331,6 +345,9 @@ void plan_split_table(const struct plan_split_input *input, const struct chain_p
                             (double) s->memory_bytes / 1048576);
         }
         text_printf(out, "\nperiod %.3f ms (exact), latency %.3f ms", plan->period_ms, plan->latency_ms);
+        if (input->problem.microbatches > 1)
+                text_printf(out, ", a step of %u %.3f ms", input->problem.microbatches,
+                            foretold_ms(input, plan));
         append_baseline(out, "equal layers", chain_equal_layers_ms(&input->problem));
         append_baseline(out, "in proportion", chain_proportional_ms(&input->problem));
         text_printf(out, "; planned in %.1f ms\n", planning_ms);

@@ -260,7 +260,7 @@ static void replicas_are_groups(void **state)
         assert_int_equal(job_plan(&claim, &plan, NULL), 0);
         assert_string_equal(stages_of(&plan, text), "c 0:1 | d 2:2,3:3 | c 0:2 | d 3:3");
         assert_non_null(strstr(plan.notes[plan.note_count - 1],
-                               "Split: 2 replicas, 5 stages, by the profile's times: 92 ms a step of 16 "
+                               "Split: 2 replicas, 5 stages, by the profile's times: 88 ms a step of 16 "
                                "microbatches, "));
         assert_non_null(strstr(plan.notes[plan.note_count - 1], "; of each batch 36 + 28; stages"));
         assert_int_equal(plan.groups[0].batch + plan.groups[1].batch, 36);
