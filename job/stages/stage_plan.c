@@ -270,8 +270,6 @@ static int one_pipeline(const struct job *job, const struct pipeline_problem *pr
                 return err_set(err, -ENOMEM, "no memory for the stages");
         plan->replica_count = 1;
         plan->step_ms = pipeline_step_ms(&plan->pipeline, problem->microbatches);
-        plan->foretold_ms = pipeline_foretold_ms(plan->pipeline.stages, plan->pipeline.stage_count,
-                                                 problem->microbatches);
         plan->replicas[0] = (struct stage_plan_replica){ .count = plan->pipeline.stage_count,
                                                          .microbatches = problem->microbatches,
                                                          .batch = job->global_batch,
@@ -314,7 +312,6 @@ static int line_up(const struct job *job, const struct pipeline_problem *problem
         }
         plan->replica_count = from->count;
         plan->step_ms = from->step_ms;
-        plan->foretold_ms = from->foretold_ms;
         plan->exchange_ms = from->exchange_ms;
         all->exact = from->exact;
         all->effort_spent = from->effort_spent;
@@ -463,6 +460,20 @@ char *stage_plan_layers(const struct pipeline_plan *plan, size_t worker)
         return text_take(&list, NULL);
 }
 
+/* A step as its passes go. */
+static double foretold_ms(const struct stage_plan *plan)
+{
+        double longest_ms = 0;
+
+        for (size_t i = 0; i < plan->replica_count; i++) {
+                const struct stage_plan_replica *r = &plan->replicas[i];
+
+                longest_ms = fmax(longest_ms, pipeline_foretold_ms(plan->pipeline.stages + r->first, r->count,
+                                                                   r->microbatches));
+        }
+        return longest_ms + plan->exchange_ms;
+}
+
 void stage_plan_sentence(const struct stage_plan *plan, struct text *out)
 {
         CLEANUP(free_p) char *layers = stage_plan_layers(&plan->pipeline, SIZE_MAX);
@@ -473,10 +484,10 @@ void stage_plan_sentence(const struct stage_plan *plan, struct text *out)
         text_printf(out, "%zu stages, by %s", p->stage_count, times_names[plan->times]);
         if (plan->times != STAGE_TIMES_COMPARED && plan->replica_count > 1)
                 text_printf(out, ": %.4g ms a step of %u microbatches, %.4g of it the exchange of gradients",
-                            plan->foretold_ms, plan->microbatches, plan->exchange_ms);
+                            foretold_ms(plan), plan->microbatches, plan->exchange_ms);
         else if (plan->times != STAGE_TIMES_COMPARED)
                 text_printf(out, ": %.4g ms a microbatch, %.4g ms a step of %u", p->period_ms,
-                            plan->foretold_ms, plan->microbatches);
+                            foretold_ms(plan), plan->microbatches);
         text_printf(out, "; memory %s, links %s%s",
                     plan->memory_known ? "of the inventory" : "not known of all",
                     plan->times == STAGE_TIMES_COMPARED         ? "not counted"

@@ -58,7 +58,6 @@ struct stage_plan {
         struct stage_plan_replica *replicas; /* owned; one or more */
         size_t replica_count;
         double step_ms, exchange_ms; /* a step, as plans are compared; what of it replicas exchange */
-        double foretold_ms;          /* a step as its passes go: what to expect */
         enum stage_plan_times times;
         bool memory_known,
                 links_known; /* of all workers: else what is not known is not counted, or assumed */

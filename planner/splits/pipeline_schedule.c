@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 
 #define FORWARD_PARTS 3 /* of a load a forward pass is one */
-#define STEADY        4 /* so many microbatches a stage, and all that follow are alike */
+#define STEADY        4 /* so many microbatches a stage, and those that follow are about alike */
 
 struct going { /* a stage */
         double load_ms, free_ms;
@@ -62,15 +62,18 @@ double pipeline_schedule_ms(const double *load_ms, size_t count, unsigned microb
         double *times =
                 count <= PIPELINE_SCHEDULE_STAGES_MAX ? calloc(2 * count * places, sizeof(*times)) : NULL;
         struct schedule s = { .stages = stages, .count = count, .places = places };
-        double sum_ms = 0, largest_ms = 0, end_ms = 0;
+        size_t most = PIPELINE_SCHEDULE_PASSES / count;
+        double sum_ms = 0, largest_ms = 0, compared_ms, end_ms = 0;
 
         for (size_t k = 0; k < count; k++) {
                 sum_ms += load_ms[k];
                 largest_ms = fmax(largest_ms, load_ms[k]);
         }
+        compared_ms = sum_ms + (microbatches - 1) * largest_ms;
         if (stages == NULL || times == NULL)
-                return sum_ms + (microbatches - 1) * largest_ms;
-        s.microbatches = microbatches < STEADY * count ? microbatches : (unsigned) (STEADY * count);
+                return compared_ms;
+        most = most < STEADY * count ? STEADY * count : most;
+        s.microbatches = microbatches < most ? microbatches : (unsigned) most;
         for (size_t k = 0; k < count; k++)
                 stages[k] = (struct going){ .load_ms = load_ms[k],
                                             .sent_ms = times + 2 * k * places,
@@ -81,5 +84,5 @@ double pipeline_schedule_ms(const double *load_ms, size_t count, unsigned microb
                                 ;
         for (size_t k = 0; k < count; k++)
                 end_ms = fmax(end_ms, stages[k].free_ms);
-        return end_ms + (microbatches - s.microbatches) * largest_ms;
+        return fmin(end_ms + (microbatches - s.microbatches) * largest_ms, compared_ms);
 }

@@ -457,7 +457,6 @@ static int copy_best(struct search *s, struct replicas_plan *plan)
 {
         CLEANUP(free_p) bool *taken = calloc(s->problem->worker_count + 1, sizeof(*taken));
         unsigned given[REPLICAS_WORKERS_MAX] = { 0 };
-        double foretold_ms = 0;
         int r = 0;
 
         plan->replicas = calloc(s->best.count, sizeof(*plan->replicas));
@@ -470,15 +469,10 @@ static int copy_best(struct search *s, struct replicas_plan *plan)
 
                 plan->replicas[i].microbatches = given[i];
                 plan->replicas[i].step_ms = pipeline_step_ms(from, given[i]);
-                foretold_ms = fmax(foretold_ms,
-                                   s->problem->hold_all /* all forwards, then all backwards: as compared */
-                                           ? plan->replicas[i].step_ms
-                                           : pipeline_foretold_ms(from->stages, from->stage_count, given[i]));
                 r = copy_plan(s, from, taken, &plan->replicas[i].plan);
         }
         plan->step_ms = s->best.step_ms;
         plan->exchange_ms = exchange_ms(s, &s->best);
-        plan->foretold_ms = foretold_ms + plan->exchange_ms;
         plan->exact = plan->exact && s->of.exact;
         plan->effort_spent = s->of.spent;
         return r;

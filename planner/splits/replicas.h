@@ -33,7 +33,6 @@ struct replicas_plan {
         struct replica *replicas; /* owned */
         size_t count;
         double step_ms, exchange_ms; /* exchange_ms: its part of the step */
-        double foretold_ms;          /* the step as the passes of its pipelines go; <= step_ms */
         bool exact;                  /* every way was tried, and every plan is proven */
         double pipeline_ms, data_ms; /* steps of either alone, idle workers allowed; -1 = impossible */
         double effort_spent;
