@@ -390,7 +390,7 @@ uint64_t pipeline_microbatches(uint64_t microbatches, uint64_t part, uint64_t wh
 
 double pipeline_step_ms(const struct pipeline_plan *plan, unsigned microbatches)
 {
-        return plan->sum_ms + plan->period_ms * (microbatches - 1);
+        return pipeline_schedule_most_ms(plan->sum_ms, plan->period_ms, microbatches);
 }
 
 double pipeline_foretold_ms(const struct pipeline_stage *stages, size_t count, unsigned microbatches)

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "planner/splits/pipeline_cut.h"
+#include "planner/splits/pipeline_schedule.h"
 
 /* A stage's layers, and what crosses its boundaries. */
 static double load_of(const struct pipeline_problem *problem, size_t stage, size_t begin, size_t end)
@@ -24,7 +25,7 @@ static double load_of(const struct pipeline_problem *problem, size_t stage, size
 
 static double step_of(const struct pipeline_problem *problem, struct pipeline_cut_cost cost)
 {
-        return cost.sum_ms + cost.largest_ms * (problem->microbatches - 1);
+        return pipeline_schedule_most_ms(cost.sum_ms, cost.largest_ms, problem->microbatches);
 }
 
 static double step_now(const struct pipeline_problem *problem, const size_t *now)

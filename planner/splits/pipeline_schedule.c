@@ -54,6 +54,11 @@ static bool go_on(struct schedule *s, size_t k)
         return true;
 }
 
+double pipeline_schedule_most_ms(double sum_ms, double largest_ms, unsigned microbatches)
+{
+        return sum_ms + largest_ms * (microbatches - 1);
+}
+
 double pipeline_schedule_ms(const double *load_ms, size_t count, unsigned microbatches)
 {
         size_t places = (count < microbatches ? count : microbatches) + 1;
@@ -63,15 +68,15 @@ double pipeline_schedule_ms(const double *load_ms, size_t count, unsigned microb
                 count <= PIPELINE_SCHEDULE_STAGES_MAX ? calloc(2 * count * places, sizeof(*times)) : NULL;
         struct schedule s = { .stages = stages, .count = count, .places = places };
         size_t most = PIPELINE_SCHEDULE_PASSES / count;
-        double sum_ms = 0, largest_ms = 0, compared_ms, end_ms = 0;
+        double sum_ms = 0, largest_ms = 0, most_ms, end_ms = 0;
 
         for (size_t k = 0; k < count; k++) {
                 sum_ms += load_ms[k];
                 largest_ms = fmax(largest_ms, load_ms[k]);
         }
-        compared_ms = sum_ms + (microbatches - 1) * largest_ms;
+        most_ms = pipeline_schedule_most_ms(sum_ms, largest_ms, microbatches);
         if (stages == NULL || times == NULL)
-                return compared_ms;
+                return most_ms;
         most = most < STEADY * count ? STEADY * count : most;
         s.microbatches = microbatches < most ? microbatches : (unsigned) most;
         for (size_t k = 0; k < count; k++)
@@ -84,5 +89,5 @@ double pipeline_schedule_ms(const double *load_ms, size_t count, unsigned microb
                                 ;
         for (size_t k = 0; k < count; k++)
                 end_ms = fmax(end_ms, stages[k].free_ms);
-        return fmin(end_ms + (microbatches - s.microbatches) * largest_ms, compared_ms);
+        return fmin(end_ms + (microbatches - s.microbatches) * largest_ms, most_ms);
 }

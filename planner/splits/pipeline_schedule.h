@@ -27,3 +27,6 @@
  * Return: never more than what planners minimise; that, of more stages, or without memory.
  * O(count x (count + microbatches that are gone through)). */
 double pipeline_schedule_ms(const double *load_ms, size_t count, unsigned microbatches);
+
+/* pipeline_schedule_most_ms() - what planners minimise, and no such step exceeds. O(1). */
+double pipeline_schedule_most_ms(double sum_ms, double largest_ms, unsigned microbatches);

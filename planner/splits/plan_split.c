@@ -303,7 +303,8 @@ static double foretold_ms(const struct plan_split_input *input, const struct cha
         double load_ms[CHAIN_LAYERS_MAX];
 
         if (input->problem.schedule != CHAIN_1F1B)
-                return plan->latency_ms + (input->problem.microbatches - 1) * plan->period_ms;
+                return pipeline_schedule_most_ms(plan->latency_ms, plan->period_ms,
+                                                 input->problem.microbatches);
         for (size_t k = 0; k < plan->stage_count; k++)
                 load_ms[k] = plan->stages[k].load_ms;
         return pipeline_schedule_ms(load_ms, plan->stage_count, input->problem.microbatches);
