@@ -1,4 +1,4 @@
-/* Multiply and fold: short keys eight bytes at a time, as the inner loop of wyhash does, long ones sixteen.
+/* Multiply and fold, as the inner loop of wyhash: eight bytes of short keys at a time, sixteen of long ones.
  */
 #include "base/hash.h"
 

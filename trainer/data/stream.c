@@ -233,8 +233,8 @@ static int answer(struct training *t, size_t i, struct err *err)
         if (to->question != to->sent || to->sent >= t->last_step)
                 return err_set(err, -EIO, "rank %d asks for the samples of step %llu, step %llu is next",
                                to->rank, (unsigned long long) to->question, (unsigned long long) to->sent);
-        MPI_Waitall(2, part->sending,
-                    MPI_STATUSES_IGNORE); /* who asks has had the part that was in its place */
+        /* who asks has had the part that was in its place */
+        MPI_Waitall(2, part->sending, MPI_STATUSES_IGNORE);
         to->sent = part_end(t, to->question, to->steps);
         count = pack(t, to, to->sent, err);
         if (count < 0)
