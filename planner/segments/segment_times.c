@@ -14,6 +14,7 @@
 #define UNITS_DIGITS   36                   /* all times stay below 10^36 units, a margin of 170 */
 #define DIVISOR_MAX    ((uint64_t) 1 << 50) /* of a table; beyond it slopes are rounded */
 #define ROUNDED_SLOPES ((uint64_t) 1 << 50)
+#define LEFT_BITS      40
 
 static int check_tensors(const struct segment_tensor *tensors, size_t count, struct err *err)
 {
@@ -182,7 +183,8 @@ static void choose_unit(const struct segment_tensor *tensors, size_t count, cons
         coarsest = (int) ceil(log10(fmax(latest, DECIMAL_LEAST)) + log10((double) times->divisor)) -
                    UNITS_DIGITS;
         times->exponent = finest;
-        if (coarsest > finest || times->divisor > 1) { /* with a divisor: all the digits there is room for */
+        if (coarsest > finest || times->divisor > 1 ||
+            tail != NULL) { /* with a divisor, or what is left of calls: all the digits there is room for */
                 rounded = rounded || coarsest > finest;
                 times->exponent = coarsest;
         }
@@ -324,6 +326,23 @@ void segment_times_free(struct segment_times *times)
         free(times->pieces);
         free(times->tail);
         *times = (struct segment_times){ 0 };
+}
+
+segment_time segment_times_left(const struct segment_times *times, uint64_t bytes, segment_time left)
+{
+        size_t piece = 0, tail_piece = 0;
+        segment_time beside = segment_times_cost(times, bytes, &piece), last;
+
+        if (times->tail == NULL)
+                return left;
+        last = segment_times_read(times->tail, times->tail_count, bytes, &tail_piece);
+        if (last >= beside || last < 0)
+                return left;
+        while (beside >> LEFT_BITS != 0) { /* products of both stay within a segment_time */
+                beside >>= 1;
+                last >>= 1;
+        }
+        return left / beside * last + left % beside * last / beside;
 }
 
 double segment_times_ms(const struct segment_times *times, segment_time time)

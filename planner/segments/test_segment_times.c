@@ -101,11 +101,55 @@ static void a_unit_is_as_fine_as_there_is_room_for(void **state)
         }
 }
 
+/* clang-format off */
+static const struct {
+        const char *what;
+        double beside_ms, last_ms; /* of 64 bytes */
+        double left_ms, as_last_ms;
+} rests[] = {
+        { "half as fast beside computing",   8, 4,               5,     2.5 },
+        { "no faster alone",                 8, 8,               5,     5 },
+        { "slower alone",                    4, 8,               5,     5 },
+        { "nothing of it is left",           8, 4,               0,     0 },
+        { "alone it takes no time",          8, 0,               5,     0 },
+        { "neither does",                    0, 0,               5,     5 },
+        { "hours, of many digits",           4000000.1, 1e-6,    4e6,   1e-6 * 4e6 / 4000000.1 },
+        { "thirds",                          3, 1,               1,     1.0 / 3 },
+};
+/* clang-format on */
+
+static void what_is_left_goes_on_as_alone(void **state)
+{
+        const struct segment_tensor tensor = { NULL, 64, 0.5 };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rests); i++) {
+                const struct segment_point beside[] = { { 64, rests[i].beside_ms } };
+                const struct segment_point last[] = { { 64, rests[i].last_ms } };
+                const struct segment_tail tail = { .points = last, .point_count = 1 };
+                const struct segment_cost cost = { .points = beside, .point_count = 1, .tail = &tail };
+                struct segment_times times = { 0 };
+                struct err err = { 0 };
+                segment_time left;
+                double got_ms;
+
+                if (segment_times_make(&tensor, 1, &cost, 9, &times, &err) < 0)
+                        fail_msg("%s: %s", rests[i].what, err.msg);
+                left = times.ready[0] / 5 *
+                       (segment_time) (rests[i].left_ms * 10); /* 0.5 ms are a whole number of units */
+                got_ms = segment_times_ms(&times, segment_times_left(&times, 64, left));
+                if (fabs(got_ms - rests[i].as_last_ms) > 1e-9 * rests[i].left_ms)
+                        fail_msg("%s: %.17g, not %.17g", rests[i].what, got_ms, rests[i].as_last_ms);
+                segment_times_free(&times);
+        }
+}
+
 int main(void)
 {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_cannot_be_timed_is_refused),
                 cmocka_unit_test(a_unit_is_as_fine_as_there_is_room_for),
+                cmocka_unit_test(what_is_left_goes_on_as_alone),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
