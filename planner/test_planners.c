@@ -329,6 +329,30 @@ static void a_last_segment_of_its_own_is_planned_exactly(void **state)
         }
 }
 
+/* A sum alone takes half as long as beside computing, whatever its bytes: any cut ends when all in one does.
+ */
+static void of_ends_that_are_equal_but_for_rounding_the_fewest_count(void **state)
+{
+        static const uint64_t first_bytes[] = { 100, 300, 333, 500, 700, 900, 999 };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(first_bytes); i++) {
+                const struct segment_tensor tensors[] = { { .bytes = first_bytes[i] },
+                                                          { .bytes = 1000 - first_bytes[i] } };
+                const struct segment_point beside[] = { { 0, 0 }, { 1000, 0.3 } },
+                                           last[] = { { 0, 0 }, { 1000, 0.15 } };
+                const struct segment_tail tail = { .points = last, .point_count = 2 };
+                const struct segment_cost cost = { .points = beside, .point_count = 2, .tail = &tail };
+                struct segments_plan plan;
+
+                assert_int_equal(segments_plan(tensors, 2, &cost, 2, &plan, NULL), 0);
+                if (plan.segment_count != 1)
+                        fail_msg("%zu segments of %d and more bytes", plan.segment_count,
+                                 (int) first_bytes[i]);
+                segments_plan_free(&plan);
+        }
+}
+
 static void wrong_segments_are_named(void **state)
 {
         const struct segment_tensor falling[] = { { .bytes = 1, .ready_ms = 5 },
@@ -424,6 +448,7 @@ int main(void)
                 cmocka_unit_test(a_gone_worker_forces_a_change),
                 cmocka_unit_test(segments_are_the_best_of_all_cuts),
                 cmocka_unit_test(a_last_segment_of_its_own_is_planned_exactly),
+                cmocka_unit_test(of_ends_that_are_equal_but_for_rounding_the_fewest_count),
                 cmocka_unit_test(wrong_segments_are_named),
                 cmocka_unit_test(shipped_models_have_their_published_totals),
                 cmocka_unit_test(a_cut_counts_what_is_read_behind_it),

@@ -161,10 +161,19 @@ static void least_exponents_of_level(const struct segment_level *level, int *lea
         least_exponent(level->beta_ms_per_byte, least);
 }
 
+static segment_time power_of_ten(int exponent)
+{
+        segment_time power = 1;
+
+        while (exponent-- > 0)
+                power *= 10;
+        return power;
+}
+
 static void choose_unit(const struct segment_tensor *tensors, size_t count, const struct segment_cost *cost,
                         size_t max_segments, struct segment_times *times)
 {
-        double latest = latest_ms(tensors, count, cost, times->sum[count]);
+        double latest = latest_ms(tensors, count, cost, times->sum[count] > 0 ? times->sum[count] : 1);
         const struct segment_tail *tail = cost->tail;
         bool rounded = false;
         int finest = 0, coarsest;
@@ -195,15 +204,8 @@ static void choose_unit(const struct segment_tensor *tensors, size_t count, cons
                                   (4 * (segment_time) times->divisor + (segment_time) times->sum[count]) *
                                   (tail != NULL ? 2 : 1)
                         : 0;
-}
-
-static segment_time power_of_ten(int exponent)
-{
-        segment_time power = 1;
-
-        while (exponent-- > 0)
-                power *= 10;
-        return power;
+        if (tail != NULL) /* what is left of calls is cut to LEFT_BITS, twice */
+                times->slack += power_of_ten(UNITS_DIGITS) >> (LEFT_BITS - 2);
 }
 
 /* A checked number in units, without the divisor; halves rounded up. */
@@ -336,8 +338,10 @@ segment_time segment_times_left(const struct segment_times *times, uint64_t byte
         if (times->tail == NULL)
                 return left;
         last = segment_times_read(times->tail, times->tail_count, bytes, &tail_piece);
-        if (last >= beside || last < 0)
+        if (last >= beside)
                 return left;
+        if (last < 0) /* a slope that was rounded */
+                last = 0;
         while (beside >> LEFT_BITS != 0) { /* products of both stay within a segment_time */
                 beside >>= 1;
                 last >>= 1;

@@ -2,8 +2,8 @@
  * The inner parts of segments.h. Pure; the times own their memory.
  *
  * The unit is the finest decimal in the input (1e-6 ms, say), divided by the least common multiple of a
- * table's widths. Where that would pass 10^36 units in all, the unit is larger, inputs are rounded to it, and
- * ends within `slack` units count as equal. */
+ * table's widths; with a table or a tail the finest that there is room for. Where that would pass 10^36 units
+ * in all, the unit is larger, inputs are rounded to it, and ends within `slack` units count as equal. */
 #pragma once
 
 #include <stddef.h>
@@ -63,7 +63,8 @@ static inline segment_time segment_times_cost(const struct segment_times *times,
 }
 
 /* segment_times_left() - what is left of calls of so many bytes, together, that outlive computing: the rest
- * goes on as fast as the last call, beside which nothing is computed. Rises with `left`; to 12 digits. */
+ * goes on as fast as the last call of so many, beside which nothing is computed, and never more slowly than
+ * before. Never falls as `left` rises; to 11 digits of `left`. */
 segment_time segment_times_left(const struct segment_times *times, uint64_t bytes, segment_time left);
 
 /* segment_times_last() - when the last call ends that begins with tensor `first`, @before: calls before it,

@@ -9,9 +9,9 @@
  * least 1e-20 of the total), so that equal input gives equal output on every machine.
  *
  * Source: F(j) = min over i < j of max(ready_j, F(i)) + cost(bytes of i .. j-1): exact, because an earlier
- * end never hurts. Where cost rises in a straight line F does not fall, and the best i is either the last one
- * that has ended by ready_j or the minimum of a sliding window: O(n K). With a measured table or a tail:
- * O(n^2 K). */
+ * end never hurts; with a tail, too: what is left of the calls before the last never falls with their end.
+ * Where cost rises in a straight line F does not fall, and the best i is either the last one that has ended
+ * by ready_j or the minimum of a sliding window: O(n K). With a measured table or a tail: O(n^2 K). */
 #pragma once
 
 #include <stdbool.h>
@@ -41,8 +41,9 @@ struct segment_point {
 
 /* The last segment, where it costs other than those before it: nothing is computed beside it, so that the
  * library may do it all at once, while a call before it takes processor time from what is being computed.
- * What is left of those when computing is done goes on at the last one's cost, too: 5 of 8 ms are 2.5, where
- * so many bytes take 4 ms as the last. */
+ * What is left of those when computing is done goes on as fast as a last one, if that is faster: 5 of 8 ms
+ * are 2.5, where so many bytes take 4 ms as the last. The start and the end of the last segment are such,
+ * those of others as if computing never ended. */
 struct segment_tail {
         const struct segment_point *points; /* borrowed: its cost, read like a table of calls; 1 at least */
         size_t point_count;

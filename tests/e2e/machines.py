@@ -94,9 +94,6 @@ def keep(names):
 
 
 def main(names):
-    for name in names:
-        if not os.path.exists("tests/data/machines/%s.machine" % name):
-            sys.exit("machines.py: there is no machine '%s' in tests/data/machines" % name)
     print("# installing", flush=True)
     installs()
     for name in names:

@@ -46,7 +46,8 @@ def make_host(name, address, mbit=None):
     sh("nsenter", "-t", str(p.pid), "-u", "hostname", name)
     if mbit:
         # What the bucket holds the link carries at once after a rest, which no cable does; and where it holds less than comes between two looks of a busy
-        # machine, that is lost: with 62 KB at 1 Gbit/s a ring of 8 ranks took twice as long. So a millisecond of it, 128 KB at most.
+        # machine, that is lost: with 62 KB at 1 Gbit/s a ring of 8 ranks took twice as long. So a millisecond of it, 16 KB at least
+        # and 128 KB at most (0.1 ms at 10 Gbit/s, of which a busy machine may carry less).
         burst = min(max(mbit * 125, 16 << 10), 128 << 10)
         limit = ["root", "tbf", "rate", f"{mbit}mbit", "burst", str(burst), "latency", "50ms"]
         sh("tc", "qdisc", "add", "dev", "v-" + name, *limit)
