@@ -30,6 +30,7 @@ struct sunway {
         const struct core_group *chip;
         struct tile_plan tiles; /* tuned; 0 = each product's own are planned */
         size_t tile_lanes, buffers;
+        uint64_t dma_bytes_per_s; /* simulated, of each core; 0 = as the chip has it */
         bool blas, staging, master_merges;
         float *partial; /* one row of sums a CPE */
         size_t partial_cols;
@@ -52,7 +53,8 @@ static struct tile_plan tiles_for(const struct sunway *s, const struct kernels_m
                                        .cores = cpe_group_count(s->group),
                                        .buffers = s->buffers,
                                        .flops_per_usec = s->chip->tflops_fp32 * 1e6 / s->chip->slave_cores,
-                                       .bytes_per_usec = s->chip->memory_gbytes_per_s * 1e3 };
+                                       .bytes_per_usec = s->chip->memory_gbytes_per_s * 1e3,
+                                       .core_bytes_per_usec = (double) s->dma_bytes_per_s / 1e6 };
 
         if (s->tiles.rows > 0 && tile_plan_room_bytes(&t, s->buffers, m->transpose_b) <=
                                          room_for_tiles(cpe_group_room_bytes(s->group)))
@@ -464,6 +466,7 @@ static int sunway_open(const struct backend_options *o, struct backend *b, struc
         s->tiles = (struct tile_plan){ o->tuned[ROWS], o->tuned[COLS], o->tuned[INNER] };
         s->tile_lanes = tunable_value(&sunway_rows, LANES, o->tuned);
         s->buffers = rule.buffers;
+        s->dma_bytes_per_s = rule.dma_bytes_per_s;
         s->blas = o->gemm_blas;
         s->staging = !o->no_staging;
         s->master_merges = o->master_merges;

@@ -98,6 +98,26 @@ static void traffic_is_what_the_formula_says(void **state)
         assert_int_equal(tile_plan_traffic_bytes(&l, &large.m), 4 * (7 * m + 8 * m + m));
 }
 
+/* 256 x 256 x 784: by the group's rate 16 large tiles are best, which keep 16 of 64 engines busy. */
+static void where_each_core_has_its_rate_the_busiest_counts(void **state)
+{
+        (void) state;
+        for (size_t buffers = 1; buffers <= 2; buffers++) {
+                struct tile_plan_rule group = rule_for(0, 1, 2, buffers), each;
+                struct tile_plan of_group, of_each;
+
+                group.m.rows = group.m.cols = 256;
+                group.m.inner = 784;
+                each = group;
+                each.core_bytes_per_usec = 200;
+                of_group = tile_plan_best(&group);
+                of_each = tile_plan_best(&each);
+                assert_true(tile_plan_usec(&each, &of_each) < 0.9 * tile_plan_usec(&each, &of_group));
+                assert_true(tile_plan_traffic_bytes(&of_each, &each.m) >
+                            tile_plan_traffic_bytes(&of_group, &group.m));
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -105,6 +125,7 @@ int main(void)
                 cmocka_unit_test(a_larger_store_is_never_worse),
                 cmocka_unit_test(buffers_are_in_the_room),
                 cmocka_unit_test(traffic_is_what_the_formula_says),
+                cmocka_unit_test(where_each_core_has_its_rate_the_busiest_counts),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

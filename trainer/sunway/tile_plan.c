@@ -40,7 +40,10 @@ double tile_plan_usec(const struct tile_plan_rule *rule, const struct tile_plan 
         double flops = 2.0 * (double) (t->rows * t->cols) * (double) m->inner *
                        (double) tiles_along(units, rule->cores);
         double computing = flops / rule->flops_per_usec;
-        double moving = (double) tile_plan_traffic_bytes(t, m) / rule->bytes_per_usec;
+        double bytes = (double) tile_plan_traffic_bytes(t, m);
+        double busiest = bytes / (double) units * (double) tiles_along(units, rule->cores);
+        double moving = rule->core_bytes_per_usec > 0 ? busiest / rule->core_bytes_per_usec
+                                                      : bytes / rule->bytes_per_usec;
 
         return rule->buffers > 1 ? fmax(computing, moving) : computing + moving;
 }

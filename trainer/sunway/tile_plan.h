@@ -11,9 +11,10 @@
  *         the longer of   flops of the core with the most tiles / its rate
  *                   and   bytes / the rate of the group's memory
  *
- * and their sum where there are no second buffers for a and b. The rates are peaks that the chip's row has
- * (agent/inventory/core_group.h): a choice between tiles, no promise of a time. 1024 x 1024 x 1024 by 64
- * cores in stores of 64 KB: tiles of 64 x 64, 138 MB; of 256 KB: 128 x 160, 67 MB. */
+ * (simulated: bytes of that core / the rate of its engine), and their sum where there are no second buffers
+ * for a and b. The rates are peaks that the chip's row has (agent/inventory/core_group.h): a choice between
+ * tiles, no promise of a time. 1024 x 1024 x 1024 by 64 cores in stores of 64 KB: tiles of 64 x 64, 138 MB;
+ * of 256 KB: 128 x 160, 67 MB. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,10 +29,11 @@ struct tile_plan {
 
 struct tile_plan_rule {
         struct kernels_matmul m;
-        size_t room_bytes;     /* of a store, for tiles */
-        size_t cores, buffers; /* buffers: of a and b each */
-        double flops_per_usec; /* of a core */
-        double bytes_per_usec; /* of the group */
+        size_t room_bytes;          /* of a store, for tiles */
+        size_t cores, buffers;      /* buffers: of a and b each */
+        double flops_per_usec;      /* of a core */
+        double bytes_per_usec;      /* of the group */
+        double core_bytes_per_usec; /* of each core in its place (simulated); 0 = the group's counts */
 };
 
 /* tile_plan_room_bytes() - what such tiles take of a store (trainer/sunway/cpe_product.c takes it). */
